@@ -48,7 +48,7 @@ class Result(NamedTuple):
 
 
 def hypot(*arguments, text=None):
-    """Run the real entry point and take what it prints; a traceback would be an error of the test."""
+    """Run the real entry point and capture its output; a traceback fails the test."""
     with CliRunner().isolation(input=text) as (out, err, _):
         try:
             main(["decide", *map(str, arguments)])
@@ -85,8 +85,8 @@ def world(replicas=2, cpu="100m", at="2026-03-02T09:30:00Z", **changes):
 # Deciding.
 
 
-def test_the_example_in_words():
-    """An upscale, a hold by stabilisation and a value within its band, each in a line; nothing wider than a screen."""
+def test_the_example_as_text():
+    """A scale-up, a stabilisation hold and a value within its band have a line each; no line exceeds 110 columns."""
     result = hypot("-f", EXAMPLE)
     assert result.status == 0
     assert result.err == ""
@@ -106,7 +106,7 @@ def test_the_example_in_words():
 
 @pytest.mark.parametrize(("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
 def test_the_example_for_machines(output, read):
-    """JSON and YAML say the same, as the published schema has it."""
+    """JSON and YAML hold the same decisions and match the published schema."""
     result = hypot("-f", EXAMPLE, "-o", output)
     document = read(result.out)
     VALIDATOR.validate(document)
@@ -121,7 +121,7 @@ def test_the_example_for_machines(output, read):
 
 
 def test_the_schema_is_a_schema():
-    """Complete and closed: an unknown key anywhere in our own structures is refused."""
+    """The schema is valid, and it refuses an unknown key in our own structures."""
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     document = hypot("-f", EXAMPLE, "-o", "json").json
     document["decisions"][0]["steps"][0]["surprise"] = 1
@@ -129,13 +129,13 @@ def test_the_schema_is_a_schema():
 
 
 def test_from_stdin():
-    """A dump piped in needs no file."""
+    """A dump can be piped in."""
     result = hypot("-f", "-", "-o", "json", text=Path(EXAMPLE).read_text(encoding="utf-8"))
     assert (result.status, len(result.json["decisions"])) == (0, 3)
 
 
 def test_from_a_directory_and_several_files(tmp_path):
-    """All files count as one input, wherever each object stands."""
+    """All files count as one input, whichever file an object is in."""
     hpa, *rest = world()
     folder = tmp_path / "dump"
     folder.mkdir()
@@ -146,7 +146,7 @@ def test_from_a_directory_and_several_files(tmp_path):
 
 
 def test_one_namespace(tmp_path):
-    """Only its autoscalers; a namespace without any is told where there are some."""
+    """Only its autoscalers are decided; if it has none, the error names the namespaces that do."""
     other = {**HPA, "metadata": {"name": "web", "namespace": "other"}}
     path = written(tmp_path, *world(), other)
     assert [d["autoscaler"]["namespace"] for d in hypot("-f", path, "-n", "shop", "-o", "json").json["decisions"]] == [
@@ -159,20 +159,20 @@ def test_one_namespace(tmp_path):
 
 @pytest.mark.parametrize("now", ["2026-03-02T10:00:00Z", "2026-03-02T11:00:00+01:00", "1772445600", "1772445600.0"])
 def test_a_time_given(now):
-    """RFC 3339 or seconds since 1970."""
+    """The time is RFC 3339 or seconds since 1970."""
     document = hypot("-f", EXAMPLE, "--now", now, "-o", "json").json
     assert (document["now"], document["nowFrom"]) == ("2026-03-02T10:00:00Z", "given")
 
 
 def test_an_input_without_times(tmp_path):
-    """Plain manifests have no time of their own: the clock's is taken, and that is told."""
+    """Plain manifests have no time of their own: the clock is used, and the output says so."""
     result = hypot("-f", written(tmp_path, HPA), "-o", "json")
     assert (result.status, result.json["nowFrom"]) == (1, "clock")
     assert "the time of the clock" in hypot("-f", written(tmp_path, HPA)).out
 
 
 def test_the_version_given_wins_over_the_file(tmp_path):
-    """Settings come from a file, the version also from a flag."""
+    """Settings come from a file; a flag overrides the version."""
     settings = tmp_path / "settings.yaml"
     settings.write_text("kubernetes: '1.33'\ntolerance: 0.5\ngates: {HPAConfigurableTolerance: true}\n")
     found = hypot("-f", EXAMPLE, "--settings", settings, "-o", "json").json["settings"]
@@ -186,7 +186,7 @@ def test_the_version_given_wins_over_the_file(tmp_path):
 
 
 def test_an_old_version_is_read(tmp_path):
-    """autoscaling/v1 is decided like any other."""
+    """autoscaling/v1 is decided like any other version."""
     spec = {"scaleTargetRef": REF, "maxReplicas": 9, "targetCPUUtilizationPercentage": 10}
     path = written(tmp_path, *world(apiVersion="autoscaling/v1", spec=spec))
     decision = hypot("-f", path, "-o", "json").json["decisions"][0]
@@ -194,7 +194,7 @@ def test_an_old_version_is_read(tmp_path):
 
 
 def test_one_undecided_does_not_hide_the_others(tmp_path):
-    """Exit status 1, and both are there."""
+    """The exit status is 1, and the output has both autoscalers."""
     lost = {**HPA, "metadata": {"name": "lost", "namespace": "shop"}}
     lost["spec"] = {**HPA["spec"], "scaleTargetRef": {**REF, "name": "lost"}}
     path = written(tmp_path, *world(), lost)
@@ -206,7 +206,7 @@ def test_one_undecided_does_not_hide_the_others(tmp_path):
 
 
 def test_an_invalid_object_is_not_decided(tmp_path):
-    """Its problems are told with file and line, and no size is invented."""
+    """Its problems are reported with file and line, and no size is decided."""
     spec = {**HPA["spec"], "maxReplicas": "many", "minReplica": 2}
     path = written(tmp_path, *world(spec=spec))
     decision = hypot("-f", path, "-o", "json").json["decisions"][0]
@@ -224,7 +224,7 @@ def test_an_invalid_object_is_not_decided(tmp_path):
 
 
 def test_an_error_of_a_band_is_left_to_its_policy(tmp_path):
-    """Its API server takes nearly anything; the controller refuses, and so does the decision."""
+    """The API server accepts nearly any WPA; the controller refuses this WPA, and so does the decision."""
     wpa = {"apiVersion": "datadoghq.com/v1alpha1", "kind": "WatermarkPodAutoscaler"}
     wpa |= {"metadata": {"name": "band", "namespace": "shop"}, "spec": {"scaleTargetRef": REF, "maxReplicas": 0}}
     decision = hypot("-f", written(tmp_path, *world()[1:], wpa), "-o", "json").json["decisions"][0]
@@ -233,8 +233,8 @@ def test_an_error_of_a_band_is_left_to_its_policy(tmp_path):
     assert decision["events"][0]["reason"] == "FailedSpecCheck"
 
 
-def test_a_dry_run_is_told_as_one(tmp_path):
-    """The size it would take is shown, and that nobody takes it."""
+def test_a_dry_run_is_reported(tmp_path):
+    """The size it would set is shown and marked as a dry run."""
     example = [*yaml.safe_load_all(Path(EXAMPLE).read_text(encoding="utf-8"))]
     band = next(item for item in example[0]["items"] if item["kind"] == "WatermarkPodAutoscaler")
     band["spec"] |= {"dryRun": True}
@@ -245,14 +245,14 @@ def test_a_dry_run_is_told_as_one(tmp_path):
 
 
 def test_a_target_at_zero_stays_off(tmp_path):
-    """Set to zero by hand, it is held, with the reason in the first line."""
+    """A target manually set to zero is held, with the reason in the first line."""
     result = hypot("-f", written(tmp_path, *world(replicas=0)))
     assert result.status == 0
     assert "shop/web  HPA → Deployment/web    0 → 0  hold: the target was set to zero replicas" in result.out
 
 
-def test_a_ratio_to_no_pods_is_no_number(tmp_path):
-    """Infinity is none in JSON: it becomes null."""
+def test_a_ratio_to_no_pods_is_null(tmp_path):
+    """Infinity is not valid JSON: it becomes null."""
     target = {"type": "AverageValue", "averageValue": "10"}
     metric = {"type": "External", "external": {"metric": {"name": "queue"}, "target": target}}
     hpa, deploy, *pods = world(spec={**HPA["spec"], "metrics": [metric]})
@@ -263,8 +263,8 @@ def test_a_ratio_to_no_pods_is_no_number(tmp_path):
     assert result.json["decisions"][0]["desired"]["replicas"] == 4
 
 
-def test_kinds_that_were_passed_over_are_counted(tmp_path):
-    """On stderr, in text alone; a custom kind that is nobody's target too."""
+def test_ignored_kinds_are_counted(tmp_path):
+    """They are on stderr, for text output only; a custom kind that is no autoscaler's target is among them."""
     others = [{"apiVersion": "v1", "kind": "Secret"}, {"apiVersion": "v1", "kind": "Secret"}]
     others += [{"apiVersion": "example.dev/v1", "kind": "Gadget"}]
     path = written(tmp_path, *world(), *others)
@@ -273,7 +273,7 @@ def test_kinds_that_were_passed_over_are_counted(tmp_path):
 
 
 def test_an_autoscaler_that_comes_twice(tmp_path):
-    """The last one counts, and that is told."""
+    """The last object counts, and a message says so."""
     path = written(tmp_path, *world(), {**HPA, "spec": {**HPA["spec"], "minReplicas": 3}})
     result = hypot("-f", path, "-o", "json")
     assert f"shop/web is in the input twice, {path}:1 and {path}:" in result.err
@@ -296,7 +296,7 @@ def test_an_autoscaler_that_comes_twice(tmp_path):
     ],
 )
 def test_input_that_cannot_be_used(tmp_path, text, says):
-    """Empty, without an autoscaler, broken, or half broken."""
+    """Empty, without an autoscaler, broken or half broken input is refused."""
     path = tmp_path / "dump.yaml"
     path.write_text(text, encoding="utf-8")
     result = hypot("-f", path)
@@ -321,7 +321,7 @@ def test_input_that_cannot_be_used(tmp_path, text, says):
     ],
 )
 def test_bad_usage(arguments, says):
-    """What is wrong and with which argument."""
+    """The message says what is wrong and with which argument."""
     result = hypot(*arguments)
     assert (result.status, result.out) == (2, "")
     assert says in result.err
@@ -340,7 +340,7 @@ def test_bad_usage(arguments, says):
     ],
 )
 def test_settings_that_cannot_be_used(tmp_path, text, says):
-    """The file and the setting are named."""
+    """The message names the file and the setting."""
     path = tmp_path / "settings.yaml"
     path.write_text(text, encoding="utf-8")
     result = hypot("-f", EXAMPLE, "--settings", path)
@@ -356,24 +356,24 @@ def test_empty_settings_are_the_defaults(tmp_path):
     assert hypot("-f", EXAMPLE, "--settings", path).status == 0
 
 
-# Memory.
+# State.
 
 
 def remembered(path):
     return json.loads(path.read_text(encoding="utf-8"))["autoscalers"]["HorizontalPodAutoscaler/shop/web"]
 
 
-def test_memory_is_kept_from_run_to_run(tmp_path):
-    """What was recommended a minute ago holds a window now, and after the window the target shrinks."""
-    memory = tmp_path / "state.json"
+def test_state_is_kept_from_run_to_run(tmp_path):
+    """A recommendation of an earlier run holds the target; after the window the target scales down."""
+    state = tmp_path / "state.json"
 
     def run(minute, cpu):
         path = written(tmp_path, *world(replicas=4, cpu=cpu, at=f"2026-03-02T09:{minute:02}:00Z"))
-        return hypot("-f", path, "--state", memory, "-o", "json").json["decisions"][0]
+        return hypot("-f", path, "--state", state, "-o", "json").json["decisions"][0]
 
     assert run(30, "250m")["desired"]["replicas"] == 4
-    assert [entry["value"] for entry in remembered(memory)["recommendations"]] == [4]
-    assert remembered(memory)["seen"] == {"replicas": 4, "at": 1772443800.0}
+    assert [entry["value"] for entry in remembered(state)["recommendations"]] == [4]
+    assert remembered(state)["seen"] == {"replicas": 4, "at": 1772443800.0}
     held = run(31, "50m")
     assert held["desired"]["replicas"] == 4
     assert "earlier recommendations are not known" in held["unknown"][0]
@@ -383,50 +383,50 @@ def test_memory_is_kept_from_run_to_run(tmp_path):
     assert (shrunk["desired"]["replicas"], shrunk["unknown"]) == (1, [])
 
 
-def test_the_same_dump_twice_gives_the_same_memory(tmp_path):
+def test_the_same_dump_twice_gives_the_same_state(tmp_path):
     """Deciding again at the same moment changes nothing."""
-    memory, path = tmp_path / "state.json", written(tmp_path, *world())
+    state, path = tmp_path / "state.json", written(tmp_path, *world())
     runs = []
     for _ in range(3):
-        result = hypot("-f", path, "--state", memory, "-o", "json")
-        runs.append((result.json["decisions"][0]["desired"], memory.read_text(encoding="utf-8")))
+        result = hypot("-f", path, "--state", state, "-o", "json")
+        runs.append((result.json["decisions"][0]["desired"], state.read_text(encoding="utf-8")))
     assert runs[0] == runs[1] == runs[2]
 
 
 def test_a_move_between_two_dumps_is_an_event(tmp_path):
-    """The cluster scaled by two: its rate limit has none left, and nothing about it is unknown any more."""
+    """The cluster added two replicas: they use up the rate limit, and no part of its history is unknown."""
     policy = {"type": "Pods", "value": 2, "periodSeconds": 300}
     spec = {**HPA["spec"], "behavior": {"scaleUp": {"policies": [policy]}}}
-    memory = tmp_path / "state.json"
+    state = tmp_path / "state.json"
     able = {"type": "AbleToScale", "status": "True", "reason": "x", "lastTransitionTime": "2026-03-02T09:00:00Z"}
     first = world(replicas=2, cpu="250m", spec=spec, status={"conditions": [able]})
-    assert hypot("-f", written(tmp_path, *first), "--state", memory).status == 0
+    assert hypot("-f", written(tmp_path, *first), "--state", state).status == 0
     status = {"conditions": [able], "lastScaleTime": "2026-03-02T09:31:00Z"}
     later = world(replicas=4, cpu="500m", at="2026-03-02T09:32:00Z", spec=spec, status=status)
-    decision = hypot("-f", written(tmp_path, *later), "--state", memory, "-o", "json").json["decisions"][0]
-    assert remembered(memory)["ups"] == [{"value": 2, "at": 1772443860.0}]
+    decision = hypot("-f", written(tmp_path, *later), "--state", state, "-o", "json").json["decisions"][0]
+    assert remembered(state)["ups"] == [{"value": 2, "at": 1772443860.0}]
     assert (decision["desired"]["replicas"], decision["unknown"]) == (4, [])
 
 
-def test_memory_of_others_is_kept(tmp_path):
-    """An autoscaler that is not in this dump does not lose its memory."""
-    memory = tmp_path / "state.json"
-    write_state(str(memory), {"HorizontalPodAutoscaler/other/api": Remembered(State(desired=5))})
-    assert hypot("-f", written(tmp_path, *world()), "--state", memory).status == 0
-    kept = json.loads(memory.read_text(encoding="utf-8"))["autoscalers"]
+def test_state_of_others_is_kept(tmp_path):
+    """An autoscaler that is not in this dump keeps its state."""
+    state = tmp_path / "state.json"
+    write_state(str(state), {"HorizontalPodAutoscaler/other/api": Remembered(State(desired=5))})
+    assert hypot("-f", written(tmp_path, *world()), "--state", state).status == 0
+    kept = json.loads(state.read_text(encoding="utf-8"))["autoscalers"]
     assert kept["HorizontalPodAutoscaler/other/api"]["desired"] == 5
     assert len(kept) == 2
 
 
 def test_dumps_out_of_order_are_refused(tmp_path):
-    """Memory of a later time cannot be used, and is left as it is."""
-    memory, path = tmp_path / "state.json", written(tmp_path, *world())
-    hypot("-f", path, "--state", memory)
-    text = memory.read_text(encoding="utf-8")
-    result = hypot("-f", path, "--state", memory, "--now", "2026-03-02T09:29:00Z")
+    """State of a later time is refused and left unchanged."""
+    state, path = tmp_path / "state.json", written(tmp_path, *world())
+    hypot("-f", path, "--state", state)
+    text = state.read_text(encoding="utf-8")
+    result = hypot("-f", path, "--state", state, "--now", "2026-03-02T09:29:00Z")
     assert result.status == 2
     assert "in the order of their times" in result.err
-    assert memory.read_text(encoding="utf-8") == text
+    assert state.read_text(encoding="utf-8") == text
 
 
 BAD_ENTRIES = [
@@ -453,19 +453,19 @@ BAD_ENTRIES = [
     ]
     + [(f'{{"version": 1, "autoscalers": {{"a/b/c": {entry}}}}}', says) for entry, says in BAD_ENTRIES],
 )
-def test_memory_that_cannot_be_used(tmp_path, text, says):
-    """The file is named with what is wrong in it, and left as it is."""
-    memory = tmp_path / "state.json"
-    memory.write_text(text, encoding="utf-8")
-    result = hypot("-f", EXAMPLE, "--state", memory)
+def test_state_that_cannot_be_used(tmp_path, text, says):
+    """The message names the file and what is wrong in it; the file stays unchanged."""
+    state = tmp_path / "state.json"
+    state.write_text(text, encoding="utf-8")
+    result = hypot("-f", EXAMPLE, "--state", state)
     assert (result.status, result.out) == (2, "")
-    assert f"{memory}: not a state file of hypot" in result.err
+    assert f"{state}: not a state file of hypot" in result.err
     assert says in result.err
-    assert memory.read_text(encoding="utf-8") == text
+    assert state.read_text(encoding="utf-8") == text
 
 
-def test_memory_keeps_its_permissions_and_its_place(tmp_path):
-    """A private file stays private, a link stays a link, and no temporary file stays behind."""
+def test_state_keeps_its_permissions_and_its_place(tmp_path):
+    """A private file stays private, a link stays a link, and no temporary file is left."""
     real, link = tmp_path / "real.json", tmp_path / "link.json"
     hypot("-f", EXAMPLE, "--state", real)
     assert stat.S_IMODE(real.stat().st_mode) & 0o400
@@ -477,23 +477,23 @@ def test_memory_keeps_its_permissions_and_its_place(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.json", "real.json"]
 
 
-def test_an_interrupted_write_leaves_the_old_memory(tmp_path, monkeypatch):
-    """Ctrl-C in the middle: exit status 130, the old file, no temporary one."""
-    memory = tmp_path / "state.json"
-    hypot("-f", EXAMPLE, "--state", memory)
-    text = memory.read_text(encoding="utf-8")
+def test_an_interrupted_write_leaves_the_old_state(tmp_path, monkeypatch):
+    """Ctrl-C during a write: exit status 130, the old file is intact, no temporary file is left."""
+    state = tmp_path / "state.json"
+    hypot("-f", EXAMPLE, "--state", state)
+    text = state.read_text(encoding="utf-8")
 
     def interrupt(_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("os.fsync", interrupt)
-    assert hypot("-f", EXAMPLE, "--state", memory, "--now", "2026-03-02T10:00:00Z").status == 130
-    assert memory.read_text(encoding="utf-8") == text
+    assert hypot("-f", EXAMPLE, "--state", state, "--now", "2026-03-02T10:00:00Z").status == 130
+    assert state.read_text(encoding="utf-8") == text
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
 
 
-def test_memory_is_no_directory(tmp_path):
-    """A folder in the place of the file is refused."""
+def test_state_is_not_a_directory(tmp_path):
+    """A directory in place of the state file is refused."""
     result = hypot("-f", EXAMPLE, "--state", tmp_path)
     assert result.status == 2
     assert f"{tmp_path}: cannot read the state" in result.err
@@ -510,7 +510,7 @@ class Screen(io.StringIO):
 
 
 def test_colours_only_where_they_are_wanted(monkeypatch):
-    """On a terminal, unless NO_COLOR says otherwise."""
+    """Colour is used on a terminal, unless NO_COLOR or TERM=dumb says otherwise."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     assert verdict.glyphs_for(Screen()).colour
@@ -523,7 +523,7 @@ def test_colours_only_where_they_are_wanted(monkeypatch):
 
 
 def test_signs_that_the_stream_can_show():
-    """ASCII where nothing else goes."""
+    """The output is ASCII where the stream cannot encode more."""
     plain = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     assert verdict.glyphs_for(plain).arrow == "->"
     assert verdict.safe_for(plain, "a → b") == "a ? b"
@@ -531,7 +531,7 @@ def test_signs_that_the_stream_can_show():
 
 
 def test_control_characters_of_the_input_do_not_reach_the_terminal(tmp_path):
-    """A name may hold anything in a dump."""
+    """A name in a dump may contain any character."""
     path = written(tmp_path, *world(), {**HPA, "metadata": {"name": "a\x1b[31mb\nc", "namespace": "shop"}})
     assert "shop/a?[31mb c" in hypot("-f", path).out
 
@@ -540,7 +540,7 @@ def test_control_characters_of_the_input_do_not_reach_the_terminal(tmp_path):
 
 
 def test_a_field_of_a_newer_version_is_no_obstacle(tmp_path):
-    """It is told as a problem, and the rest is decided on."""
+    """The field is reported as a problem, and the rest is decided."""
     objects = world(spec={**HPA["spec"], "future": 1})
     (decision,) = hypot("-f", written(tmp_path, *objects), "-o", "json").json["decisions"]
     assert decision["decided"]
@@ -548,7 +548,7 @@ def test_a_field_of_a_newer_version_is_no_obstacle(tmp_path):
 
 
 def test_an_old_version_is_read_with_a_warning(tmp_path):
-    """The same decision as of autoscaling/v2, and a line that says what was read."""
+    """autoscaling/v1 is decided like autoscaling/v2, with a warning about the old version."""
     spec = {key: value for key, value in HPA["spec"].items() if key != "metrics"}
     objects = world(apiVersion="autoscaling/v1", spec={**spec, "targetCPUUtilizationPercentage": 50})
     result = hypot("-f", written(tmp_path, *objects), "-o", "json")
@@ -559,8 +559,8 @@ def test_an_old_version_is_read_with_a_warning(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full to write to")
 @pytest.mark.parametrize("command", [("decide", "-f"), ("lint", "-f")])
-def test_a_full_disk_is_told(command):
-    """Exit status 2 and one line, no traceback, and never the status that means something was found."""
+def test_a_full_disk_is_reported(command):
+    """Exit status 2 and one line, no traceback; never the exit status that means findings."""
     with Path("/dev/full").open("w") as full:
         run = subprocess.run(
             [sys.executable, "-c", "from hypot.cli.main import main; main()", *command, str(EXAMPLE)],
@@ -572,8 +572,8 @@ def test_a_full_disk_is_told(command):
     assert (run.returncode, run.stderr) == (2, "Error: cannot write the answer: No space left on device\n")
 
 
-def test_a_name_that_the_stream_cannot_show_is_no_traceback(tmp_path):
-    """Linting, too, writes what it can."""
+def test_a_name_that_the_stream_cannot_show(tmp_path):
+    """Lint replaces what the stream cannot encode, without a traceback."""
     path = written(tmp_path, {**HPA, "metadata": {"name": "网", "namespace": "shop"}})
     program = "from hypot.cli.main import main; main()"
     run = subprocess.run(
@@ -586,16 +586,16 @@ def test_a_name_that_the_stream_cannot_show_is_no_traceback(tmp_path):
     assert b"shop/?" in run.stdout
 
 
-def test_two_runs_with_one_memory_forget_nothing(tmp_path):
-    """Each waits for the other, and both namespaces are remembered."""
-    memory = tmp_path / "state.json"
+def test_parallel_runs_with_one_state_forget_nothing(tmp_path):
+    """Each run waits for the others, and all namespaces are remembered."""
+    state = tmp_path / "state.json"
     program = "from hypot.cli.main import main; main()"
     dumps = []
     for name in ("a", "b", "c", "d"):
         moved = [{**one, "metadata": {**one["metadata"], "namespace": name}} for one in world()]
         dumps.append(written(tmp_path, *moved, name=f"{name}.yaml"))
-    arguments = [[sys.executable, "-c", program, "decide", "-f", str(d), "--state", str(memory)] for d in dumps]
+    arguments = [[sys.executable, "-c", program, "decide", "-f", str(d), "--state", str(state)] for d in dumps]
     runs = [subprocess.Popen(each, stdout=subprocess.DEVNULL) for each in arguments]
     assert [run.wait(60) for run in runs] == [0, 0, 0, 0]
-    kept = json.loads(memory.read_text(encoding="utf-8"))["autoscalers"]
+    kept = json.loads(state.read_text(encoding="utf-8"))["autoscalers"]
     assert set(kept) == {f"HorizontalPodAutoscaler/{name}/web" for name in ("a", "b", "c", "d")}

@@ -1,4 +1,4 @@
-"""hypot decide on kinds that size pods, from one dump to the next, and in need."""
+"""hypot decide on kinds that size pods, over several dumps and on signs of need."""
 
 import json
 
@@ -26,34 +26,34 @@ from unit.policy.sizes_world import (
 )
 
 CHECKPOINT = checkpoint(cpu={20: 10000}, memory={40: 10000})
-# Twice the size, at once.
+# Twice the size, applied at once.
 GROWING = advised(recommended(target=("2", "2Gi"), lower=("1500m", "1Gi"), upper=("3", "3Gi")))
 
 
 def test_a_stuck_resize_over_two_dumps(tmp_path):
-    """The first sees it, the second gives it up."""
+    """The first run sees the deferred resize; the second evicts instead."""
     waiting = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}]}
     objects = [vpa("InPlaceOrRecreate", status=GROWING), *fleet(4, status=waiting)]
-    memory = ("--state", tmp_path / "state.json")
-    first = document(tmp_path, *objects, args=memory).of()
+    state = ("--state", tmp_path / "state.json")
+    first = document(tmp_path, *objects, args=state).of()
     assert {one["rule"] for one in first["pods"]} == {"resize-deferred"}
-    second = document(tmp_path, *objects, args=memory, now=301).of()
+    second = document(tmp_path, *objects, args=state, now=301).of()
     assert [one["action"] for one in second["pods"]] == ["evict", "evict", "none", "none"]
 
 
 def test_an_infeasible_resize_over_two_dumps(tmp_path):
-    """What a node refused for good is not asked for again."""
+    """A size that the node refused as infeasible is not requested again."""
     refused = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]}
     asked = {"containerStatuses": [{"name": "app", "resources": {"requests": sized("1", "1Gi")}}]}
-    memory = ("--state", tmp_path / "state.json")
+    state = ("--state", tmp_path / "state.json")
     sizer = vpa("InPlace", status=GROWING)
-    document(tmp_path, sizer, *fleet(4, box(cpu="2", memory="2Gi"), status={**refused, **asked}), args=memory)
-    later = document(tmp_path, sizer, *fleet(4), args=memory, now=HOUR).of()
+    document(tmp_path, sizer, *fleet(4, box(cpu="2", memory="2Gi"), status={**refused, **asked}), args=state)
+    later = document(tmp_path, sizer, *fleet(4), args=state, now=HOUR).of()
     assert {one["rule"] for one in later["pods"]} == {"resize-infeasible"}
 
 
 def saturated(seconds):
-    """Two pods that use all they can reach: 500m beyond their requests of one core are free on their node."""
+    """Two pods that use all they can: their node has 500m free beyond their requests of one core each."""
     full = [sample(i, "1250m", "512Mi", seconds=-seconds) for i in range(2)]
     slow = {"scaleUp": {"minChange": {"cpu": {"value": "1"}, "memory": {"value": "1Gi"}}}}
     child = vpa("Off", name="child", status=advised(recommended(target=("1100m", "1Gi"))))
@@ -61,21 +61,21 @@ def saturated(seconds):
 
 
 def test_saturation_over_two_dumps(tmp_path):
-    """Seen once it is told, seen twice it overrides the minimum change: 1.3 times what can be reached."""
-    memory = ("--state", tmp_path / "state.json")
-    first = document(tmp_path, *saturated(-30), args=memory)
+    """One saturated sample is reported; two override the minimum change: 1.3 times what pods can reach."""
+    state = ("--state", tmp_path / "state.json")
+    first = document(tmp_path, *saturated(-30), args=state)
     one = first.of(kind="Hvpa")
     assert one["desired"] == one["current"]
     assert [note for note in one["unknown"] if "in one sample" in note]
-    second = document(tmp_path, *saturated(30), args=memory, now=60).of(kind="Hvpa")
+    second = document(tmp_path, *saturated(30), args=state, now=60).of(kind="Hvpa")
     assert [step["rule"] for step in second["steps"]].count("saturated") == 1
     assert "(saturation)" in second["reason"]
     # Together they can reach 2500m.
     assert second["desired"]["resources"]["app"]["requests"]["cpu"] == "1625m"
 
 
-def test_a_memory_that_was_tampered_with(tmp_path):
-    """It is refused in one line, whichever part of it is broken."""
+def test_a_state_file_that_was_tampered_with(tmp_path):
+    """The file is refused, whichever part of it is broken."""
     file = tmp_path / "state.json"
     for vertical in ([1], "x", {"recount": [1]}, {"recount": {"at": 1}}, {"stuck": 3}, {"advice": {"app": 3}}):
         entry = {"VerticalPodAutoscaler/shop/web": {"vertical": vertical}, "Hvpa/shop/web": {"vertical": vertical}}
@@ -86,7 +86,7 @@ def test_a_memory_that_was_tampered_with(tmp_path):
 
 
 def test_a_dump_without_metrics_is_decided_at_its_own_time(tmp_path):
-    """Without metrics the checkpoint tells how late it is, so a pod of 13 hours is not taken for a young one."""
+    """Without metrics the checkpoint gives the time, so a pod of 13 hours does not count as young."""
     young = fleet(2, box(cpu="440m", memory="1470157273"), status={"startTime": ago(13 * HOUR)})
     path = written(tmp_path, vpa(), CHECKPOINT, *young)
     result = hypot("-f", path)
@@ -97,7 +97,7 @@ def test_a_dump_without_metrics_is_decided_at_its_own_time(tmp_path):
 
 
 def killed(seconds=HOUR):
-    """Two pods, the first of which was killed for memory."""
+    """Two pods; the first was OOM-killed."""
     ended = {"reason": "OOMKilled", "startedAt": ago(seconds + DAY), "finishedAt": ago(seconds)}
     status = {"containerStatuses": [{"name": "app", "restartCount": 1, "lastState": {"terminated": ended}}]}
     return [workload(), pod(0, status=status), pod(1)]
@@ -109,8 +109,8 @@ PATIENT = {
 LITTLE_MORE = vpa("Off", name="child", status=advised(recommended(target=("1", "1500Mi"))))
 
 
-def test_a_container_killed_for_memory_opens_the_way_up(tmp_path):
-    """Neither stabilisation nor the minimum change holds back; without that they do."""
+def test_an_oom_kill_allows_scale_up(tmp_path):
+    """After an OOM kill neither stabilisation nor the minimum change holds back; otherwise both do."""
     calm = document(tmp_path, hvpa(**PATIENT), LITTLE_MORE, *fleet(2)).of(kind="Hvpa")
     assert calm["desired"] == calm["current"]
     found = document(tmp_path, hvpa(**PATIENT), LITTLE_MORE, *killed()).of(kind="Hvpa")
@@ -120,7 +120,7 @@ def test_a_container_killed_for_memory_opens_the_way_up(tmp_path):
 
 
 def test_a_pod_evicted_from_a_node_short_of_memory(tmp_path):
-    """It is gone, and still tells that there was too little."""
+    """The pod is gone, but its eviction still shows that there was too little memory."""
     gone = pod(9, status={"phase": "Failed", "reason": "Evicted"})
     objects = [hvpa(**PATIENT), LITTLE_MORE, *fleet(2), gone]
     found = document(tmp_path, *objects, node(short=True)).of(kind="Hvpa")

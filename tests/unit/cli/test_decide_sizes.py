@@ -40,7 +40,7 @@ from unit.policy.sizes_world import (
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "both-axes.yaml"
 LEARNT = {"cpu": {20: 10000}, "memory": {40: 10000}}
 CHECKPOINT = checkpoint(**LEARNT)
-# Twice the size, at once.
+# Twice the size, applied at once.
 GROWING = advised(recommended(target=("2", "2Gi"), lower=("1500m", "1Gi"), upper=("3", "3Gi")))
 
 
@@ -48,7 +48,7 @@ GROWING = advised(recommended(target=("2", "2Gi"), lower=("1500m", "1Gi"), upper
 
 
 def test_a_vpa_as_the_schema_has_it(tmp_path):
-    """What it has, what a new pod would have, what happens to each pod, and the status as upstream writes it."""
+    """It has the current size, the size of new pods, the action per pod, and the status as upstream writes it."""
     objects = [vpa(generation=4), CHECKPOINT, *fleet(2, box(limits=sized("2")))]
     result = document(tmp_path, *objects)
     found = result.of()
@@ -92,7 +92,7 @@ def test_a_vpa_as_the_schema_has_it(tmp_path):
 
 
 def test_an_hvpa_as_the_schema_has_it(tmp_path):
-    """Both axes, and who asked for it."""
+    """It has both axes, and the reason names its source."""
     child = vpa("Off", name="child", status=advised(recommended(target=("3", "3Gi"))))
     result = document(tmp_path, hvpa(), child, *fleet(2, box(limits=sized(memory="2Gi"))))
     found = result.of(kind="Hvpa")
@@ -108,7 +108,7 @@ def test_an_hvpa_as_the_schema_has_it(tmp_path):
 
 
 def test_json_and_yaml_say_the_same(tmp_path):
-    """Both by the schema."""
+    """Both documents are equal and match the schema."""
     path = written(tmp_path, vpa(), hvpa(), CHECKPOINT, *fleet(2))
     texts = [hypot("-f", path, "-o", output) for output in ("json", "yaml")]
     documents = [json.loads(texts[0].out), yaml.safe_load(texts[1].out)]
@@ -130,8 +130,8 @@ def test_json_and_yaml_say_the_same(tmp_path):
         [vpa(status=GROWING), limit_range(max=sized("1")), *fleet(3, box(limits=sized("1")))],
     ],
 )
-def test_whatever_happens_the_schema_holds(objects, tmp_path):
-    """Undecided, held, at zero: always the same document."""
+def test_every_outcome_matches_the_schema(objects, tmp_path):
+    """Undecided, held or at zero replicas: the document always matches the schema."""
     found = document(tmp_path, *objects).json
     assert found["decisions"]
     VALIDATOR.validate(found)
@@ -140,8 +140,8 @@ def test_whatever_happens_the_schema_holds(objects, tmp_path):
 # For people.
 
 
-def test_a_vpa_in_words(tmp_path):
-    """What, from what, which pods, and the advice."""
+def test_a_vpa_as_text(tmp_path):
+    """The text has the action, its source, the pods and the advice."""
     result = ran(tmp_path, vpa(), CHECKPOINT, *fleet(2))
     lines = result.out.splitlines()
     assert (result.status, result.err) == (0, "")
@@ -157,7 +157,7 @@ def test_a_vpa_in_words(tmp_path):
 
 
 def test_every_verdict_in_the_summary(tmp_path):
-    """Up, down, resize, hold and undecided, each in its word; one that is undecided makes the exit status 1."""
+    """Up, down, resize, hold and undecided are counted by name; an undecided autoscaler makes the exit status 1."""
 
     def of(name, *advice):
         target = {**TARGET, "name": name}
@@ -191,7 +191,7 @@ def outcomes():
 
 @pytest.mark.parametrize("width", [60, 80, 110])
 def test_nothing_is_wider_than_the_screen(width):
-    """And further lines of a sentence stand under its first."""
+    """No line exceeds the width or ends in a blank."""
     lines = list(report(outcomes(), Glyphs(), width))
     assert max(map(len, lines)) <= width
     assert all(line == line.rstrip() for line in lines)
@@ -199,14 +199,14 @@ def test_nothing_is_wider_than_the_screen(width):
 
 
 def test_the_sign_of_a_resize_has_a_plain_form():
-    """For a stream that knows ASCII alone."""
+    """A stream that only takes ASCII gets `*`."""
     plain = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     lines = list(report(outcomes(), verdict.glyphs_for(plain), 110))
     assert lines[0].startswith("shop/web    VPA -> Deployment/web   * 9 -> 9  4 of 9 pods evicted")
 
 
 def test_plain_ascii_where_the_stream_cannot_do_more():
-    """Arrows become arrows, never question marks."""
+    """Arrows become `->`, never question marks."""
     command = [sys.executable, "-c", "from hypot.cli.main import main; main()", "decide", "-f", str(EXAMPLE)]
     found = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     text = found.stdout.decode("ascii")
@@ -216,36 +216,36 @@ def test_plain_ascii_where_the_stream_cannot_do_more():
 
 
 def test_no_colours_off_a_terminal(tmp_path):
-    """A file or a pipe gets none."""
+    """A file or a pipe gets no colours."""
     assert "\x1b" not in ran(tmp_path, vpa(), hvpa(), CHECKPOINT, *fleet(2)).out
 
 
 def test_colours_of_a_resize():
-    """On a terminal the verdict stands out."""
+    """On a terminal the verdict is coloured."""
     first = next(iter(report(outcomes(), Glyphs(colour=True), 110)))
     assert "\x1b[" in first
     assert "◆" in first
 
 
 def test_amounts_are_short_enough_to_read(tmp_path):
-    """Nobody reads ten digits of bytes in a sentence."""
+    """No number in the text has eight or more digits."""
     out = ran(tmp_path, vpa(), CHECKPOINT, *fleet(2, box(cpu="410m", memory="1Gi"))).out
     assert re.findall(r"\d{8,}", out.partition("\n")[2]) == []
 
 
 def test_why_there_is_nothing_to_do_without_pods(tmp_path):
-    """It is told that no pods match, and not that all is well."""
+    """The message says that no pods match, not that the size is right."""
     result = ran(tmp_path, vpa(), CHECKPOINT, workload("Deployment", 0))
     assert result.status == 0
     assert "the size is right" not in result.out
     assert "no pods" in result.out.lower()
 
 
-# What is wrong with the input.
+# Invalid input.
 
 
 def test_what_is_wrong_with_a_vpa(tmp_path):
-    """Told with its line, and nothing is decided."""
+    """The error is reported with its line, and nothing is decided."""
     result = ran(tmp_path, vpa("Sometimes"), CHECKPOINT, *fleet(2))
     assert result.status == 1
     assert "✗ undecided: the object is not valid: spec.updatePolicy.updateMode" in result.out
@@ -255,7 +255,7 @@ def test_what_is_wrong_with_a_vpa(tmp_path):
 
 
 def test_all_that_is_wrong_with_an_hvpa(tmp_path):
-    """At once."""
+    """All errors are reported at once."""
     broken = hvpa(
         scalingIntervals=[
             {"maxReplicas": 3, "maxResources": sized("1", "1Gi")},
@@ -276,7 +276,7 @@ def test_all_that_is_wrong_with_an_hvpa(tmp_path):
 
 
 def test_a_weight_based_manifest(tmp_path):
-    """It is judged, never decided by, and the error says what to write."""
+    """It is checked but not decided, and the error says what to write."""
     weights = [{"vpaWeight": 100, "startReplicaCount": 1, "lastReplicaCount": 4}]
     old = hvpa(scalingIntervals=None, weightBasedScalingIntervals=weights)
     one = document(tmp_path, old, CHECKPOINT, *fleet(2)).of(kind="Hvpa")
@@ -285,15 +285,15 @@ def test_a_weight_based_manifest(tmp_path):
     assert "scalingIntervals" in one["error"].replace("weightBasedScalingIntervals", "")
 
 
-def test_a_misspelt_key_of_an_hvpa_is_no_guess(tmp_path):
-    """Half an overlap is not what was asked for: hold, and say what was meant."""
+def test_a_misspelt_key_of_an_hvpa_is_not_guessed(tmp_path):
+    """Half an overlap is not what was asked for: nothing is decided, and the error suggests the right key."""
     result = ran(tmp_path, hvpa(scalingIntervalsOverlap={"cpu": {"percentate": 30}}), CHECKPOINT, *fleet(2))
     assert result.status == 1
     assert "percentage" in result.out
 
 
 def test_a_field_of_a_newer_version(tmp_path):
-    """A newer cluster may hold fields unknown here: told, and decided all the same."""
+    """A newer cluster may have fields unknown here: they are reported, and the rest is decided."""
     result = ran(tmp_path, vpa(spec={"laterField": 1}), CHECKPOINT, *fleet(2))
     assert "laterField" in result.out
     assert result.status == 0
@@ -301,7 +301,7 @@ def test_a_field_of_a_newer_version(tmp_path):
 
 @pytest.mark.parametrize("annotation", ["hypot.dev/safety-margn", "hypot.dev/round-cpu"])
 def test_a_knob_that_is_wrong(annotation, tmp_path):
-    """It is told, and the command decides as the policy does."""
+    """The bad knob is reported, and the command decides as the policy does."""
     objects = [vpa(annotations={annotation: "much"}), CHECKPOINT, *fleet(2)]
     found = document(tmp_path, *objects).of()
     assert [problem["field"].endswith(annotation) for problem in found["problems"]] == [True]
@@ -321,7 +321,7 @@ def test_a_knob_that_is_wrong(annotation, tmp_path):
     ],
 )
 def test_settings_that_cannot_be_used(text, message, tmp_path):
-    """One line that names the knob."""
+    """The error names the knob, without a traceback."""
     file = tmp_path / "settings.yaml"
     file.write_text(text, encoding="utf-8")
     result = ran(tmp_path, vpa(), CHECKPOINT, *fleet(2), args=("--settings", file))
@@ -331,7 +331,7 @@ def test_settings_that_cannot_be_used(text, message, tmp_path):
 
 
 def test_settings_are_flags_of_the_vertical_autoscaler(tmp_path):
-    """By their names, and told in the answer."""
+    """Flags are set by name, and the output lists them."""
     file = tmp_path / "settings.yaml"
     file.write_text("vpa: {safetyMargin: 0, podMinCpu: 500m, minReplicas: 1, cpuHalfLife: 3600}", encoding="utf-8")
     found = document(tmp_path, vpa(), CHECKPOINT, *fleet(1), args=("--settings", file))

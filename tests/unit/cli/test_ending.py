@@ -1,4 +1,4 @@
-"""hypot replay ends before it is done: somebody asks it to, or there is no room for what it writes."""
+"""hypot replay ends early: on a signal, or because there is no room for its output."""
 
 import os
 import resource
@@ -17,13 +17,13 @@ SLOW = [*COMMAND, "--grid", "hpa.cpu=30..90:1"]
 
 
 def started(command):
-    """The command in a group of its own, as a shell starts it, and its processes, one of which only cleans up."""
+    """The command in its own process group, as a shell starts it, and its children, one of which only cleans up."""
     one = subprocess.Popen(command, cwd=ROOT, stdout=-1, stderr=-1, text=True, start_new_session=True)
     return one, wait_for(lambda: children_of(one.pid), 600)
 
 
 def children_of(pid):
-    """Direct children; empty until all are there."""
+    """Direct children; empty until there are at least three."""
     tasks = Path(f"/proc/{pid}/task/{pid}/children")
     found = [int(one) for one in tasks.read_text().split()] if tasks.exists() else []
     return found if len(found) >= 3 else []
@@ -37,7 +37,7 @@ def is_alive(pid):
 
 
 def wait_for(look, seconds):
-    """What the look finds, as soon as it finds something."""
+    """What `look` returns, as soon as it is true or the time is over."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         found = look()
@@ -54,7 +54,7 @@ def wait_for(look, seconds):
     ids=["Ctrl-C", "SIGTERM"],
 )
 def test_all_end_when_one_is_asked_to(ask, number, status, message, after):
-    """With one line, also while other processes start."""
+    """All processes end with one line of output, also while others start."""
     one, others = started(SLOW)
     try:
         time.sleep(after)
@@ -68,7 +68,7 @@ def test_all_end_when_one_is_asked_to(ask, number, status, message, after):
 
 
 def test_no_process_outlives_a_replay_that_is_killed():
-    """Whoever ends the command ends its workers, whatever the signal."""
+    """The end of the command ends its workers, whatever the signal."""
     one, others = started(SLOW)
     one.kill()
     one.communicate()
@@ -77,7 +77,7 @@ def test_no_process_outlives_a_replay_that_is_killed():
 
 
 def replayed(folder, *arguments, unbuffered=""):
-    """A short replay that may not write more than a few bytes into any file, with its answer in one."""
+    """A short replay that can write at most 4096 bytes to any file, with its output in a file."""
     room = (4096, 4096)
     with (folder / "answer").open("wb") as answer:
         return subprocess.run(
@@ -95,14 +95,14 @@ def replayed(folder, *arguments, unbuffered=""):
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("form", ["json", "parquet"])
 def test_an_answer_that_has_no_room_is_an_error(tmp_path, form, unbuffered):
-    """In one line, however Python writes."""
+    """The error is one line, whether Python buffers its output or not."""
     found = replayed(tmp_path, "-o", form, unbuffered=unbuffered)
     assert (found.returncode, found.stderr) == (2, "Error: cannot write the answer: File too large\n")
 
 
 @pytest.mark.parametrize("form", ["html", "png", "svg"])
-def test_a_report_that_has_no_room_is_not_there(tmp_path, form):
-    """Nor is a part of it."""
+def test_a_report_that_has_no_room_is_not_written(tmp_path, form):
+    """No part of it is left."""
     path = tmp_path / f"report.{form}"
     found = replayed(tmp_path, "--report", path)
     message = f"Error: {path}: cannot write: File too large; check the folder\n"

@@ -37,7 +37,7 @@ class Result(NamedTuple):
 
 
 def hypot(*arguments, text=None):
-    """Run the real entry point and take what it prints; a traceback would be an error of the test."""
+    """Run the real entry point and capture its output; a traceback fails the test."""
     with CliRunner().isolation(input=text) as (out, err, _):
         try:
             main(["intervals", *map(str, arguments)])
@@ -58,16 +58,16 @@ def given(folder, *objects, name="hvpa.yaml"):
 
 
 BROKEN = called("broken", sized((2, "1", "1Gi"), (2, "1", "1Gi"), scalingIntervalsOverlap={"cpu": {"percentate": 30}}))
-# One container, one resource: quickly drawn.
+# One container and one resource: quick to draw.
 SMALL = called("small", manifest(INTERVALS, vpa=vpa(policy("*", controlledResources=["cpu"]))))
 WEIGHTS = called("weights", manifest(RELEASED))
 
 
 class TestText:
-    """For people."""
+    """Text for people."""
 
     def test_the_example(self):
-        """The proposal's table; what no policy sizes is named, and nothing is coloured where nobody looks."""
+        """The proposal's table; containers that no policy sizes are named, and there is no colour off a terminal."""
         result = hypot("-f", EXAMPLE)
         assert (result.status, result.err) == (0, "")
         lines = result.out.splitlines()
@@ -84,34 +84,34 @@ class TestText:
         assert "\x1b" not in result.out
 
     def test_a_fixed_size(self):
-        """There is no size to shrink to, and the row says why."""
+        """There is no smaller size, and the row says why."""
         data = called("web", sized((2, "500m", None, "horizontalOnly")))
         out = hypot("-f", "-", text=yaml.safe_dump(data)).out
         assert "           2      0.5      1        -    0.5  size fixed\n" in out
         assert "    memory does not affect replicas, as not every interval sets a maximum for it\n" in out
 
     def test_several_containers(self):
-        """One table for those that are alike, by their names."""
+        """Containers with equal intervals share a table, headed by their names."""
         data = called("web", manifest(INTERVALS, vpa=vpa(policy("a", {"cpu": "100m"}), policy("b"))))
         out = hypot("-f", "-", text=yaml.safe_dump(data)).out
         assert "\n    a\n" in out
         assert "\n    b, any other container\n" in out
 
     def test_names_cannot_steer_the_terminal(self):
-        """A container may be called anything as far as a manifest goes."""
+        """A container name in a manifest may contain any character."""
         data = called("web", manifest(INTERVALS, vpa=vpa(policy("\x1b[31mred"))))
         assert "\x1b" not in hypot("-f", "-", text=yaml.safe_dump(data)).out
 
 
 class TestMachines:
-    """For programs."""
+    """Output for programs."""
 
     def test_the_schema_is_a_schema(self):
-        """It can be relied on by those who generate code from it."""
+        """The schema is valid, so that code can be generated from it."""
         jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
     def test_json(self):
-        """Quantities, as a manifest would have them."""
+        """Sizes are quantities, as in a manifest."""
         (hvpa,) = hypot("-f", EXAMPLE, "-o", "json").json
         assert (hvpa["name"], hvpa["line"], hvpa["problems"]) == ("kube-apiserver", 3, [])
         app, others = hvpa["containers"]
@@ -127,19 +127,19 @@ class TestMachines:
         assert others == {"names": ["*"], "mode": "Off", "unsized": [], "intervals": []}
 
     def test_yaml_says_the_same(self):
-        """Only the form differs."""
+        """YAML has the same content as JSON."""
         result = hypot("-f", EXAMPLE, "-o", "yaml")
         assert yaml.safe_load(result.out)["hvpas"] == hypot("-f", EXAMPLE, "-o", "json").json
 
     def test_fixed_sizes(self, tmp_path):
-        """The only size there is, and no other to shrink to."""
+        """The output has the fixed size and no smaller size per pod."""
         path = given(tmp_path, called("web", sized((2, "500m", "1Gi", "horizontalOnly"))))
         (hvpa,) = hypot("-f", path, "-o", "json").json
         cpu = hvpa["containers"][0]["intervals"][1]["cpu"]
         assert (cpu["fixed"], cpu["downTo"]) == ("500m", {"perPod": None, "total": "500m"})
 
-    def test_what_is_wrong_is_told_there_too(self, tmp_path):
-        """With file and line; without intervals, as they could not be relied on."""
+    def test_problems_are_in_the_output(self, tmp_path):
+        """Invalid manifests are listed with their problems and without intervals, as these would be unreliable."""
         result = hypot("-f", given(tmp_path, BROKEN, WEIGHTS), "-o", "json")
         broken, weights = result.json
         assert result.status == 1
@@ -152,7 +152,7 @@ class TestInput:
     """What is read, and what is refused."""
 
     def test_a_manifest_with_errors(self, tmp_path):
-        """All of them with file and line, as `hypot lint` prints them; those without are still shown."""
+        """All errors have file and line, as in `hypot lint`; manifests without errors are still shown."""
         path = given(tmp_path, BROKEN, called("good"))
         result = hypot("-f", path)
         assert result.status == 1
@@ -165,19 +165,19 @@ class TestInput:
         assert "           5        8     40      3.2     16" in result.out
 
     def test_warnings_alone_are_fine(self, tmp_path):
-        """The gardener's group is read as what it stands for."""
+        """A manifest of Gardener's API group is read, with a warning."""
         data = {**called("old"), "apiVersion": "autoscaling.gardener.cloud/v1alpha1"}
         result = hypot("-f", given(tmp_path, data))
         assert (result.status, "warning  old-api-version" in result.out) == (0, True)
 
     def test_a_weight_based_manifest(self, tmp_path):
-        """It has no intervals, and the one who knows what to write instead is named."""
+        """It has no intervals, and the message refers to `hypot lint`."""
         result = hypot("-f", given(tmp_path, WEIGHTS))
         assert result.status == 1
         assert "weightBasedScalingIntervals have no effective intervals; hypot lint says why" in result.out
 
     def test_the_proposals_own_misspelling(self, tmp_path):
-        """Told with what was meant."""
+        """The message suggests the right key."""
         data = seed()
         data["spec"]["scalingIntervalsOverlap"]["memory"] = {"value": "1.5Gi", "percentate": 30}
         result = hypot("-f", given(tmp_path, data))
@@ -192,18 +192,18 @@ class TestInput:
         ],
     )
     def test_some_of_several(self, tmp_path, arguments, message):
-        """By namespace and by name, in the order of the input."""
+        """Hvpas are chosen by namespace and by name, in the order of the input."""
         path = given(tmp_path, called("a"), called("b"), called("a", namespace="bank"))
         found = hypot("-f", path, "-o", "json", *arguments).json
         assert [f"{one['namespace']}/{one['name']}" for one in found] == message
 
     def test_several_files(self, tmp_path):
-        """As often as one likes, folders too."""
+        """-f may be repeated, and takes folders too."""
         first, second = given(tmp_path, called("a"), name="a.yaml"), given(tmp_path, called("b"), name="b.yaml")
         assert hypot("-f", first, "-f", second).out == hypot("-f", tmp_path).out
 
     def test_the_same_twice(self, tmp_path):
-        """The last one counts, as for kubectl apply."""
+        """The last object counts, as for kubectl apply."""
         path = given(tmp_path, called("a", BROKEN), called("a"))
         result = hypot("-f", path)
         assert result.status == 0
@@ -240,7 +240,7 @@ class TestInput:
 
 
 class Page(HTMLParser):
-    """What a page refers to, and the ids in it."""
+    """The references and ids of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -257,10 +257,10 @@ def drawn(page):
 
 
 class TestPlot:
-    """What is drawn."""
+    """Plots."""
 
     def test_a_page_of_its_own(self, tmp_path):
-        """Nothing is fetched from anywhere, every chart has its place, and twice is the same to the byte."""
+        """The page loads nothing from elsewhere, has every chart, and is always the same to the byte."""
         first, second = tmp_path / "a.html", tmp_path / "b.html"
         assert hypot("-f", EXAMPLE, "--plot", first).status == 0
         assert hypot("-f", EXAMPLE, "--plot", second).out == hypot("-f", EXAMPLE).out
@@ -273,15 +273,15 @@ class TestPlot:
         assert list(drawn(page)) == [f"hvpa-1-1-{resource}-{key}" for resource in ("cpu", "memory") for key in keys]
         assert [one for one in read.ids if one in drawn(page)] == list(drawn(page))
 
-    def test_plotly_knows_every_word(self, tmp_path):
-        """Its own library takes each chart as valid."""
+    def test_plotly_accepts_every_chart(self, tmp_path):
+        """Plotly's own library takes each chart as valid."""
         path = tmp_path / "a.html"
         hypot("-f", EXAMPLE, "--plot", path)
         for chart in drawn(path.read_text(encoding="utf-8")).values():
             assert len(Figure(chart).data) in {2, 3, 4}
 
     def test_the_table_is_on_the_page(self, tmp_path):
-        """The figures that the charts show."""
+        """The page has the figures that the charts show."""
         path = tmp_path / "a.html"
         hypot("-f", EXAMPLE, "--plot", path)
         page = path.read_text(encoding="utf-8")
@@ -289,15 +289,15 @@ class TestPlot:
             assert text in page
 
     def test_each_of_several_has_its_section(self, tmp_path):
-        """In the order of the input."""
+        """Sections are in the order of the input."""
         path = tmp_path / "a.html"
         assert hypot("-f", given(tmp_path, called("a"), called("b")), "--plot", path).status == 0
         page = path.read_text(encoding="utf-8")
         assert {"hvpa-1", "hvpa-2"} < set(Page(page).ids)
         assert page.index("<h2>shop/a</h2>") < page.index("<h2>shop/b</h2>")
 
-    def test_names_are_no_markup(self, tmp_path):
-        """Neither in the page nor in the script that draws it."""
+    def test_names_are_not_markup(self, tmp_path):
+        """Names are escaped in the page and in the script that draws it."""
         path = tmp_path / "a.html"
         data = called("web", manifest(INTERVALS, vpa=vpa(policy("</script><script>alert(1)"))))
         assert hypot("-f", given(tmp_path, data), "--plot", path).status == 0
@@ -305,7 +305,7 @@ class TestPlot:
 
     @pytest.mark.parametrize(("name", "begins"), [("a.png", PNG), ("a.svg", b"<?xml")])
     def test_pictures(self, tmp_path, name, begins):
-        """The same bytes twice."""
+        """The same input gives the same bytes."""
         path, results = tmp_path / name, []
         for _ in range(2):
             assert hypot("-f", given(tmp_path, SMALL), "--plot", path).status == 0
@@ -313,27 +313,27 @@ class TestPlot:
         assert results[0] == results[1]
         assert results[0].startswith(begins)
 
-    def test_names_are_no_formula(self, tmp_path):
-        """What stands between dollars is text."""
+    def test_names_are_not_formulas(self, tmp_path):
+        """Text between dollar signs stays text."""
         data = called("web", manifest(INTERVALS, vpa=vpa(policy(r"a$\frac$b"), policy(mode="Off"))))
         assert hypot("-f", given(tmp_path, data), "--plot", tmp_path / "a.svg").status == 0
 
     def test_a_picture_of_one_of_several(self, tmp_path):
-        """Chosen by name; the case of the ending is nobody's business."""
+        """The Hvpa is chosen by name; the case of the file extension does not matter."""
         path = given(tmp_path, called("a"), SMALL)
         assert hypot("-f", path, "--name", "small", "--plot", tmp_path / "B.PNG").status == 0
         assert (tmp_path / "B.PNG").read_bytes().startswith(PNG)
 
     def test_without_matplotlib(self, tmp_path, monkeypatch):
-        """What to install is said; pages need it not."""
+        """The error says what to install; pages do not need it."""
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         monkeypatch.delitem(sys.modules, "hypot.face.intervals.picture", raising=False)
         result = hypot("-f", EXAMPLE, "--plot", tmp_path / "a.png")
         assert (result.status, result.err) == (2, "Error: matplotlib is not installed: pip install hypot[pictures]\n")
         assert hypot("-f", EXAMPLE, "--plot", tmp_path / "a.html").status == 0
 
-    def test_what_cannot_be_relied_on_is_not_drawn(self, tmp_path):
-        """And that is said, beside what is wrong."""
+    def test_invalid_intervals_are_not_drawn(self, tmp_path):
+        """The plot is not written, and a message says why."""
         path = tmp_path / "a.html"
         result = hypot("-f", given(tmp_path, BROKEN, called("good")), "--plot", path)
         assert (result.status, path.exists()) == (1, False)
@@ -341,8 +341,8 @@ class TestPlot:
 
 
 @pytest.mark.parametrize(("more", "loaded"), [([], ""), (["--plot", "a.html"], "plotly")])
-def test_what_draws_is_loaded_only_for_drawing(tmp_path, more, loaded):
-    """A table costs neither numpy nor plotly nor matplotlib, and a page no matplotlib."""
+def test_plot_libraries_are_loaded_only_for_plots(tmp_path, more, loaded):
+    """A table loads neither numpy nor plotly nor matplotlib, and a page no matplotlib."""
     code = (
         "import sys; from hypot.cli.main import main\n"
         "try: main(['intervals', '-f', *sys.argv[1:]])\n"

@@ -21,7 +21,7 @@ NO_CPU = workload("web", container(requests={}))
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder of manifests, and the current one."""
+    """A working directory with manifests in k8s/."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "k8s").mkdir()
     for name, manifests in {"web": [hpa(minReplicas=1, maxReplicas=1), NO_CPU], "wpa": [wpa(dryRun=True)]}.items():
@@ -36,7 +36,7 @@ def run(*arguments, **more):
 
 @pytest.mark.usefixtures("folder")
 def test_text_for_people():
-    """Where, how grave, which rule and object; then what and what to do; errors apart in the last line."""
+    """A finding has place, severity, rule, object, message and fix; the last line counts them by severity."""
     result = run("-f", "k8s")
     assert result.exit_code == 1
     lines = result.output.splitlines()
@@ -50,7 +50,7 @@ def test_text_for_people():
 
 @pytest.mark.usefixtures("folder")
 def test_exit_status_of_the_command(capsys):
-    """The installed command ends with the same status."""
+    """The installed command exits with the same status."""
     with pytest.raises(SystemExit) as ended:
         main(["lint", "-f", "k8s"])
     assert ended.value.code == 1
@@ -58,33 +58,33 @@ def test_exit_status_of_the_command(capsys):
 
 
 def test_nothing_found(tmp_path):
-    """Exit status 0, and one line that says how much was looked at."""
+    """The exit status is 0, and one line says how much was checked."""
     (tmp_path / "a.yaml").write_text(to_yaml(hpa()) + "---\n" + to_yaml(workload()), encoding="utf-8")
     result = run("-f", str(tmp_path))
     assert (result.exit_code, result.output) == (0, "nothing found in 1 file, 2 objects\n")
 
 
 def test_warnings_alone_do_not_fail(tmp_path):
-    """Only errors make exit status 1."""
+    """Only errors make the exit status 1."""
     (tmp_path / "a.yaml").write_text(to_yaml(hpa(minReplicas=1)), encoding="utf-8")
     assert run("-f", str(tmp_path)).exit_code == 0
 
 
 def test_input_without_autoscalers_says_so():
-    """Most likely the wrong folder."""
+    """It is most likely the wrong folder."""
     result = run("-f", "-", input=to_yaml(workload()))
     assert result.output == "nothing found in 1 file, 1 object; there is no autoscaler in the input\n"
 
 
 def test_standard_input_has_lines_too():
-    """A pipe is a file without a name."""
+    """Findings in standard input have line numbers."""
     result = run("-f", "-", input=to_yaml(hpa(minReplicas=1)) + "---\n" + to_yaml(workload()))
     assert result.output.startswith("<stdin>:11  advice  single-replica")
 
 
 @pytest.mark.usefixtures("folder")
 def test_ignored_rules():
-    """More than once, or separated by commas."""
+    """--ignore may be repeated, or list rules separated by commas."""
     result = run("-f", "k8s", "--ignore", "request-missing", "--ignore", "min-equals-max,single-replica,wpa-dry-run")
     assert result.exit_code == 0
     assert result.output == "nothing found in 2 files, 3 objects; 4 silenced\n"
@@ -103,7 +103,7 @@ def test_ignored_rules():
     ],
 )
 def test_bad_usage_and_input(folder, arguments, message):
-    """Exit status 2, and words that help."""
+    """The exit status is 2, and the message says what is wrong."""
     (folder / "bad.yaml").write_text("kind: [\n", encoding="utf-8")
     result = run(*arguments)
     assert result.exit_code == 2
@@ -111,7 +111,7 @@ def test_bad_usage_and_input(folder, arguments, message):
 
 
 def test_version_changes_the_verdict():
-    """The same manifest for another cluster."""
+    """The same manifest is an error for one cluster version and not for another."""
     manifest = to_yaml(hpa(api_version="autoscaling/v2beta2"))
     assert run("-f", "-", input=manifest).exit_code == 1
     assert run("-f", "-", "--kubernetes", "v1.25.3", input=manifest).exit_code == 0
@@ -119,7 +119,7 @@ def test_version_changes_the_verdict():
 
 @pytest.mark.usefixtures("folder")
 def test_json_keeps_to_its_schema():
-    """Findings and summary, as the published schema has them."""
+    """Findings and summary match the published schema."""
     result = run("-f", "k8s", "-o", "json")
     output = json.loads(result.output)
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
@@ -144,7 +144,7 @@ def test_json_keeps_to_its_schema():
 
 
 def test_a_manifest_to_paste_is_one_text():
-    """Programs get the form of intervals with its lines, and it is sound as it stands."""
+    """The JSON has the form with intervals, line by line, and it lints without findings."""
     result = run("-f", "-", "-o", "json", input=to_yaml(weighted()) + "---\n" + to_yaml(workload()))
     output = json.loads(result.output)
     jsonschema.validate(output, SCHEMA)
@@ -155,7 +155,7 @@ def test_a_manifest_to_paste_is_one_text():
 
 
 def test_a_manifest_to_paste_keeps_its_lines():
-    """People can copy it from the terminal: indented as one, it is still the same YAML."""
+    """It can be copied from the terminal: indented as a block, it is still the same YAML."""
     objects = to_yaml(weighted()) + "---\n" + to_yaml(workload())
     lines = run("-f", "-", input=objects).output.splitlines()
     start, end = lines.index("    apiVersion: autoscaling.k8s.io/v1alpha1"), lines.index("", 2)
@@ -178,7 +178,7 @@ def test_both_axes_in_every_form(tmp_path):
 
 
 def test_sarif_for_code_scanning(folder):
-    """What code scanning asks of a run: rules with words and levels, results with place and fingerprint."""
+    """It has what code scanning requires: rules with text and level, results with place and fingerprint."""
     output = json.loads(run("-f", str(folder / "k8s"), "-o", "sarif").output)
     assert (output["version"], len(output["runs"])) == ("2.1.0", 1)
     driver, results = output["runs"][0]["tool"]["driver"], output["runs"][0]["results"]
@@ -196,8 +196,8 @@ def test_sarif_for_code_scanning(folder):
     assert len(set(marks)) == len(marks)
 
 
-def test_fingerprints_outlive_moved_lines(folder):
-    """The same finding has the same fingerprint further down."""
+def test_fingerprints_survive_moved_lines(folder):
+    """A finding keeps its fingerprint when it moves down."""
     before = json.loads(run("-f", "k8s/web.yaml", "-o", "sarif").output)
     file = folder / "k8s" / "web.yaml"
     file.write_text("# a comment\n\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
@@ -207,14 +207,14 @@ def test_fingerprints_outlive_moved_lines(folder):
 
 
 def test_colour_and_width():
-    """Colour where it is asked for; long words are not broken."""
+    """Colour is used when it is asked for, and text is wrapped to the width."""
     report = check(hpa(minReplicas=1), NO_CPU)
     assert "\x1b[31m\x1b[1merror" in as_text(report, colour=True)
     assert max(map(len, as_text(report, width=60).splitlines()[1:3])) <= 60
 
 
 def test_names_cannot_steer_the_terminal():
-    """An escape sequence in a name is shown, not sent."""
+    """An escape sequence in a name is shown escaped."""
     output = run(
         "-f",
         "-",

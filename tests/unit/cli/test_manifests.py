@@ -24,7 +24,7 @@ def run(*arguments):
 
 
 def printed(*arguments):
-    """The objects by kind and name."""
+    """The objects by kind, namespace and name."""
     result = run(*arguments)
     assert result.exit_code == 0, result.output
     objects = list(yaml.safe_load_all(result.output))
@@ -43,7 +43,7 @@ def pod_of(objects):
 
 
 def test_a_whole_installation_in_the_order_it_is_applied():
-    """The namespace first, the webhook last; no definition among them."""
+    """The namespace is first, the webhook last; there is no CustomResourceDefinition."""
     assert kinds_of(printed()) == [
         "Namespace",
         "ServiceAccount",
@@ -61,13 +61,13 @@ def test_a_whole_installation_in_the_order_it_is_applied():
 
 
 def test_everything_is_labelled():
-    """One selector finds all of an installation."""
+    """One selector finds all objects of an installation."""
     for each in printed("--watch-namespace", "shop").values():
         assert each["metadata"]["labels"]["app.kubernetes.io/name"] == "hypot"
 
 
-def test_somebody_elses_namespace_is_never_part_of_it():
-    """Deleting what was printed is an uninstall, and must not take a namespace that holds other things."""
+def test_another_namespace_is_never_part_of_it():
+    """Deleting the printed objects uninstalls hypot; that must not delete a namespace that holds other things."""
     objects = printed("-n", "ops")
     assert "Namespace" not in kinds_of(objects)
     assert {namespace for _, namespace, _ in objects} == {"", "ops"}
@@ -78,7 +78,7 @@ def test_somebody_elses_namespace_is_never_part_of_it():
 
 
 def test_watched_namespaces_have_roles_of_their_own():
-    """Nothing inside another namespace is allowed, and the controller is told the same."""
+    """Nothing inside other namespaces is allowed, and the controller's configuration says the same."""
     objects = printed("--watch-namespace", "shop", "--watch-namespace", "pay", "--watch-namespace", "shop")
     assert [key for key in objects if key[2] == "hypot-watched"] == [
         ("Role", "pay", "hypot-watched"),
@@ -93,7 +93,7 @@ def test_watched_namespaces_have_roles_of_their_own():
 
 
 def test_pods_have_no_more_than_they_need():
-    """Not root, no way to become it, nothing to write to but a little memory."""
+    """The pod is not root, cannot become root, and can write only to a small volume in memory."""
     pod = pod_of(printed())
     (container,) = pod["containers"]
     assert pod["securityContext"]["runAsNonRoot"] is True
@@ -108,8 +108,8 @@ def test_pods_have_no_more_than_they_need():
     assert "limits" in container["resources"]
 
 
-def test_the_webhook_lets_pods_come_whatever_happens():
-    """It is asked for two seconds, only where hypot acts, and its authority is hypot's to write."""
+def test_a_failing_webhook_does_not_block_pods():
+    """The API server waits two seconds and ignores failures; hypot itself writes the CA bundle."""
     (webhook,) = printed()["MutatingWebhookConfiguration", "", "hypot"]["webhooks"]
     assert (webhook["failurePolicy"], webhook["timeoutSeconds"]) == ("Ignore", 2)
     assert "caBundle" not in webhook["clientConfig"]
@@ -117,7 +117,7 @@ def test_the_webhook_lets_pods_come_whatever_happens():
 
 
 def test_without_sizes_there_is_no_webhook(tmp_path):
-    """Neither the configuration, nor its service, nor a port; the controller is told so."""
+    """Its configuration, Service and port are absent, and the controller's configuration switches it off."""
     file = tmp_path / "config.yaml"
     file.write_text("kinds: {Hvpa: off}\n", encoding="utf-8")
     objects = printed("--config", str(file))
@@ -129,7 +129,7 @@ def test_without_sizes_there_is_no_webhook(tmp_path):
 
 
 def test_ports_follow_the_configuration(tmp_path):
-    """Probes and services find what listens."""
+    """Probes and Services use the configured ports."""
     file = tmp_path / "config.yaml"
     file.write_text("httpPort: 9000\nwebhookPort: 9443\nwebhookService: sizes\n", encoding="utf-8")
     objects = printed("--config", str(file))
@@ -140,7 +140,7 @@ def test_ports_follow_the_configuration(tmp_path):
 
 
 def test_another_configuration_makes_other_pods():
-    """It is read once, at the start, so a change has to roll them."""
+    """The configuration is read once, at the start, so a change must roll the pods."""
     one, same, other = (
         next(each for each in manifests(config, "hypot:1") if each["kind"] == "Deployment")
         for config in (RunConfig(), RunConfig(), RunConfig(opt_in="all"))
@@ -150,7 +150,7 @@ def test_another_configuration_makes_other_pods():
 
 
 def test_one_replica_has_no_budget():
-    """It would forbid every drain."""
+    """A budget would block every drain."""
     objects = printed("--replicas", "1")
     assert "PodDisruptionBudget" not in kinds_of(objects)
     assert next(each for key, each in objects.items() if key[0] == "Deployment")["spec"]["replicas"] == 1
@@ -185,7 +185,7 @@ def test_more_is_allowed_where_it_is_asked_for():
         (["--with", "everything"], "'everything' is not one of"),
     ],
 )
-def test_bad_usage_is_told(arguments, said):
+def test_bad_usage_is_reported(arguments, said):
     result = run(*arguments)
     assert result.exit_code == 2
     assert said in result.output
@@ -210,7 +210,7 @@ def test_bad_usage_is_told(arguments, said):
         ("dryRun: true\n---\ndryRun: false\n", "config.yaml:3: a second document"),
     ],
 )
-def test_a_bad_configuration_is_told_with_its_file(tmp_path, text, said):
+def test_a_bad_configuration_is_reported_with_its_file(tmp_path, text, said):
     file = tmp_path / "config.yaml"
     file.write_text(text, encoding="utf-8")
     result = run("--config", str(file))
@@ -218,8 +218,8 @@ def test_a_bad_configuration_is_told_with_its_file(tmp_path, text, said):
     assert said in result.output
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path):
-    """Of the file, of the flags, and of what cannot be installed; the file is named where it is to blame."""
+def test_all_errors_are_reported_at_once(tmp_path):
+    """Errors of the file, of the flags and of the installation; the file is named where it is the cause."""
     file = tmp_path / "config.yaml"
     file.write_text("{listen: 127.0.0.1, webhookService: hypot, httpPort: 9, webhookPort: 9}", encoding="utf-8")
     result = run("--config", str(file), "--watch-namespace", "BAD", "--image", "")
@@ -235,8 +235,8 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["a.b.c/d", "Rollouts.argoproj.io", "rollouts", ".io", "*.argoproj.io", "a b.c"])
-def test_names_that_are_none(target):
-    """Told with all the others, for the API server would refuse them or grant nothing by them."""
+def test_invalid_names(target):
+    """They are reported together: the API server would refuse them, or they would grant nothing."""
     result = run("--target", target, "--image", "a b", "--target", "rollouts.argoproj.io")
     assert result.exit_code == 2
     assert result.stderr.removeprefix("Error: ").splitlines() == [
@@ -245,7 +245,7 @@ def test_names_that_are_none(target):
     ]
 
 
-def test_no_replicas_are_no_installation():
+def test_zero_replicas_are_refused():
     with pytest.raises(ConfigError, match="replicas: 0 is too few"):
         manifests(RunConfig(), "hypot:1", 0)
 
@@ -264,7 +264,7 @@ SETTINGS = Settings(tolerance=0.2, kubernetes=(1, 34), vpa=replace(Knobs(), safe
     ],
 )
 def test_the_written_file_reads_as_what_was_given(config, tmp_path):
-    """What runs in the cluster is what was asked for here."""
+    """The controller in the cluster runs with the configuration given here."""
     (text,) = (each["data"][CONFIG_KEY] for each in manifests(config, "hypot:1") if each["kind"] == "ConfigMap")
     file = tmp_path / "config.yaml"
     file.write_text(text, encoding="utf-8")
@@ -273,13 +273,13 @@ def test_the_written_file_reads_as_what_was_given(config, tmp_path):
 
 
 def test_only_changed_settings_are_written():
-    """An upgrade may bring better defaults; what nobody chose is not pinned."""
+    """Defaults are not pinned, because an upgrade may bring better ones."""
     assert config_data(RunConfig())["settings"] == {}
     written = config_data(RunConfig(settings=SETTINGS))["settings"]
     assert written == {"tolerance": 0.2, "kubernetes": "1.34", "vpa": {"safetyMargin": 0.3}}
 
 
-def test_printing_needs_nothing_that_runs():
+def test_printing_loads_nothing_of_the_controller():
     """Roles can be read where the extra for `hypot run` is not installed."""
     heavy = "{'aiohttp', 'msgspec', 'cryptography', 'structlog', 'numpy', 'polars'}"
     asked = f"import sys, hypot.cli.manifests; sys.exit(', '.join({heavy} & set(sys.modules)) or 0)"

@@ -48,7 +48,7 @@ def hpa(tmp_path):
 
 
 def test_a_table_has_a_line_for_each_policy_and_both_references():
-    """People see all policies at a glance, and what they are compared with."""
+    """The table has all policies and what they are compared with."""
     result = shop()
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
@@ -59,12 +59,12 @@ def test_a_table_has_a_line_for_each_policy_and_both_references():
 
 
 def test_the_same_input_gives_the_same_bytes():
-    """A replay hangs on nothing but its input."""
+    """A replay depends on nothing but its input."""
     assert shop("-o", "json").stdout_bytes == shop("-o", "json").stdout_bytes
 
 
 def test_json_keeps_its_schema():
-    """Machines read what the published schema describes."""
+    """The JSON matches the published schema."""
     document = json.loads(shop("-o", "json", "--grid", "hpa.cpu=60,80").stdout)
     schema = json.loads((ROOT / "src/hypot/cli/replay.schema.json").read_text())
     jsonschema.validate(document, schema)
@@ -74,7 +74,7 @@ def test_json_keeps_its_schema():
 
 
 def test_csv_and_parquet_hold_the_same_rows():
-    """A table for other tools, in two forms."""
+    """Both are the same table for other tools."""
     text = pl.read_csv(io.BytesIO(shop("-o", "csv").stdout_bytes))
     packed = pl.read_parquet(io.BytesIO(shop("-o", "parquet").stdout_bytes))
     assert text["policy"].to_list() == packed["policy"].to_list()
@@ -82,7 +82,7 @@ def test_csv_and_parquet_hold_the_same_rows():
 
 
 def test_reports_are_written_whole(tmp_path):
-    """A page that needs no network, and pictures."""
+    """The page and the picture are written, and no temporary file is left."""
     page, picture = tmp_path / "r.html", tmp_path / "r.svg"
     result = shop("--report", page, "--report", picture)
     assert result.exit_code == 0
@@ -93,15 +93,15 @@ def test_reports_are_written_whole(tmp_path):
 
 
 def test_a_report_that_cannot_be_written_leaves_nothing(tmp_path):
-    """The error names the file, and no half of one is left."""
+    """The error names the file, and no part of it is left."""
     result = shop("--report", tmp_path / "missing" / "r.html")
     assert result.exit_code == 2
     assert "r.html: cannot write" in result.stderr
     assert not list(tmp_path.iterdir())
 
 
-def test_explain_tells_the_steps_around_a_moment():
-    """Why a policy did what it did, at any moment."""
+def test_explain_shows_the_steps_around_a_moment():
+    """It shows why a policy acted as it did, at any moment."""
     result = shop("--explain", "+40m")
     assert result.exit_code == 0
     assert "cpu is at" in result.stdout
@@ -111,14 +111,14 @@ def test_explain_tells_the_steps_around_a_moment():
 
 @pytest.mark.parametrize("moment", ["2026-02-01T00:00:00Z", "+90d", "+soon", "never"])
 def test_a_moment_outside_the_trace_is_refused(moment):
-    """The error says what the trace covers, or how a time is written."""
+    """The error says what the trace covers, or how to write a time."""
     result = shop("--explain", moment)
     assert result.exit_code == 2
     assert "the trace covers" in result.stderr or "write" in result.stderr
 
 
-def test_windows_and_tuning_are_told(tmp_path):
-    """Several windows, and the best of a grid chosen on a part that is not judged."""
+def test_windows_and_tuning_are_reported(tmp_path):
+    """The text says how many windows there are, and on which part of the trace the best of a grid was chosen."""
     world = tmp_path / "world.yaml"
     world.write_text(Path(WORLD).read_text() + "scoring: {windows: 2, tune: 0.5}\n")
     result = replay(WEEK, "-f", POLICIES, "--world", world, *UNTIL, "--grid", "hpa.cpu=60..80:10")
@@ -127,7 +127,7 @@ def test_windows_and_tuning_are_told(tmp_path):
 
 
 def test_a_fleet_has_the_median_and_the_worst(tmp_path, hpa):
-    """Many workloads in one file, one line a policy."""
+    """Many workloads in one file have one line per policy."""
     rows = [f"{name},{60 * i},{rate + i % 7}" for name, rate in (("a", 50), ("b", 300)) for i in range(120)]
     trace = tmp_path / "fleet.csv"
     trace.write_text("\n".join(["workload,timestamp,requests", *rows]) + "\n")
@@ -137,8 +137,8 @@ def test_a_fleet_has_the_median_and_the_worst(tmp_path, hpa):
     assert "worst" in result.stdout
 
 
-def test_everything_wrong_is_told_at_once(tmp_path):
-    """A bad manifest and a bad trace in one answer, each with its place."""
+def test_all_errors_are_reported_at_once(tmp_path):
+    """Errors of the manifest and of the trace come together, each with its file."""
     policy = tmp_path / "bad.yaml"
     policy.write_text(HPA.replace("averageUtilization: 70", "averageUtilization: -1"))
     trace = tmp_path / "bad.csv"
@@ -150,7 +150,7 @@ def test_everything_wrong_is_told_at_once(tmp_path):
 
 
 def test_a_metric_that_the_world_does_not_know_is_refused():
-    """What a custom metric stands for is written, never guessed."""
+    """The meaning of a custom metric must be given; it is never guessed."""
     result = replay(WEEK, "-f", POLICIES, *UNTIL)
     assert result.exit_code == 2
     assert "http_requests_per_second" in result.stderr
@@ -172,21 +172,21 @@ def test_a_metric_that_the_world_does_not_know_is_refused():
     ],
 )
 def test_wrong_usage_says_what_to_do(arguments, message, hpa):
-    """Exit status 2 and a word that helps."""
+    """The exit status is 2, and the message helps."""
     result = replay(*arguments, "-f", hpa)
     assert result.exit_code == 2
     assert message in result.stderr
 
 
-def test_a_server_that_is_not_there_is_told(hpa):
-    """No network: an error, no traceback."""
+def test_a_server_that_is_not_there_is_reported(hpa):
+    """Without a network there is an error, not a traceback."""
     result = replay("--prometheus", "http://127.0.0.1:9", "--query", "up", "-f", hpa)
     assert result.exit_code == 2
     assert "127.0.0.1:9" in result.stderr
 
 
 def test_a_replay_of_too_many_ticks_is_refused(tmp_path, hpa):
-    """Before memory is full, with what to do."""
+    """It is refused before memory is full, and the message says what to do."""
     trace = tmp_path / "long.csv"
     trace.write_text("timestamp,requests\n0,1\n400000000,1\n")
     result = replay(trace, "-f", hpa)
@@ -196,7 +196,7 @@ def test_a_replay_of_too_many_ticks_is_refused(tmp_path, hpa):
 
 @pytest.mark.parametrize("trace", sorted(TRACES.glob("*.csv")), ids=lambda path: path.stem)
 def test_every_recorded_trace_replays_quietly(trace):
-    """Real demand of all kinds, without a warning; two hours of each."""
+    """Two hours of each trace of real demand replay without a warning."""
     start = float(trace.read_text().splitlines()[1].partition(",")[0])
     world, policies = ROOT / "docs/results/world.yaml", ROOT / "docs/results/policies.yaml"
     result = replay(trace, "-f", policies, "--world", world, "--to", start + 2 * 3600, "-o", "json")
@@ -208,7 +208,7 @@ def test_every_recorded_trace_replays_quietly(trace):
 
 
 def test_recorded_traces_are_there():
-    """Says why the test before ran on nothing."""
+    """Skips with a reason where the test above had no traces."""
     if not TRACES.is_dir():
         pytest.skip(f"no recorded traces in {TRACES}; name their folder in HYPOT_TRACES")
     assert len(list(TRACES.glob("*.csv"))) >= 15
@@ -222,14 +222,14 @@ def world_with(tmp_path, text):
 
 @pytest.mark.parametrize("scoring", ["{windows: 1000}", "{skip: 48h}"])
 def test_a_trace_too_short_to_judge_is_refused(tmp_path, hpa, scoring):
-    """Before anything runs, with what to change."""
+    """It is refused before anything runs, and the message says what to change."""
     result = replay(WEEK, "-f", hpa, *UNTIL, "--world", world_with(tmp_path, f"scoring: {scoring}\n"))
     assert result.exit_code == 2
     assert "to score; use fewer scoring.windows" in result.stderr
 
 
 def test_windows_of_equal_demand_are_judged_alike(tmp_path, hpa):
-    """Also where the trace says how much memory comes along: each window has the oracle of its own ticks."""
+    """Also where the trace has memory: each window is compared with the oracle of its own ticks."""
     trace = tmp_path / "even.csv"
     trace.write_text("\n".join(["timestamp,requests,memory", *(f"{60 * i},50,900000000" for i in range(181))]) + "\n")
     result = replay(trace, "-f", hpa, "--world", world_with(tmp_path, "scoring: {windows: 3}\n"), "-o", "json")
@@ -238,16 +238,16 @@ def test_windows_of_equal_demand_are_judged_alike(tmp_path, hpa):
     assert [one["to_oracle"] for one in workload["windows"]["web"]] == pytest.approx([whole] * 3)
 
 
-def test_explanations_are_words():
-    """No machine waits for an answer that never comes."""
+def test_explanations_are_text():
+    """There is no JSON form, so -o is refused."""
     result = shop("--explain", "+5m", "-o", "json")
     assert result.exit_code == 2
     assert "omit -o" in result.stderr
 
 
 @pytest.mark.parametrize("world", ["tick: 1s\n", "demand: {retries: 0.3, retryAfter: 10m}\n"])
-def test_a_world_that_the_compiled_engine_has_no_room_for(tmp_path, hpa, world):
-    """The plain one does it, whatever was asked for."""
+def test_a_world_that_the_compiled_engine_does_not_support(tmp_path, hpa, world):
+    """The plain engine replays it, whichever was asked for."""
     given = (WEEK, "-f", hpa, "--to", "2026-01-05T00:20:00Z", "--world", world_with(tmp_path, world), "-o", "json")
     compiled, plain = (replay(*given, "--engine", engine) for engine in ("fleet", "plain"))
     assert compiled.exit_code == 0
@@ -267,8 +267,8 @@ spec:
 """
 
 
-def test_samples_from_before_time_began_are_samples(tmp_path):
-    """A trace may count its seconds from 0, and metrics are older than that: pods are hot all the same."""
+def test_samples_before_time_zero_count(tmp_path):
+    """A trace may start at second 0, and metrics are older than that: pods still count as hot."""
     trace, policy = tmp_path / "hot.csv", tmp_path / "hot.yaml"
     trace.write_text("timestamp,requests\n0,3000\n3600,3000\n")
     policy.write_text(HOT)
@@ -279,7 +279,7 @@ def test_samples_from_before_time_began_are_samples(tmp_path):
 
 
 def test_both_engines_give_the_same_bytes(hpa):
-    """Compiled or not, the figures are the same."""
+    """The figures of the compiled and the plain engine are the same."""
     given = (WEEK, "-f", hpa, "--to", "2026-01-06T00:00:00Z", "-o", "json")
     assert replay(*given, "--engine", "plain").stdout_bytes == replay(*given, "--engine", "fleet").stdout_bytes
 
@@ -296,14 +296,14 @@ def fleet(tmp_path):
 
 
 def in_parts(monkeypatch):
-    """Files are read in parts of two workloads."""
+    """Make replay read files in parts of two workloads."""
     for module in ("history", "parts"):
         monkeypatch.setattr(f"hypot.replay.traces.{module}.PART_ROWS", 130)
 
 
 @pytest.mark.parametrize("form", ["json", "table", "csv"])
 def test_a_fleet_in_parts_gives_the_same_bytes(fleet, hpa, monkeypatch, form):
-    """What is too large for the memory is read and replayed a part at a time, to the same figures."""
+    """A file too large for memory is read and replayed in parts, with the same figures."""
     given = (fleet, "-f", hpa, "-o", form, "--engine", "plain")
     whole = replay(*given)
     in_parts(monkeypatch)
@@ -312,7 +312,7 @@ def test_a_fleet_in_parts_gives_the_same_bytes(fleet, hpa, monkeypatch, form):
 
 
 def test_a_fleet_in_parts_over_processes(fleet, hpa, monkeypatch):
-    """The same, in processes of their own, with a report."""
+    """The figures are the same in several processes, with a report."""
     given = (fleet, "-f", hpa, "-o", "json", "--engine", "plain")
     whole = replay(*given)
     in_parts(monkeypatch)
@@ -323,7 +323,7 @@ def test_a_fleet_in_parts_over_processes(fleet, hpa, monkeypatch):
 
 
 def test_a_large_fleet_with_a_bad_row_prints_nothing(fleet, hpa, monkeypatch):
-    """Though the rows before it were replayed."""
+    """Nothing is printed, although the rows before it were replayed."""
     frame = pl.read_parquet(fleet)
     frame = frame.with_columns(requests=pl.when(pl.int_range(pl.len()) == 450).then(-1.0).otherwise("requests"))
     frame.write_parquet(fleet)
@@ -335,7 +335,7 @@ def test_a_large_fleet_with_a_bad_row_prints_nothing(fleet, hpa, monkeypatch):
 
 
 def test_a_large_fleet_has_workloads_that_cannot_be_judged(fleet, hpa, monkeypatch, tmp_path):
-    """They are told when they are read."""
+    """Such workloads are reported when they are read."""
     in_parts(monkeypatch)
     result = replay(fleet, "-f", hpa, "--world", world_with(tmp_path, "scoring: {skip: 48h}\n"))
     assert result.exit_code == 2
@@ -343,7 +343,7 @@ def test_a_large_fleet_has_workloads_that_cannot_be_judged(fleet, hpa, monkeypat
 
 
 def test_a_large_fleet_is_not_explained(fleet, hpa, monkeypatch):
-    """As a small one is not."""
+    """--explain is refused for large and small fleets alike."""
     message = [replay(fleet, "-f", hpa, "--explain", "+5m").stderr]
     in_parts(monkeypatch)
     message.append(replay(fleet, "-f", hpa, "--explain", "+5m").stderr)
@@ -351,7 +351,7 @@ def test_a_large_fleet_is_not_explained(fleet, hpa, monkeypatch):
 
 
 def test_the_notes_of_a_fleet_are_cut_short(tmp_path, hpa):
-    """Every trace may have gaps of its own; those that most have come first."""
+    """Every trace may have gaps of its own; the most common notes come first."""
     path = tmp_path / "gaps.parquet"
     rows = [(f"w{i}", 60 * t, 50.0) for i in range(20) for t in range(61) if t != 20 + i]
     pl.DataFrame(rows, schema=["workload", "timestamp", "requests"], orient="row").write_parquet(path)

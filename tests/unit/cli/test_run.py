@@ -1,4 +1,4 @@
-"""The command that starts the controller: what it refuses, how it says so, and that it lives without a server."""
+"""The command that starts the controller: what it refuses, how it reports it, and that it runs without a server."""
 
 import json
 import os
@@ -21,14 +21,14 @@ WITHIN = 300.0
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch, tmp_path):
-    """Neither in a pod nor with a kubeconfig of somebody's own."""
+    """Run outside a pod and without the user's kubeconfig."""
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
 
 def hypot(*arguments):
-    """Run the real entry point; what it says on standard error, and its status."""
+    """Run the real entry point; its status and its standard error."""
     with CliRunner().isolation() as (_, err, _):
         try:
             main(["run", *map(str, arguments)])
@@ -44,7 +44,7 @@ def written(folder, text, name="config.yaml"):
 
 
 def kubeconfig(folder, server):
-    """As kubectl has it, for a server on the loopback."""
+    """A kubeconfig for a server on loopback."""
     data = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -83,7 +83,7 @@ def free_port():
     ],
 )
 def test_a_configuration_that_cannot_be_used(tmp_path, text, message):
-    """The file, what is wrong with it, and what may be written."""
+    """The message has the file, what is wrong with it, and what is allowed."""
     status, said = hypot("--config", written(tmp_path, text))
     assert status == 2
     assert message in said
@@ -92,7 +92,7 @@ def test_a_configuration_that_cannot_be_used(tmp_path, text, message):
 
 
 def test_a_flag_that_cannot_be_used(tmp_path):
-    """It would become a part of a path; what is wrong with the file is told as well."""
+    """The namespace would become part of a path; errors of the file are reported as well."""
     status, said = hypot("-n", "A/../b", "--config", written(tmp_path, "{namespace: fine, optIn: some}"))
     assert status == 2
     assert "config.yaml: optIn: 'some' is not one of" in said
@@ -100,35 +100,35 @@ def test_a_flag_that_cannot_be_used(tmp_path):
 
 
 def test_a_configuration_that_is_not_there(tmp_path):
-    """It is named."""
+    """The message names the file."""
     status, said = hypot("--config", tmp_path / "none.yaml")
     assert (status, "none.yaml" in said) == (2, True)
 
 
-def test_a_bare_off_is_taken(tmp_path):
-    """What stops it then is that there is no cluster."""
+def test_a_bare_off_is_accepted(tmp_path):
+    """The run then stops only because there is no cluster."""
     status, said = hypot("--config", written(tmp_path, "kinds: {Hvpa: off}"))
     assert status == 2
     assert "kinds" not in said
     assert "kubeconfig" in said.lower()
 
 
-def test_no_cluster_is_said():
-    """And how to name one."""
+def test_no_cluster_is_reported():
+    """The message says how to name a cluster."""
     status, said = hypot()
     assert status == 2
     assert "kubeconfig" in said.lower()
 
 
 def test_a_kubeconfig_that_is_not_there(tmp_path):
-    """It is named."""
+    """The message names the file."""
     status, said = hypot("--kubeconfig", tmp_path / "none")
     assert status == 2
     assert str(tmp_path / "none") in said
 
 
 def test_a_context_that_is_not_there(tmp_path):
-    """It is named, and no secret is."""
+    """The message names the context and shows no secret."""
     status, said = hypot("--kubeconfig", kubeconfig(tmp_path, "https://127.0.0.1:1"), "--context", "there")
     assert status == 2
     assert "there" in said
@@ -137,7 +137,7 @@ def test_a_context_that_is_not_there(tmp_path):
 
 @pytest.mark.parametrize("module", ["aiohttp", "structlog"])
 def test_a_missing_part_is_named(module):
-    """With what installs it."""
+    """The message says what to install."""
     code = f"import sys; sys.modules[{module!r}] = None; from hypot.cli.main import main; main(['run'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -146,7 +146,7 @@ def test_a_missing_part_is_named(module):
 
 
 def test_help_needs_no_network():
-    """Whoever only asks pays for nothing else."""
+    """`--help` works without the network library."""
     code = (
         "import sys; sys.modules['aiohttp'] = None\n"
         "from hypot.cli.main import main\n"
@@ -158,7 +158,7 @@ def test_help_needs_no_network():
 
 
 def test_an_address_that_is_taken(tmp_path):
-    """It says so, instead of that an answer cannot be written."""
+    """The message says so, instead of that output cannot be written."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -178,7 +178,7 @@ def test_an_address_that_is_taken(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_without_a_server_it_keeps_trying_and_ends_when_asked(tmp_path, number):
-    """Refused connections are logged, never a token; it ends with status 0."""
+    """Refused connections are logged, never a token; a signal ends it with status 0."""
     config = written(tmp_path, "{listen: 127.0.0.1, httpPort: 0, webhookPort: 0}")
     there = kubeconfig(tmp_path, f"https://127.0.0.1:{free_port()}")
     arguments = [*COMMAND, "--kubeconfig", str(there), "--config", str(config), "--log", "json"]
@@ -189,7 +189,7 @@ def test_without_a_server_it_keeps_trying_and_ends_when_asked(tmp_path, number):
             before = logged(process, lambda lines: sum(is_failure(line) for line in lines) >= 3)
             assert process.poll() is None
             while process.poll() is None:
-                # People press it more than once, also in the moment in which it ends.
+                # Users press Ctrl-C more than once, also while the process ends.
                 process.send_signal(number)
                 time.sleep(0.002)
             rest, _ = process.communicate(timeout=WITHIN)[::-1]
@@ -207,7 +207,7 @@ def is_failure(line):
 
 
 def logged(process, enough):
-    """What was logged, line by line, until it is enough."""
+    """The log lines, read until `enough` accepts them."""
     lines, end = [], time.monotonic() + WITHIN
     with selectors.DefaultSelector() as waiting:
         waiting.register(process.stderr, selectors.EVENT_READ)
