@@ -1,4 +1,4 @@
-"""Servers with TLS on loopback, as an API server is one: polite ones, and ones that say what they like."""
+"""Servers with TLS on loopback, in place of an API server: well-behaved ones, and ones that send arbitrary bytes."""
 
 import asyncio
 import ssl
@@ -43,7 +43,7 @@ async def head(reader: asyncio.StreamReader) -> bytes:
 
 @asynccontextmanager
 async def serving(handler: Handler, tls: ssl.SSLContext = TLS) -> AsyncIterator[Access]:
-    """A server that answers by a handler, and how it is reached."""
+    """A server that answers with a handler, and the access to it."""
     runner = web.ServerRunner(web.Server(handler), shutdown_timeout=0)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
@@ -55,7 +55,7 @@ async def serving(handler: Handler, tls: ssl.SSLContext = TLS) -> AsyncIterator[
 
 @asynccontextmanager
 async def talking(conversation: Talk) -> AsyncIterator[Access]:
-    """A server that says what it likes, byte by byte, and then cuts the connection."""
+    """A server that sends arbitrary bytes and then cuts the connection."""
     tasks: set[asyncio.Task[None] | None] = set()
 
     async def each(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

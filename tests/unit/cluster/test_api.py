@@ -20,7 +20,7 @@ asynchronous = pytest.mark.asyncio
 
 @asynchronous
 async def test_what_is_asked_is_sent_as_it_is():
-    """The server sees method, path, query, body, type of content and who asks, and nothing that invites surprises."""
+    """The server sees method, path, query, body, content type and credentials, and nothing unexpected."""
     seen = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -44,7 +44,7 @@ async def test_what_is_asked_is_sent_as_it_is():
 
 
 @asynchronous
-async def test_the_server_may_live_below_a_path():
+async def test_the_server_may_be_below_a_path():
     """Behind some gateways a cluster is a path of their address."""
     seen = []
 
@@ -58,8 +58,8 @@ async def test_the_server_may_live_below_a_path():
 
 
 @asynchronous
-async def test_an_unknown_authority_is_told():
-    """A certificate that we do not trust ends the call, and the message says that it is the certificate."""
+async def test_an_unknown_authority_is_reported():
+    """A certificate that we do not trust ends the call, and the message names the certificate as the cause."""
     reached = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -78,7 +78,7 @@ async def test_an_unknown_authority_is_told():
 @asynchronous
 @pytest.mark.parametrize(("name", "trusted"), [("api.test", True), ("other.test", False)])
 async def test_the_name_of_the_server_is_checked(name, trusted):
-    """The name in the kubeconfig is the one that the certificate must have."""
+    """The certificate must have the server name of the kubeconfig."""
 
     async def handler(_: web.Request) -> web.Response:
         return web.Response()
@@ -93,7 +93,7 @@ async def test_the_name_of_the_server_is_checked(name, trusted):
 
 @asynchronous
 async def test_checking_can_be_switched_off():
-    """Only where the kubeconfig says so, any certificate will do."""
+    """Any certificate is accepted, but only where the kubeconfig says so."""
 
     async def handler(_: web.Request) -> web.Response:
         return web.Response()
@@ -104,7 +104,7 @@ async def test_checking_can_be_switched_off():
 
 @asynchronous
 async def test_a_client_certificate_is_shown():
-    """A server that asks for a certificate gets the one that we were given as data."""
+    """A server that asks for a certificate gets the configured one."""
     seen = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -127,8 +127,8 @@ async def test_a_client_certificate_is_shown():
 @asynchronous
 @each_write
 @pytest.mark.parametrize("status", [429, 503])
-async def test_who_is_told_to_wait_asks_again(monkeypatch, request_, status):
-    """The server did nothing and says when to come back, so a write is sent again too."""
+async def test_a_throttled_request_is_sent_again(monkeypatch, request_, status):
+    """The server did nothing and says when to retry, so a write is sent again too."""
     monkeypatch.setattr(module, "SHORTEST_PAUSE", 0.01)
     seen = []
 
@@ -143,8 +143,8 @@ async def test_who_is_told_to_wait_asks_again(monkeypatch, request_, status):
 
 @asynchronous
 @pytest.mark.parametrize("guard", [None, lambda: 20.0])
-async def test_a_wait_that_does_not_fit_is_handed_back(guard):
-    """Whoever asked decides what to do with a server that wants more time than there is."""
+async def test_a_wait_that_does_not_fit_is_returned(guard):
+    """The caller decides what to do when the server asks for more time than there is."""
     seen = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -158,7 +158,7 @@ async def test_a_wait_that_does_not_fit_is_handed_back(guard):
 
 @asynchronous
 async def test_a_read_ends_in_its_time():
-    """A server that accepts and says nothing holds nobody for ever, at any point of its answer."""
+    """A server that accepts and then sends nothing does not block the caller, at any point of its answer."""
     silent = asyncio.Event()
 
     async def conversation(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -173,8 +173,8 @@ async def test_a_read_ends_in_its_time():
 
 
 @asynchronous
-async def test_nobody_listens():
-    """A refused connection is told with its address."""
+async def test_a_refused_connection():
+    """A refused connection is reported with its address."""
     server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     server.close()
@@ -185,8 +185,8 @@ async def test_nobody_listens():
 
 @asynchronous
 @pytest.mark.parametrize("said", [OK[:-1], b"HTTP/1.1 wrong\r\n\r\n", b"SSH-2.0\r\n\r\n"])
-async def test_half_an_answer_is_none(said):
-    """What is cut short or is no HTTP is told as a failure to reach the server."""
+async def test_half_an_answer_is_an_error(said):
+    """An answer that is cut short or is not HTTP is reported as a failure to reach the server."""
 
     async def conversation(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await head(reader)
@@ -202,7 +202,7 @@ async def test_half_an_answer_is_none(said):
 
 @asynchronous
 async def test_an_answer_has_a_largest_size(monkeypatch):
-    """A list without end does not fill our memory, and the message says what to do."""
+    """An endless list does not fill our memory, and the message says what to do."""
     monkeypatch.setattr(module, "LARGEST_BODY", 2**20)
 
     async def handler(request: web.Request) -> web.Response:
@@ -215,7 +215,7 @@ async def test_an_answer_has_a_largest_size(monkeypatch):
 
 
 @asynchronous
-async def test_nobody_is_followed_elsewhere():
+async def test_redirects_are_not_followed():
     """A redirect could lead our token to another server."""
 
     async def handler(_: web.Request) -> web.Response:
@@ -226,8 +226,8 @@ async def test_nobody_is_followed_elsewhere():
 
 
 @asynchronous
-async def test_a_token_that_is_not_known_is_asked_for_again(tmp_path):
-    """A refusal may mean that the token was taken back before its time; asked is once a minute at most."""
+async def test_a_refused_token_is_renewed(tmp_path):
+    """A 401 may mean that the token was revoked early; the plugin runs again at most once a minute."""
     script = (
         "import json, sys\n"
         "with open(sys.argv[1], 'a+') as runs: runs.write('x'); runs.seek(0); token = runs.read()\n"
@@ -250,7 +250,7 @@ async def test_a_token_that_is_not_known_is_asked_for_again(tmp_path):
     ("header", "seconds"), [("7", 7.0), (" 0 ", 0.0), (None, None), ("-1", None), ("nan", None), ("Wed, 21 Oct", None)]
 )
 def test_how_long_to_wait_is_a_number(header, seconds):
-    """API servers write seconds; what is none of those is not obeyed."""
+    """API servers write seconds; anything else is ignored."""
     assert retry_after(header) == seconds
 
 
@@ -266,8 +266,8 @@ def test_how_long_to_wait_is_a_number(header, seconds):
         (Answer(200, retry_after=1.0), 10, None),
     ],
 )
-def test_when_the_same_is_asked_again(answer, left, wait):
-    """Only where the server says that it did nothing, says when to come back, and there is time."""
+def test_when_a_request_is_retried(answer, left, wait):
+    """Only if the server says that it did nothing, says when to retry, and there is time."""
     assert pause(answer, left, 0.5) == (wait if wait is None else pytest.approx(wait))
 
 
@@ -297,5 +297,5 @@ def test_when_the_same_is_asked_again(answer, left, wait):
     ],
 )
 def test_calls_are_counted_without_names(path, kind):
-    """A metric by these has as many series as there are resources, not objects."""
+    """A metric with these labels has one series per resource, not per object."""
     assert path_kind(path) == kind

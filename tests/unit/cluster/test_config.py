@@ -1,4 +1,4 @@
-"""How a cluster is reached, as kubectl would find it."""
+"""How a cluster is reached, found as kubectl finds it."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ SECRET = "c2VjcmV0LXdvcmQ"  # noqa: S105  not one
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch, tmp_path):
-    """A place without any configuration of its own."""
+    """An environment without any configuration."""
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -22,7 +22,7 @@ def nowhere(monkeypatch, tmp_path):
 
 
 def whole(cluster=None, user=None, context=None, **more):
-    """A kubeconfig with one of everything."""
+    """A kubeconfig with one cluster, user and context."""
     return {
         "clusters": [{"name": "c", "cluster": {"server": "https://one.test:6443/", **(cluster or {})}}],
         "users": [{"name": "u", "user": user or {}}],
@@ -46,7 +46,7 @@ def refused(path: Path, data, context=None) -> str:
 
 
 def test_everything_that_is_written_is_read(tmp_path):
-    """Data is decoded, files are named from where the kubeconfig is, and a message can say where it came from."""
+    """Data is decoded, paths are relative to the kubeconfig, and `source` says where the access came from."""
     cluster = {"certificate-authority": "pki/ca.pem", "tls-server-name": "api.test"}
     data = {"client-certificate-data": base64.b64encode(b"shown").decode(), "client-key": "/pki/key.pem"}
     file = written(tmp_path / "config", whole(cluster, {**data, "token": SECRET}, {"namespace": "n"}))
@@ -65,26 +65,26 @@ def test_everything_that_is_written_is_read(tmp_path):
 
 
 def test_data_comes_before_a_file(tmp_path):
-    """As kubectl has it, where both are written."""
+    """As in kubectl, where both are given."""
     both = {"certificate-authority": "ca.pem", "certificate-authority-data": base64.b64encode(b"ca").decode()}
     assert read_access(written(tmp_path / "config", whole(both))).ca == b"ca"
 
 
 def test_a_token_file_comes_before_a_token(tmp_path):
-    """The token beside it is the one from when the kubeconfig was written."""
+    """The token next to it dates from when the kubeconfig was written."""
     access = read_access(written(tmp_path / "config", whole(user={"token": SECRET, "tokenFile": "token"})))
     assert (access.token, access.token_file) == ("", tmp_path / "token")
 
 
 def test_a_context_by_name(tmp_path):
-    """Any other context than the current one can be asked for, and one may name no user."""
+    """Any context can be chosen, and a context need not name a user."""
     data = whole()
     data["contexts"].append({"name": "y", "context": {"cluster": "c", "namespace": "other"}})
     assert read_access(written(tmp_path / "config", data), "y").namespace == "other"
 
 
 def test_several_files_are_one(monkeypatch, tmp_path):
-    """Of two entries with one name the first is meant, files are named from their own folder, some may be missing."""
+    """The first of two entries with one name counts, paths are relative to their file, and files may be missing."""
     first = {"current-context": "x", "users": [{"name": "u", "user": {"tokenFile": "mine"}}]}
     second = whole({"certificate-authority": "ca"}, {"token": SECRET}, **{"current-context": "none"})
     paths = [written(tmp_path / "a/one", first), str(tmp_path / "missing"), written(tmp_path / "b/two", second)]
@@ -94,7 +94,7 @@ def test_several_files_are_one(monkeypatch, tmp_path):
 
 
 def test_which_comes_first(monkeypatch, tmp_path):
-    """The file that was named, $KUBECONFIG, the service account, and the file at home."""
+    """The file that was named, $KUBECONFIG, the service account, and the file in the home directory."""
     account = tmp_path / "account"
     for name, text in (("token", SECRET), ("ca.crt", "ca"), ("namespace", "inside\n")):
         written(account / name, text)
@@ -116,7 +116,7 @@ def test_which_comes_first(monkeypatch, tmp_path):
 
 
 def test_nothing_is_found(monkeypatch, tmp_path):
-    """The message says where was looked, and what to do."""
+    """The message says which places were searched, and what to do."""
     with pytest.raises(AccessError, match=r"home/\.kube/config: no such file.*--kubeconfig FILE or set KUBECONFIG"):
         read_access()
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
@@ -164,7 +164,7 @@ def test_nothing_is_found(monkeypatch, tmp_path):
         ("", "no current-context; write --context as one of: none"),
     ],
 )
-def test_what_is_wrong_is_told(tmp_path, data, said):
+def test_errors_are_reported(tmp_path, data, said):
     """Every message names the file and what to do, and none shows a secret."""
     file = tmp_path / "config"
     message = refused(file, data)
@@ -182,7 +182,7 @@ def test_a_kubeconfig_has_a_largest_size(monkeypatch, tmp_path):
     ("command", "found"), [("aws", "aws"), ("./bin/aws", "FOLDER/bin/aws"), ("/bin/aws", "/bin/aws")]
 )
 def test_a_plugin_is_read(tmp_path, command, found):
-    """A name is looked up in PATH, anything else is a file beside the kubeconfig."""
+    """A name is looked up in PATH; anything else is a file relative to the kubeconfig."""
     pem = written(tmp_path / "ca.pem", "pem")
     how = {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
@@ -214,6 +214,6 @@ def test_a_plugin_is_read(tmp_path, command, found):
     ],
 )
 def test_a_plugin_that_cannot_be_run(tmp_path, more, said):
-    """What would fail or hang later is told when it is read."""
+    """What would fail or hang later is reported when it is read."""
     how = {"apiVersion": "client.authentication.k8s.io/v1", "command": "a", **more}
     assert said in refused(tmp_path / "config", whole(user={"exec": how}))

@@ -1,4 +1,4 @@
-"""Who we are to a cluster, from files that rotate and from plugins whose tokens end."""
+"""Credentials for a cluster, from files that rotate and from plugins whose tokens expire."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ def says(status, kind="ExecCredential", version=V1) -> str:
 
 
 def plugin(script: str, *arguments: str) -> Access:
-    """An access whose plugin is a piece of Python."""
+    """An access whose plugin is a Python script."""
     how = Plugin(V1, sys.executable, ("-c", script, *arguments), {"GIVEN": "b"}, "install it", {"server": SERVER})
     return Access(SERVER, plugin=how, source="a test")
 
@@ -34,14 +34,14 @@ def printing(text: str) -> Access:
 
 
 def runs(pid: Path) -> bool:
-    """Whether the process that wrote its number there is alive."""
+    """Whether the process whose id is in the file is alive."""
     written = pid.read_text(encoding="ascii") if pid.exists() else ""
     return bool(written) and Path(f"/proc/{written}").exists()
 
 
 @asynchronous
 async def test_a_token_file_is_read_once_a_minute(tmp_path):
-    """Service account tokens rotate; an empty or missing file leaves the token that was read last."""
+    """Service account tokens rotate; if the file is empty or missing, the last token stays in use."""
     file, now, seen = tmp_path / "token", [1000.0], []
     credentials = Credentials(Access(SERVER, token_file=file, certificate=b"c", key=b"k"), lambda: now[0])
     for at, content in (
@@ -64,7 +64,7 @@ async def test_a_token_file_is_read_once_a_minute(tmp_path):
 
 @asynchronous
 async def test_a_clock_that_goes_back_reads_again(tmp_path):
-    """A token from what is now the future is not held for longer than a minute."""
+    """A token read at a time that is now in the future is not kept longer than a minute."""
     file, now = tmp_path / "token", [1000.0]
     file.write_text("first", encoding="ascii")
     credentials = Credentials(Access(SERVER, token_file=file), lambda: now[0])
@@ -77,7 +77,7 @@ async def test_a_clock_that_goes_back_reads_again(tmp_path):
 @asynchronous
 @pytest.mark.parametrize("content", [None, b"", b"\xff"])
 async def test_a_token_file_without_a_token(tmp_path, content):
-    """Without any token there is nothing to say to the server."""
+    """Without any token there is nothing to send to the server."""
     file = tmp_path / "token"
     if content is not None:
         file.write_bytes(content)
@@ -86,8 +86,8 @@ async def test_a_token_file_without_a_token(tmp_path, content):
 
 
 @asynchronous
-async def test_a_plugin_is_told_about_the_cluster():
-    """It gets its own variables and the cluster, and is told that nobody is there to answer questions."""
+async def test_a_plugin_gets_the_cluster():
+    """It gets its own variables and the cluster, and learns that it cannot ask questions."""
     script = (
         "import json, os, sys\n"
         "asked = json.loads(os.environ['KUBERNETES_EXEC_INFO'])\n"
@@ -102,7 +102,7 @@ async def test_a_plugin_is_told_about_the_cluster():
 
 @asynchronous
 async def test_a_plugin_runs_again_when_its_token_is_over(tmp_path):
-    """Until then its token is held, and all who ask at once share one run."""
+    """Until then its token is kept, and concurrent callers share one run."""
     runs, now = tmp_path / "runs", [1000.0]
     script = (
         "import sys, json\n"
@@ -123,8 +123,8 @@ async def test_a_plugin_runs_again_when_its_token_is_over(tmp_path):
 
 
 @asynchronous
-async def test_a_plugin_goes_on_when_a_call_cannot_wait(tmp_path):
-    """A plugin that takes longer than a call would otherwise never come to its end."""
+async def test_a_plugin_continues_when_a_call_cannot_wait(tmp_path):
+    """A plugin that takes longer than a call would otherwise never finish."""
     go = tmp_path / "go"
     script = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.01)\nprint(sys.argv[2])\n"
     credentials = Credentials(plugin(script, str(go), says({"token": SECRET})), lambda: 0)
@@ -136,7 +136,7 @@ async def test_a_plugin_goes_on_when_a_call_cannot_wait(tmp_path):
 
 @asynchronous
 async def test_a_plugin_that_hangs_is_ended(monkeypatch, tmp_path):
-    """It and what it started are gone before the message comes."""
+    """The plugin is gone before the error is raised."""
     monkeypatch.setattr(module, "PLUGIN_WITHIN", 1.0)
     pid = tmp_path / "pid"
     script = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
@@ -147,7 +147,7 @@ async def test_a_plugin_that_hangs_is_ended(monkeypatch, tmp_path):
 
 @asynchronous
 async def test_closing_ends_a_plugin(tmp_path):
-    """A plugin does not outlive who asked for it."""
+    """A plugin does not outlive the credentials."""
     pid = tmp_path / "pid"
     script = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
     credentials = Credentials(plugin(script, str(pid)), lambda: 0)
@@ -177,7 +177,7 @@ async def test_closing_ends_a_plugin(tmp_path):
         (printing(says({"token": SECRET, "expirationTimestamp": "2020-01-01T00:00:00"})), "without a time zone"),
     ],
 )
-async def test_a_plugin_that_is_of_no_use(access, said):
+async def test_a_plugin_that_fails(access, said):
     """The message names the command and never what it printed."""
     with pytest.raises(AccessError, match=said) as reported:
         await Credentials(access, lambda: 0).current()
@@ -186,7 +186,7 @@ async def test_a_plugin_that_is_of_no_use(access, said):
 
 @asynchronous
 async def test_a_plugin_gives_a_certificate():
-    """Some give no token but a certificate; it is data."""
+    """Some plugins give a certificate, as data, instead of a token."""
     identity = await Credentials(
         printing(says({"clientCertificateData": "c", "clientKeyData": "k"})), lambda: 0
     ).current()
@@ -194,7 +194,7 @@ async def test_a_plugin_gives_a_certificate():
 
 
 def test_the_server_is_checked():
-    """With the authority that was given and no other; newer Pythons may not insist on more than clusters have."""
+    """Only the given authority is trusted; newer Pythons must not require more than clusters have."""
     ca = trustme.CA()
     context = tls_of(Access(SERVER, ca=ca.cert_pem.bytes()), Identity())
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
@@ -203,7 +203,7 @@ def test_the_server_is_checked():
 
 
 def test_a_certificate_may_be_a_file(tmp_path):
-    """Files are read where they are."""
+    """Certificate files can be loaded from their paths."""
     ours = trustme.CA().issue_cert("hypot.test")
     for name, pem in (("c", ours.cert_chain_pems[0]), ("k", ours.private_key_pem)):
         pem.write_to_path(str(tmp_path / name))
@@ -228,6 +228,6 @@ def test_a_certificate_may_be_a_file(tmp_path):
     ],
 )
 def test_certificates_that_cannot_be_used(access, identity, said):
-    """They are told before anything is asked."""
+    """They are reported before any request."""
     with pytest.raises(AccessError, match=said):
         tls_of(access, identity)

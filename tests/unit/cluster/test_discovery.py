@@ -1,4 +1,4 @@
-"""Which resources a cluster serves, how long that is believed, and where objects lie."""
+"""Which resources a cluster serves, how long that is cached, and the paths of objects."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ NODES = ServedKind("v1", "Node", "nodes", namespaced=False)
 
 
 class Served:
-    """A port with these answers, and what was asked of it."""
+    """A port with these answers, which records the requests."""
 
     def __init__(self, answers) -> None:
         self.answers, self.asked = answers, []
@@ -50,7 +50,7 @@ def serving(path: str, body) -> Served:
 
 @asynchronous
 async def test_a_kind_is_found():
-    """With its plural, whether it is in namespaces, and what is below it."""
+    """The result has the plural, whether the kind is namespaced, and its subresources."""
     port = serving("/apis/apps/v1", APPS)
     discovery = Discovery(port)
     assert await discovery.resource_of("apps/v1", "Deployment") == DEPLOYMENTS
@@ -66,14 +66,14 @@ async def test_a_kind_is_found():
 
 @asynchronous
 async def test_the_core_group_has_its_own_place():
-    """It is the only one without a group."""
+    """It is the only group without a name."""
     port = serving("/api/v1", {"resources": [{"name": "nodes", "kind": "Node", "namespaced": False}]})
     assert await Discovery(port).resource_of("v1", "Node") == NODES
 
 
 @asynchronous
-async def test_what_was_found_is_believed_for_ten_minutes():
-    """And what was not found for one, because it may be installed at any moment."""
+async def test_results_are_cached_for_ten_minutes():
+    """A missing kind is cached for one minute, because it may be installed at any moment."""
     now, port = [0.0], serving("/apis/apps/v1", APPS)
     discovery = Discovery(port, lambda: now[0])
     for now[0], kind, asked in (
@@ -89,8 +89,8 @@ async def test_what_was_found_is_believed_for_ten_minutes():
 
 
 @asynchronous
-async def test_a_group_that_is_not_served_is_no_failure():
-    """Nothing is found until it is installed."""
+async def test_a_group_that_is_not_served_is_not_an_error():
+    """Nothing is found until the group is installed."""
     now, port = [0.0], Served({})
     discovery = Discovery(port, lambda: now[0])
     assert await discovery.resource_of("x.test/v1", "Thing") is None
@@ -104,8 +104,8 @@ async def test_a_group_that_is_not_served_is_no_failure():
 
 @asynchronous
 @pytest.mark.parametrize("failure", [Answer(503), Answer(403), UnreachableError("cut")])
-async def test_a_failure_is_no_answer(failure):
-    """It is raised, and the next one asks again."""
+async def test_a_failure_is_not_cached(failure):
+    """The failure is raised, and the next call asks again."""
     port = Served({"/apis/apps/v1": failure})
     discovery = Discovery(port)
     with pytest.raises((RefusedError, UnreachableError)):
@@ -115,8 +115,8 @@ async def test_a_failure_is_no_answer(failure):
 
 
 @asynchronous
-async def test_all_who_ask_at_once_share_one_question():
-    """Two thousand autoscalers of one kind of target are one call."""
+async def test_concurrent_callers_share_one_request():
+    """Two thousand autoscalers with one kind of target make one call."""
     port = serving("/apis/apps/v1", APPS)
     discovery = Discovery(port)
     found = await asyncio.gather(*(discovery.resource_of("apps/v1", "Deployment") for _ in range(50)))
@@ -126,16 +126,16 @@ async def test_all_who_ask_at_once_share_one_question():
 
 @asynchronous
 @pytest.mark.parametrize("version", ["", "a/b/c", "/v1", "apps/"])
-async def test_a_text_that_is_no_group_version_is_not_asked(version):
-    """Users write it, so it may be anything."""
+async def test_an_invalid_group_version_is_not_requested(version):
+    """Users write it, so it may be any text."""
     port = Served({})
     assert await Discovery(port).resource_of(version, "Deployment") is None
     assert port.asked == []
 
 
 @asynchronous
-async def test_what_is_held_is_bounded():
-    """However many group versions are written, old ones are let go of."""
+async def test_the_cache_is_bounded():
+    """Old group versions are dropped, however many are requested."""
     discovery = Discovery(Served({}))
     for number in range(HELD_AT_MOST * 2 + 5):
         await discovery.resource_of(f"x{number}/v1", "Thing")
@@ -146,14 +146,14 @@ async def test_what_is_held_is_bounded():
 @asynchronous
 @pytest.mark.parametrize(("minor", "number"), [("36", 36), ("36+", 36), ("33-gke.1", 33)])
 async def test_the_version_of_the_server(minor, number):
-    """Vendors add to the minor version what they like."""
+    """Vendors append their own text to the minor version."""
     assert await Discovery(serving("/version", {"major": "1", "minor": minor})).server_version() == (1, number)
 
 
 @asynchronous
 @pytest.mark.parametrize("answer", [Answer(200, b"{}"), Answer(200, b"[]"), Answer(500, b"{}"), Answer(200, b"no")])
 async def test_a_server_without_a_version(answer):
-    """What is no version is told as a refusal."""
+    """An answer that is not a version raises RefusedError."""
     with pytest.raises(RefusedError, match="GET /version"):
         await Discovery(Served({"/version": answer})).server_version()
 
@@ -170,6 +170,6 @@ async def test_a_server_without_a_version(answer):
         (DEPLOYMENTS, ("..", "."), "/apis/apps/v1/namespaces/%2E%2E/deployments/%2E"),
     ],
 )
-def test_where_an_object_lies(resource, parts, path):
-    """Whatever a name is, it stays one part of the path."""
+def test_paths_of_objects(resource, parts, path):
+    """Any name stays a single segment of the path."""
     assert path_of(resource, *parts) == path

@@ -1,4 +1,4 @@
-"""The cluster in memory answers as an API server does, as far as we rely on it."""
+"""The in-memory cluster answers like an API server, as far as we rely on it."""
 
 import asyncio
 import json
@@ -59,7 +59,7 @@ def reported(events):
 
 
 class TestPaths:
-    """Where things stand."""
+    """Paths of objects."""
 
     @pytest.mark.parametrize(
         ("version", "kind", "namespace", "path"),
@@ -73,7 +73,7 @@ class TestPaths:
         ],
     )
     async def test_of_kinds(self, version, kind, namespace, path):
-        """An object that was put is found where a client asks for it."""
+        """An object that was put is at the path a client uses."""
         thing = {"apiVersion": version, "kind": kind, "metadata": {"name": "x", "namespace": namespace}}
         assert path_of(thing) == path
         cluster = FakeCluster()
@@ -81,7 +81,7 @@ class TestPaths:
         assert (await ask(cluster, "GET", path)).json()["kind"] == kind
 
     async def test_nowhere(self):
-        """Paths that lead nowhere, kinds that are not served, and fixed answers."""
+        """Unknown paths, kinds that are not served, and fixed answers."""
         cluster = FakeCluster()
         cluster.absent.add(HVPAS)
         cluster.fixed["/version"] = Answer(200, b'{"minor":"34"}')
@@ -95,10 +95,10 @@ class TestPaths:
 
 
 class TestWrites:
-    """Writes, and what stands in their way."""
+    """Writes and their conflicts."""
 
     async def test_create(self):
-        """A new object gets what a server gives it; a status comes later, and a second one is refused."""
+        """A new object gets the server's fields but no status; creating it again is refused."""
         cluster = FakeCluster(wall=lambda: 1_800_000_000)
         answer = await ask(cluster, "POST", PODS, {**pod(), "status": {"phase": "Running"}})
         made = answer.json()
@@ -113,7 +113,7 @@ class TestWrites:
         assert len(cluster.objects("/api/v1/pods")) == 2
 
     async def test_put(self):
-        """An outdated version or another uid is a conflict; the status stays as it is; equal is no change."""
+        """An outdated version or another uid is a conflict; the status is kept; an equal object is not a change."""
         cluster = FakeCluster()
         stands = cluster.put(deployment())
         new = {**stands, "spec": {**stands["spec"], "replicas": 5}, "status": {"replicas": 99}}
@@ -128,7 +128,7 @@ class TestWrites:
         assert (await ask(cluster, "PUT", f"{WEB}2", done)).gone
 
     async def test_merge_patch(self):
-        """Null takes away, lists are replaced, a version in the patch is a precondition."""
+        """Null removes a key, lists are replaced, and a version in the patch is a precondition."""
         cluster = FakeCluster()
         stands = cluster.put(pod(labels={"a": "1", "b": "2"}))
         patch = {"metadata": {"labels": {"a": None, "c": "3"}}, "spec": {"containers": [{"name": "app"}]}}
@@ -149,7 +149,7 @@ class TestWrites:
         assert images == {"app": "web:1", "proxy": "proxy:2", "new": None}
 
     async def test_apply(self):
-        """Creates what is not there and merges into what is; whoever applies gives a name."""
+        """Apply creates a missing object or merges into an existing one; the field manager is required."""
         cluster = FakeCluster()
         one = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"a": "1"}}
         path = "/api/v1/namespaces/shop/configmaps/m"
@@ -162,7 +162,7 @@ class TestWrites:
         assert (await ask(cluster, "PATCH", f"{path}2", late, content=APPLY_PATCH, fieldManager="hypot")).gone
 
     async def test_delete(self):
-        """With preconditions; an object with finalizers stays until these are gone."""
+        """Preconditions are checked; an object with finalizers stays until they are removed."""
         cluster = FakeCluster()
         stands = cluster.put(pod(finalizers=["x"]))
         wrong = {"preconditions": {"uid": "another"}}
@@ -176,7 +176,7 @@ class TestWrites:
         assert (await ask(cluster, "DELETE", f"{PODS}/web-0")).gone
 
     async def test_dry_run(self):
-        """Answered as if it had been done."""
+        """The answer is the same, but nothing changes."""
         cluster = FakeCluster()
         stands = cluster.put(deployment())
         new = {**stands, "spec": {"replicas": 9}}
@@ -186,7 +186,7 @@ class TestWrites:
         assert cluster.objects("/api/v1/pods") == []
 
     async def test_what_is_read_is_a_copy(self):
-        """Nobody changes the cluster by changing what it handed out."""
+        """Changing a returned object does not change the cluster."""
         cluster = FakeCluster()
         mine = deployment()
         cluster.put(mine)["spec"]["replicas"] = 7
@@ -200,10 +200,10 @@ class TestWrites:
 
 
 class TestSubresources:
-    """Parts of an object with a path of their own."""
+    """Subresources, each with its own path."""
 
     async def test_scale(self):
-        """Replicas are read and written without the rest, under the object's version."""
+        """Replicas are read and written on their own, with the version of the object."""
         cluster = FakeCluster()
         cluster.put(deployment())
         scale = (await ask(cluster, "GET", f"{WEB}/scale")).json()
@@ -222,7 +222,7 @@ class TestSubresources:
         assert stands["spec"]["selector"] == {"matchLabels": {"app": "web"}}
 
     async def test_scale_of_custom_objects(self):
-        """Any object with spec.replicas, its selector from the status."""
+        """Any object with spec.replicas has a scale; its selector comes from the status."""
         cluster = FakeCluster()
         metadata = {"name": "h", "namespace": "shop"}
         thing = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "metadata": metadata}
@@ -231,7 +231,7 @@ class TestSubresources:
         assert scale["status"] == {"replicas": 1, "selector": "a=b"}
 
     async def test_status(self):
-        """Nothing but the status is taken, and the generation stays."""
+        """Only the status changes, and the generation stays."""
         cluster = FakeCluster()
         stands = cluster.put(deployment())
         new = {**stands, "spec": {"replicas": 9}, "status": {"replicas": 5}}
@@ -244,7 +244,7 @@ class TestSubresources:
         assert (await ask(cluster, "POST", f"{WEB}/status", new)).status == 405
 
     async def test_resize(self):
-        """The resources of containers, and nothing else."""
+        """Only the resources of containers change."""
         cluster = FakeCluster()
         cluster.put(pod())
         asked = {"requests": {"cpu": "2"}}
@@ -255,7 +255,7 @@ class TestSubresources:
         assert proxy["image"] == "proxy:1"
 
     async def test_eviction(self):
-        """Deletes the pod that was meant, unless a budget has nothing left."""
+        """The given pod is deleted, unless a budget allows no disruption."""
         cluster = FakeCluster()
         uid = cluster.put(pod(labels={"app": "web"}))["metadata"]["uid"]
         budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
@@ -299,7 +299,7 @@ class TestLists:
         assert custom["items"][0]["kind"] == "Thing"
 
     async def test_pages(self):
-        """Later pages show what stood with the first one; after expiry they are gone."""
+        """Later pages show the objects as of the first page; after expiry they are gone."""
         cluster = FakeCluster()
         for name in "abcde":
             cluster.put(pod(name))
@@ -316,10 +316,10 @@ class TestLists:
 
 
 class TestWatches:
-    """Streams of what changes."""
+    """Streams of changes."""
 
     async def test_from_a_version(self):
-        """All that happened since, in order, and then what happens."""
+        """All changes since that version come in order."""
         cluster = FakeCluster()
         since = cluster.put(pod("a"))["metadata"]["resourceVersion"]
         cluster.put(pod("b"))
@@ -331,7 +331,7 @@ class TestWatches:
         assert versions == sorted(set(versions))
 
     async def test_live_and_by_selector(self):
-        """An object that leaves the selector is deleted for the one who watches by it."""
+        """An object that leaves the selector is deleted for that watch."""
         cluster = FakeCluster()
         cluster.put(pod("a", labels={"app": "x"}))
         request = Request("GET", PODS, {"watch": "true", "labelSelector": "app=x"})
@@ -343,7 +343,7 @@ class TestWatches:
             assert reported([json.loads(await anext(stream)) for _ in range(2)]) == [("DELETED", "a"), ("ADDED", "a")]
 
     async def test_expired(self):
-        """A version from before is answered by an ERROR event with 410, and the stream ends."""
+        """An expired version gets an ERROR event with 410, and the stream ends."""
         cluster = FakeCluster()
         since = cluster.put(pod("a"))["metadata"]["resourceVersion"]
         cluster.put(pod("b"))
@@ -353,7 +353,7 @@ class TestWatches:
         assert [(each["type"], each["object"]["code"]) for each in events] == [("ERROR", 410)]
 
     async def test_streaming_list(self):
-        """All objects, then the bookmark that ends the list; refused where it is switched off."""
+        """All objects come first, then the bookmark that ends the list; refused if it is switched off."""
         cluster = FakeCluster()
         cluster.put(pod("a"))
         query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
@@ -365,7 +365,7 @@ class TestWatches:
             await lines(cluster, PODS, 1, **query)
 
     async def test_bookmarks_and_end(self):
-        """One a minute where asked for, until the time that was asked for is over."""
+        """A bookmark comes every minute where requested, until the requested time is over."""
         cluster = FakeCluster()
         query = {"resourceVersion": "1", "allowWatchBookmarks": "true", "timeoutSeconds": "150"}
         async with cluster.watch(Request("GET", PODS, query)) as stream:
@@ -374,7 +374,7 @@ class TestWatches:
         assert asyncio.get_running_loop().time() == 150
 
     async def test_a_bookmark_never_runs_ahead(self):
-        """What happens in the moment a bookmark is due is told first: who watches on from there misses nothing."""
+        """A change at the moment of a bookmark comes before it, so a watch from there misses nothing."""
         cluster = FakeCluster()
         loop = asyncio.get_running_loop()
         async with cluster.watch(
@@ -389,7 +389,7 @@ class TestWatches:
             ]
 
     async def test_faults(self):
-        """Cut, ended, silent, refused: each as it comes from a bad network."""
+        """Cut, ended, silent and refused streams, as on a bad network."""
         cluster = FakeCluster()
         request = Request("GET", PODS, {"resourceVersion": "1", "allowWatchBookmarks": "true"})
         async with cluster.watch(request) as stream:

@@ -15,14 +15,14 @@ pytestmark = pytest.mark.asyncio
 
 
 def answering(*times: float) -> Callable[[], float]:
-    """A guard that gives these answers, the last one for ever."""
+    """A guard that gives these answers, and repeats the last."""
     given: Iterator[float] = chain(times, repeat(times[-1]))
     return lambda: next(given)
 
 
 @each_write
 async def test_a_write_is_not_sent_twice(request_):
-    """A cut connection does not tell whether the write was done, so nobody but the caller may repeat it."""
+    """A cut connection does not show whether the write was done, so only the caller may repeat it."""
     seen = []
 
     async def conversation(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
@@ -36,7 +36,7 @@ async def test_a_write_is_not_sent_twice(request_):
 
 
 async def test_a_read_is_tried_once_more():
-    """A connection that the server had closed while it was idle is no reason to fail a read."""
+    """A read does not fail because the server closed an idle connection."""
     seen = []
 
     async def conversation(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -56,7 +56,7 @@ async def test_a_read_is_tried_once_more():
 @pytest.mark.parametrize("reused", [False, True])
 @pytest.mark.parametrize("asked", [1, 2])
 async def test_a_write_that_came_too_late_is_not_sent(request_, reused, asked):
-    """The guard is asked before, with the connection at hand, and for the bytes; at the end of it nothing is sent."""
+    """The guard is checked before the call, on the connection and for the bytes; once it expires nothing is sent."""
     seen = []
 
     async def conversation(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -75,7 +75,7 @@ async def test_a_write_that_came_too_late_is_not_sent(request_, reused, asked):
 
 
 async def test_without_the_right_to_write_nothing_is_connected():
-    """The first question comes before anything else; reads go on without it."""
+    """The guard is checked before anything else; reads continue without it."""
     seen = []
 
     async def conversation(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -90,7 +90,7 @@ async def test_without_the_right_to_write_nothing_is_connected():
 
 
 async def test_a_long_write_is_not_ended_late():
-    """Bytes that wait for a slow server are held back as well, so that it never has the whole write."""
+    """Bytes that wait for a slow server are held back too, so that it never gets the whole write."""
     size = 64 * 2**20
     left = [5.0]
     received = [0]
@@ -113,7 +113,7 @@ async def test_a_long_write_is_not_ended_late():
 
 @each_write
 async def test_a_write_waits_no_longer_than_it_may(request_):
-    """It may have been done, so this is not the same as a write that was never sent."""
+    """The write may have been done, so the error differs from that of a write that was never sent."""
     silent = asyncio.Event()
 
     async def conversation(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""Lease election: at most one may write, and soon one does."""
+"""Lease election: at most one replica may write, and soon one does."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ def held_by(cluster):
 
 
 def current_size(holder, **spec):
-    """A Lease object as somebody else's controller leaves it."""
+    """A Lease object as another controller leaves it."""
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -57,7 +57,7 @@ class TestAlone:
     """One candidate and the object it writes."""
 
     async def test_a_missing_lease_is_created(self):
-        """The object carries all that kubectl and other candidates read."""
+        """The object has every field that kubectl and other candidates read."""
         cluster = FakeCluster()
         mine = lease(cluster)
         assert not mine.leading
@@ -69,7 +69,7 @@ class TestAlone:
         assert spec["renewTime"] == spec["acquireTime"] == "2027-01-15T08:00:00.000000Z"
 
     async def test_it_is_renewed(self):
-        """Every two seconds, by PUT with the version that was read, so that no renewal is blind."""
+        """Every two seconds, by PUT with the version that was read, so that no renewal overwrites a change."""
         cluster = FakeCluster()
         mine = lease(cluster)
         async with running(mine):
@@ -83,8 +83,8 @@ class TestAlone:
         assert (renewed - acquired).total_seconds() == 60
         assert spec["leaseTransitions"] == 0
 
-    async def test_it_says_more_of_its_holder(self):
-        """Whoever holds it writes its own word, made or taken over; what others wrote beside it stays."""
+    async def test_the_holder_writes_annotations(self):
+        """The holder sets its own annotations when it creates or takes over the lease; others are kept."""
         cluster = FakeCluster()
         there = current_size("")
         there["metadata"]["annotations"] = {"said": "by the one before", "kept": "yes"}
@@ -96,16 +96,16 @@ class TestAlone:
             assert (held_by(cluster), cluster.get(PATH)["metadata"]["annotations"]) == ("a", found)
 
     async def test_time_counts_from_before_the_renewal_was_sent(self):
-        """A slow answer is not a longer lease."""
+        """A slow answer does not make the lease longer."""
         cluster = Shaky(FakeCluster(), delay=lambda: (0.0, 1.5))
         mine = lease(cluster)
         async with running(mine):
             await asyncio.sleep(3.1)
-            # GET is answered after 1.5 s, the POST was sent then.
+            # GET is answered after 1.5 s; the POST is sent then.
             assert mine.left() == pytest.approx(1.5 + 10 - 3.1)
 
     async def test_without_answers_it_ends_in_time(self):
-        """Ten seconds after the last good renewal was sent, and not a moment later."""
+        """It ends ten seconds after the last successful renewal was sent, and no later."""
         cluster = FakeCluster()
         mine = lease(cluster)
         async with running(mine):
@@ -122,7 +122,7 @@ class TestAlone:
             assert mine.trouble == ""
 
     async def test_requests_end_within_the_deadline(self):
-        """At most twice the retry period, and never longer than we may still write."""
+        """The timeout is at most twice the retry period, and never longer than the right to write."""
         cluster = Shaky(FakeCluster())
         mine = lease(cluster, retry=3.0)
         allowed = []
@@ -136,8 +136,8 @@ class TestAlone:
         assert timeouts == pytest.approx([min(6.0, left) for left in allowed])
         assert timeouts == pytest.approx([6.0, 1.0])
 
-    async def test_refusals_are_told(self):
-        """Without the right to write it does not lead, says why, and tries on."""
+    async def test_refusals_are_reported(self):
+        """Without the right to write it does not lead, reports why, and keeps trying."""
         cluster = FakeCluster()
         no = Answer(403, encoded({"reason": "Forbidden", "message": "leases is forbidden"}))
         cluster.faults = lambda request: no if request.writes else None
@@ -151,8 +151,8 @@ class TestAlone:
             await asyncio.sleep(2)
             assert mine.leading
 
-    async def test_a_missing_namespace_is_told_once(self):
-        """Nothing else would say why nobody leads; the same words every two seconds would say no more."""
+    async def test_a_missing_namespace_is_reported_once(self):
+        """Nothing else would say why there is no leader; repeating it every two seconds would add nothing."""
         cluster = FakeCluster()
         gone = refusal(404, 'namespaces "hypot-system" not found')
         cluster.faults = lambda request: gone if request.method == "POST" else None
@@ -178,8 +178,8 @@ class TestAlone:
             (UnreachableError("cut"), False),
         ],
     )
-    async def test_who_is_refused_knows_it_from_who_is_not_heard(self, fault, refused):
-        """What ends by itself must not take a replica out of its service; what somebody has to mend may."""
+    async def test_a_refusal_differs_from_a_transient_fault(self, fault, refused):
+        """A transient fault must not make a replica unready; a fault that a person has to fix may."""
         cluster = FakeCluster()
         cluster.put(current_size(""))
         cluster.faults = lambda request: fault if request.writes else None
@@ -193,7 +193,7 @@ class TestAlone:
 
     @pytest.mark.parametrize("fault", [MayNotWriteError("no"), RuntimeError("what"), TimeoutError(), Answer(200, b"{")])
     async def test_nothing_ends_the_election(self, fault):
-        """Whatever a port raises or answers, the next attempt comes."""
+        """Whatever a port raises or answers, another attempt follows."""
         cluster = FakeCluster()
         cluster.faults = lambda _: fault
         mine = lease(cluster)
@@ -207,7 +207,7 @@ class TestAlone:
 
     @pytest.mark.parametrize("spec", [None, {}, {"holderIdentity": None, "leaseTransitions": "x"}, "text"])
     async def test_an_odd_object_is_free(self, spec):
-        """Nobody holds what names no holder."""
+        """A lease that names no holder is free."""
         cluster = FakeCluster()
         cluster.put({**current_size(""), "spec": spec})
         mine = lease(cluster)
@@ -218,18 +218,18 @@ class TestAlone:
 
     @pytest.mark.parametrize("wrong", [{"retry": 0.0}, {"retry": 10.0}, {"deadline": 15.0}, {"duration": 9.0}])
     async def test_times_that_cannot_be_safe(self, wrong):
-        """A deadline must lie before the duration, and room for retries before the deadline."""
+        """The deadline must be shorter than the duration, and the retry period shorter than the deadline."""
         with pytest.raises(ValueError, match="0 < retry < deadline < duration"):
             lease(FakeCluster(), **wrong)
 
     async def test_clocks(self):
-        """One shows the time of day, the other only ever goes forward."""
+        """One clock shows the time of day, the other only goes forward."""
         before = boot()
         assert boot() >= before
         assert wall() > 1_700_000_000
 
     async def test_identities(self):
-        """Two processes on one host, or one after the other, are two."""
+        """Two processes on one host, or one after the other, have different identities."""
         assert own_identity("web") != own_identity("web")
         assert own_identity("web").startswith("web_")
 
@@ -237,8 +237,8 @@ class TestAlone:
 class TestOthers:
     """What another holder writes is respected."""
 
-    async def test_a_fresh_holder_is_never_robbed(self):
-        """Who renews, stays; however old its own clock says the renewal is."""
+    async def test_a_fresh_holder_is_never_replaced(self):
+        """A holder that renews stays, however old its own clock says the renewal is."""
         cluster = FakeCluster()
         mine = lease(cluster)
         async with running(mine):
@@ -248,8 +248,8 @@ class TestOthers:
                 assert not mine.leading
                 assert mine.holder == "b"
 
-    async def test_a_dead_holder_is_followed(self):
-        """After its duration, counted from when we first saw the record; transitions go on."""
+    async def test_a_dead_holder_is_replaced(self):
+        """After its duration, counted from when we first saw the record; the transitions are counted on."""
         cluster = FakeCluster()
         cluster.put(current_size("b"))
         mine = lease(cluster)
@@ -261,8 +261,8 @@ class TestOthers:
         spec = cluster.get(PATH)["spec"]
         assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("a", 5)
 
-    async def test_a_dead_holder_that_cannot_be_followed(self):
-        """Refused or unheard, it is tried at the usual pace."""
+    async def test_a_dead_holder_that_cannot_be_replaced(self):
+        """After a refusal or no answer, it retries at the usual pace."""
         cluster = FakeCluster()
         cluster.put(current_size("b"))
         cluster.faults = lambda request: Answer(403, b"{}") if request.writes else None
@@ -275,8 +275,8 @@ class TestOthers:
             await asyncio.sleep(100)
             assert len(cluster.calls) - before == pytest.approx(50, abs=2)
 
-    async def test_whom_it_follows_is_told_once(self):
-        """A replica that does nothing says for whom it waits, and again when that is another."""
+    async def test_a_new_holder_is_logged_once(self):
+        """A follower logs the holder it waits for, and again when the holder changes."""
         cluster = FakeCluster()
         cluster.put(current_size("b"))
         mine = lease(cluster)
@@ -289,7 +289,7 @@ class TestOthers:
         assert reported == [("following", "b"), ("following", "c")]
 
     async def test_a_longer_duration_is_waited_for(self):
-        """The holder says how long others wait."""
+        """The holder sets how long others wait."""
         cluster = FakeCluster()
         cluster.put(current_size("b", leaseDurationSeconds=40))
         mine = lease(cluster)
@@ -300,7 +300,7 @@ class TestOthers:
             assert mine.leading
 
     async def test_a_lease_that_was_taken_away(self):
-        """Somebody wrote another holder over ours: we stop as soon as we see it."""
+        """Another holder was written over ours: we stop as soon as we see it."""
         cluster = FakeCluster()
         mine = lease(cluster)
         async with running(mine):
@@ -311,7 +311,7 @@ class TestOthers:
             assert held_by(cluster) == "b"
 
     async def test_a_touched_lease_is_read_again(self):
-        """A label changes the version and not the holder: we lead on without a gap, and the label stays."""
+        """A label changes the version but not the holder: we lead without a gap, and the label stays."""
         cluster = FakeCluster()
         mine = lease(cluster)
         async with running(mine):
@@ -324,7 +324,7 @@ class TestOthers:
             assert cluster.get(PATH)["metadata"]["labels"] == {"team": "x"}
 
     async def test_a_deleted_lease_is_not_taken_from_its_holder(self):
-        """The holder creates it anew; a follower who knew it waits as if it had been renewed."""
+        """The holder creates it again; a follower that knew it waits as if it had been renewed."""
         cluster = FakeCluster()
         mine, other = lease(cluster), lease(cluster, "b")
         async with running(mine):
@@ -342,7 +342,7 @@ class TestOthers:
                 assert mine.leading
 
     async def test_a_lost_answer_to_the_first_write(self):
-        """What was written and not confirmed is found when it is read again."""
+        """A write without a confirmation is found when the lease is read again."""
         cluster = Shaky(FakeCluster())
         mine = lease(cluster)
         cluster.lose = lambda request: request.method == "POST"
@@ -354,7 +354,7 @@ class TestOthers:
             assert mine.leading
 
     async def test_a_lost_race_to_create(self):
-        """Who comes second follows."""
+        """The second candidate follows."""
         cluster = FakeCluster()
         mine = lease(cluster)
 
@@ -371,10 +371,10 @@ class TestOthers:
 
 
 class TestHandover:
-    """From one to the next."""
+    """From one leader to the next."""
 
     async def test_release(self):
-        """Others take it with their next look; the object says that it is free."""
+        """Others take the lease at their next attempt; the object says that it is free."""
         cluster = FakeCluster()
         mine, other = lease(cluster), lease(cluster, "b")
         async with running(mine):
@@ -392,7 +392,7 @@ class TestHandover:
         assert cluster.get(PATH)["spec"]["leaseTransitions"] == 1
 
     async def test_release_after_the_run_was_stopped_within_a_renewal(self):
-        """The renewal may have been done: the record is read again, and given back."""
+        """The renewal may have been done: the record is read again and released."""
         cluster = Shaky(FakeCluster())
         mine = lease(cluster)
         async with running(mine):
@@ -404,7 +404,7 @@ class TestHandover:
         assert held_by(cluster.inner) == ""
 
     async def test_release_within_a_renewal(self):
-        """From the first word on we do not lead, whatever the renewal under way brings."""
+        """We stop leading at once, whatever the pending renewal brings."""
         cluster = Shaky(FakeCluster())
         mine = lease(cluster)
         async with running(mine):
@@ -421,7 +421,7 @@ class TestHandover:
         assert held_by(cluster.inner) == ""
 
     async def test_only_the_holder_releases(self):
-        """A follower that ends leaves the record alone, whether it knows the holder or not."""
+        """A follower that stops leaves the record alone, whether it knows the holder or not."""
         cluster = FakeCluster()
         cluster.put(current_size("b"))
         mine = lease(cluster)
@@ -430,7 +430,7 @@ class TestHandover:
         assert not any(call.writes for call in cluster.calls)
 
     async def test_a_cluster_that_does_not_answer_does_not_hold_a_shutdown(self):
-        """It is tried once, and the lease runs out by itself."""
+        """The release is tried once; otherwise the lease expires."""
         cluster = FakeCluster()
         mine = lease(cluster)
         async with running(mine):
@@ -443,7 +443,7 @@ class TestHandover:
 
     @pytest.mark.parametrize("fault", [UnreachableError("no route"), refusal(403, "no"), TimeoutError()])
     async def test_a_lease_that_could_not_be_released_is_not_called_released(self, fault):
-        """Whoever reads the log of a slow handover finds why the others waited."""
+        """The log of a slow handover says why the others waited."""
         cluster = FakeCluster()
         mine = lease(cluster)
         with capture_logs() as logged:
@@ -455,8 +455,8 @@ class TestHandover:
         assert logged[-1]["error"]
         assert logged[-1]["outcome"] == "others wait until it expires, up to 15 s"
 
-    async def test_a_release_is_told_when_it_is_done(self):
-        """Not before the server has taken it; a lease that somebody else has by now was lost."""
+    async def test_a_release_is_logged_when_it_is_done(self):
+        """Only after the server accepted it; a lease with another holder by then was lost."""
         for holder, said in (("a", "lease released"), ("b", "lease lost")):
             cluster = FakeCluster()
             mine = lease(cluster)
@@ -469,7 +469,7 @@ class TestHandover:
 
     @pytest.mark.parametrize("offset", [0.1, 0.7, 1.3, 1.9])
     async def test_death(self, offset):
-        """A follower leads within the duration and one retry, whenever it came."""
+        """A follower leads within the duration and one retry, whenever it started."""
         cluster = FakeCluster()
         mine, other = lease(cluster), lease(cluster, "b")
         async with running(mine) as [task]:
@@ -483,7 +483,7 @@ class TestHandover:
                 assert not mine.leading
 
     async def test_a_stopped_process(self):
-        """The clock went on by 30 s: not one write more, and if another took the lease, it is followed."""
+        """The clock jumped by 30 s: there is no further write, and a new holder is followed."""
         cluster = FakeCluster()
         jump = [0.0]
         mine = lease(cluster, clock=lambda: now() + jump[0])
@@ -497,8 +497,8 @@ class TestHandover:
             assert not mine.leading
             assert held_by(cluster) == "b"
 
-    async def test_a_stopped_process_that_nobody_replaced(self):
-        """It reads before it writes, and leads anew."""
+    async def test_a_stopped_process_that_was_not_replaced(self):
+        """It reads before it writes, and leads again."""
         cluster = FakeCluster()
         jump = [0.0]
         mine = lease(cluster, clock=lambda: now() + jump[0])
@@ -513,7 +513,7 @@ class TestHandover:
 
 
 class Shaky:
-    """A way to the cluster on which requests and answers are late or lost."""
+    """A connection to the cluster on which requests and answers are late or lost."""
 
     def __init__(self, inner, delay=lambda: (0.0, 0.0), lose=lambda _: False):
         self.inner, self.delay, self.lose = inner, delay, lose
@@ -521,7 +521,7 @@ class Shaky:
         self.under_way = set()
 
     async def call(self, request: Request) -> Answer:
-        """What is under way arrives, even when nobody waits for the answer any more."""
+        """A request on its way arrives, even if the caller no longer waits for the answer."""
         self.asked.append(request)
         there, back = self.delay()
         task = asyncio.create_task(self.deliver(request, there))
@@ -544,7 +544,7 @@ class Shaky:
 
 
 class Candidate:
-    """One with a clock of its own pace, on a bad line."""
+    """A candidate whose clock has its own pace, on a bad connection."""
 
     def __init__(self, cluster, identity, dice):
         self.dice, self.pace, self.jumped, self.cut = dice, dice.uniform(0.93, 1.07), dice.uniform(0, 1e6), False
@@ -561,7 +561,7 @@ class Candidate:
         return self.dice.random() < 0.15
 
     def stumble(self):
-        """Cut off, back, or stopped for a while; a clock leaps only where that shortens a right."""
+        """Cut off, reconnect, or stop for a while; the clock jumps only where that shortens the right to write."""
         what = self.dice.random()
         if what < 0.3:
             self.cut = not self.cut
@@ -572,7 +572,7 @@ class Candidate:
 
 
 async def hand_over(candidates):
-    """Cut off whoever leads, and let all others through, until another leads."""
+    """Cut off the leader and connect all others, until another leads."""
     first = next((each for each in candidates if each.lease.leading), candidates[0])
     for each in candidates:
         each.cut = each is first
@@ -586,8 +586,8 @@ async def hand_over(candidates):
 
 
 async def disturbed(seed, seconds=240):
-    """How long each of three led while everything went wrong; at no time two."""
-    dice = random.Random(seed)  # noqa: S311  the same dice each time
+    """How long each of three candidates led under faults; never two at once."""
+    dice = random.Random(seed)  # noqa: S311  the same numbers each time
     cluster = FakeCluster()
     candidates = [Candidate(cluster, name, dice) for name in "abc"]
     led = dict.fromkeys("abc", 0)
@@ -612,6 +612,6 @@ async def disturbed(seed, seconds=240):
 
 @pytest.mark.parametrize("seed", range(8))
 async def test_never_two(seed):
-    """Lost and late answers, cuts, clocks of different pace, stops: at no time two may write, and mostly one may."""
+    """Lost and late answers, cuts, clocks of different pace, stops: never two may write, and mostly one may."""
     led = await disturbed(seed)
     assert sum(led.values()) > 240

@@ -1,4 +1,4 @@
-"""Rows follow the cluster, through everything that happens to a watch."""
+"""Rows follow the cluster, whatever happens to a watch."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -31,7 +31,7 @@ def pod(name, size=1, namespace="shop", **labels):
 
 
 def keep(thing):
-    """The size; nothing of pods that are hidden, and an error for those that are bad."""
+    """The size; None for hidden pods, and an error for bad ones."""
     size = thing["spec"]["size"]
     if size == "bad":
         raise ValueError("no size at all")
@@ -65,11 +65,11 @@ def in_shop(**rows):
 @pytest.mark.asyncio
 @pytest.mark.looptime
 class TestFollowing:
-    """Lists and changes in good weather."""
+    """Lists and changes without faults."""
 
     @pytest.mark.parametrize("streaming", [True, False])
     async def test_rows_follow(self, streaming):
-        """What is there first, what comes, changes and goes; with a server that streams lists and an older one."""
+        """Rows follow objects that exist, come, change and go; with a server that streams lists and an older server."""
         cluster = FakeCluster(streaming=streaming)
         cluster.put(pod("a"))
         cluster.put(pod("b", "hidden"))
@@ -91,7 +91,7 @@ class TestFollowing:
         assert (pods.lists, pods.synced, pods.missing, pods.trouble) == (1, True, False, "")
 
     async def test_what_is_asked(self):
-        """A streaming list goes on as the watch: one request for everything, with bookmarks and a bound."""
+        """A streaming list continues as the watch: one request for everything, with bookmarks and a time limit."""
         cluster = FakeCluster()
         async with running(reflector(cluster, query={"labelSelector": "app=x"})):
             await asyncio.sleep(250)
@@ -106,14 +106,14 @@ class TestFollowing:
         }
 
     async def test_jitter(self):
-        """Streams do not end all at once."""
+        """Streams do not all end at once."""
         cluster = FakeCluster()
         async with running(reflector(cluster, random=lambda: 0.0), reflector(cluster, random=lambda: 1.0)):
             await asyncio.sleep(1)
         assert [call.query["timeoutSeconds"] for call in cluster.calls] == ["240", "360"]
 
     async def test_kinds_are_the_same_either_way(self):
-        """A list leaves kind and apiVersion out, a watch does not: `keep` sees them always, and each object once."""
+        """A list omits kind and apiVersion, a watch does not: `keep` always gets them, and each object once."""
         seen = []
         cluster = FakeCluster(streaming=False)
         cluster.put(pod("a"))
@@ -124,7 +124,7 @@ class TestFollowing:
         assert seen == [("Pod", "v1")] * 2
 
     async def test_hints(self):
-        """Changes are told with their row, those of a new list too; a listener that fails harms nobody."""
+        """Changes are reported with their row, also those of a new list; a listener that fails does no harm."""
         heard = []
 
         def listen(key, row):
@@ -150,7 +150,7 @@ class TestFollowing:
         assert pods.rows == in_shop(a=2, c=1)
 
     async def test_age(self):
-        """Bookmarks prove that quiet rows are right; nothing else does."""
+        """Only bookmarks prove that unchanged rows are current."""
         cluster = FakeCluster()
         pods = reflector(cluster)
         async with running(pods):
@@ -163,7 +163,7 @@ class TestFollowing:
             assert pods.age() == pytest.approx(1)
 
     async def test_a_stream_that_ends_in_good_order(self):
-        """The next one begins at once, from the version of the last bookmark, without a list."""
+        """The next stream starts at once, from the version of the last bookmark, without a list."""
         cluster = FakeCluster()
         cluster.put(pod("a"))
         pods = reflector(cluster)
@@ -176,7 +176,7 @@ class TestFollowing:
 
     @pytest.mark.parametrize("streaming", [True, False])
     async def test_others_get_their_turn(self, streaming):
-        """A long list is taken in slices of at most 200 objects, and stands only when it is complete."""
+        """A long list is read in slices of at most 200 objects, and its rows appear only when it is complete."""
         cluster = FakeCluster(streaming=streaming)
         for number in range(1000):
             cluster.put(pod(f"p{number}"))
@@ -199,10 +199,10 @@ class TestFollowing:
 @pytest.mark.asyncio
 @pytest.mark.looptime
 class TestFaults:
-    """Bad weather."""
+    """Faults of the server and the network."""
 
     async def test_cut(self):
-        """Watched again from where it was, after a short pause: nothing is lost, nothing is listed."""
+        """After a short pause the watch resumes where it was: nothing is lost, and nothing is listed again."""
         cluster = FakeCluster()
         pods = reflector(cluster)
         async with running(pods):
@@ -217,7 +217,7 @@ class TestFaults:
         assert (pods.lists, pods.restarts, pods.trouble) == (1, 1, "")
 
     async def test_expired_in_the_stream(self):
-        """410 as an event: listed again at once, and rows that are gone go."""
+        """410 as an event: objects are listed again at once, and rows of deleted objects go."""
         cluster = FakeCluster()
         cluster.put(pod("a"))
         pods = reflector(cluster)
@@ -244,7 +244,7 @@ class TestFaults:
         assert pods.lists == 2
 
     async def test_expired_again_and_again(self):
-        """A server on which each list is outdated at once is not asked without pause."""
+        """A server on which each list expires at once is not asked without pause."""
         cluster = FakeCluster(streaming=False)
         cluster.faults = lambda request: Answer(410) if request.query.get("resourceVersion") else None
         pods = reflector(cluster)
@@ -253,7 +253,7 @@ class TestFaults:
         assert 5 <= pods.lists <= 15
 
     async def test_silence(self):
-        """A connection that died without a word is given up after 70 s; age tells it all the while."""
+        """A connection that died silently is dropped after 70 s; until then `age` shows it."""
         cluster = FakeCluster()
         pods = reflector(cluster)
         async with running(pods):
@@ -266,8 +266,8 @@ class TestFaults:
             await asyncio.sleep(2)
             assert pods.rows == in_shop(a=1)
 
-    async def test_quiet_rows_are_no_trouble(self):
-        """A server need not send bookmarks where nothing changes: the watch begins anew, and nobody is warned."""
+    async def test_quiet_rows_are_not_an_error(self):
+        """A server need not send bookmarks where nothing changes: the watch restarts without a warning."""
         cluster = FakeCluster()
         pods = reflector(cluster)
         with capture_logs() as said:
@@ -279,7 +279,7 @@ class TestFaults:
         assert (pods.trouble, pods.lists) == ("", 1)
 
     async def test_back_off(self):
-        """Longer each time up to half a minute, and short again after a good stream."""
+        """The pause rises up to half a minute, and is short again after a good stream."""
         cluster = FakeCluster()
         pods = reflector(cluster)
         async with running(pods):
@@ -300,10 +300,10 @@ class TestFaults:
         assert pods.lists == 1
 
     async def test_streams_that_end_at_once(self):
-        """They are no good ones, in whatever order they end."""
+        """They do not count as good streams, however they end."""
 
         class Ending(FakeCluster):
-            """Ends each stream with its beginning."""
+            """Ends each stream as soon as it starts."""
 
             def watch(self, request):
                 asyncio.get_running_loop().call_soon(self.end_watches)
@@ -317,7 +317,7 @@ class TestFaults:
 
     @pytest.mark.parametrize("streaming", [True, False])
     async def test_throttled(self, streaming):
-        """Nothing is asked before the time that the server named is over."""
+        """Nothing is requested before the time that the server named."""
         cluster = FakeCluster(streaming=streaming)
         cluster.faults = lambda _: Answer(429, b"", 20.0)
         pods = reflector(cluster)
@@ -330,7 +330,7 @@ class TestFaults:
             assert pods.synced
 
     async def test_throttled_within_the_stream(self):
-        """A refusal may come as an event, with the time to wait inside."""
+        """A refusal may come as an event that contains the time to wait."""
         reported = {"kind": "Status", "code": 429, "message": "busy", "details": {"retryAfterSeconds": 9}}
         cluster = Spoken([encoded({"type": "ERROR", "object": reported})])
         pods = reflector(cluster)
@@ -342,7 +342,7 @@ class TestFaults:
             assert cluster.begun > 1
 
     async def test_not_allowed(self):
-        """Told, and tried again: rights may come."""
+        """It is reported and tried again: rights may be granted later."""
         cluster = FakeCluster()
         no = Answer(403, encoded({"reason": "Forbidden", "message": "pods is forbidden: cannot watch"}))
         cluster.faults = lambda _: no
@@ -357,7 +357,7 @@ class TestFaults:
             assert (pods.synced, pods.trouble) == (True, "")
 
     async def test_not_allowed_any_more(self):
-        """Rows stay as they were, and grow old."""
+        """The rows stay as they are, and their age rises."""
         cluster = FakeCluster()
         cluster.put(pod("a"))
         pods = reflector(cluster)
@@ -372,7 +372,7 @@ class TestFaults:
 
     @pytest.mark.parametrize("streaming", [True, False])
     async def test_missing_kind(self, streaming):
-        """Without the CRD there are no rows, and that is known; it is looked for every 15 s."""
+        """Without the CRD there are no rows, and `missing` says so; it is checked every 15 s."""
         cluster = FakeCluster(streaming=streaming)
         cluster.put(pod("a"))
         cluster.absent.add(PODS)
@@ -391,7 +391,7 @@ class TestFaults:
             assert pods.age() < 15
 
     async def test_a_server_that_forgot_our_version(self):
-        """Whatever it says about it, a list heals it."""
+        """Whatever the error says, a new list repairs it."""
         cluster = FakeCluster()
         pods = reflector(cluster)
         async with running(pods):
@@ -405,7 +405,7 @@ class TestFaults:
         assert pods.lists == 2
 
     async def test_a_streaming_list_that_breaks_off(self):
-        """Half a list is no list; the next one comes in pages."""
+        """An incomplete list is discarded; the next list comes in pages."""
         cluster = FakeCluster()
         cluster.put(pod("a"))
         started = Spoken([encoded({"type": "ADDED", "object": pod("x")})], then=cluster)
@@ -417,7 +417,7 @@ class TestFaults:
         assert any(call.query.get("limit") for call in cluster.calls)
 
     async def test_pages_while_objects_change(self):
-        """What changes between two pages is brought by the watch that follows."""
+        """Changes between two pages come with the watch that follows."""
         cluster = FakeCluster(streaming=False)
         for number in range(1200):
             cluster.put(pod(f"p{number:04d}"))
@@ -438,7 +438,7 @@ class TestFaults:
         assert ("shop", "p1199") not in pods.rows
 
     async def test_pages_that_expire(self):
-        """The list begins anew."""
+        """The list starts again."""
         cluster = FakeCluster(streaming=False)
         for number in range(600):
             cluster.put(pod(f"p{number}"))
@@ -459,11 +459,11 @@ class TestFaults:
 @pytest.mark.asyncio
 @pytest.mark.looptime
 class TestBadObjects:
-    """What cannot be read is told and passed over."""
+    """Objects that cannot be read are reported and skipped."""
 
     @pytest.mark.parametrize("streaming", [True, False])
     async def test_objects_that_keep_cannot_read(self, streaming):
-        """They have no row, whether they come by list or by watch, and the log names them; mended, they are back."""
+        """They have no row, by list or by watch, and the log names them; once fixed, they have a row again."""
         cluster = FakeCluster(streaming=streaming)
         cluster.put(pod("worse", "bad"))
         cluster.put(pod("z"))
@@ -486,8 +486,8 @@ class TestBadObjects:
         assert [each["name"] for each in logs if each["event"] == "object skipped"] == ["worse", "a"]
         assert pods.lists == 1
 
-    async def test_lines_that_are_none(self):
-        """Broken, empty and odd lines are passed over; what comes after them is taken."""
+    async def test_invalid_lines(self):
+        """Broken, empty and odd lines are skipped; the lines after them are read."""
         good = [encoded({"type": "ADDED", "object": pod("a")})]
         end = {"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}
         bad = [
@@ -510,7 +510,7 @@ class TestBadObjects:
         torn = [each for each in logs if each.get("name") == "torn"]
         assert len(torn) == 3
 
-    async def test_an_answer_that_is_no_list(self):
+    async def test_an_answer_that_is_not_a_list(self):
         """It is a failure like any other."""
         cluster = FakeCluster(streaming=False)
         cluster.faults = lambda request: None if request.query.get("watch") else Answer(200, b"<html>")
@@ -523,7 +523,7 @@ class TestBadObjects:
             assert pods.synced
 
     async def test_a_list_without_items(self):
-        """Null means none, and items that are no objects are passed over."""
+        """Null means no items, and items that are not objects are skipped."""
         cluster = FakeCluster(streaming=False)
         answers = iter([b'{"metadata":{"continue":"x"},"items":null}', b'{"metadata":{},"items":[7]}'])
         cluster.faults = lambda request: None if request.query.get("watch") else Answer(200, next(answers))
@@ -534,7 +534,7 @@ class TestBadObjects:
 
 
 class Spoken:
-    """A port whose streams say what they are told to say and then end; after the first one, another may answer."""
+    """A port whose streams send the given lines and then end; after the first stream another port may answer."""
 
     def __init__(self, lines, then=None):
         self.lines, self.then, self.begun = lines, then, 0
@@ -569,7 +569,7 @@ STEPS = st.one_of(
 
 
 def step(cluster, what, *how):
-    """One thing that happens to a cluster."""
+    """Apply one event to the cluster."""
     match what:
         case "put":
             cluster.put(pod(*how))
@@ -596,7 +596,7 @@ def fault(code):
 
 
 async def lived_through(steps):
-    """The rows, the objects, what was listened to: once all is quiet."""
+    """The rows, the objects and what the listener got, after a quiet time."""
     cluster, heard = FakeCluster(), {}
     pods = reflector(cluster, on_change=heard.__setitem__)
     async with running(pods):
@@ -617,7 +617,7 @@ async def lived_through(steps):
 @settings(max_examples=200, deadline=None)
 @given(st.lists(STEPS, max_size=25))
 def test_rows_are_the_objects_once_it_is_quiet(steps):
-    """Whatever happened before."""
+    """Whatever happened before, rows, unreadable objects and reported changes match the cluster."""
     with asyncio.Runner(loop_factory=lambda: looptime.new_event_loop(start=0)) as runner:
         pods, objects, heard = runner.run(lived_through(steps))
     sizes = {("shop", each["metadata"]["name"]): each["spec"]["size"] for each in objects}

@@ -14,7 +14,7 @@ asynchronous = pytest.mark.asyncio
 
 @asynchronous
 async def test_lines_come_as_they_were_sent():
-    """A watch has lines of any length, in chunks that know nothing of lines."""
+    """A watch has lines of any length, in chunks that ignore line ends."""
     long = b"x" * 300_000
     gone_on = asyncio.Event()
 
@@ -38,8 +38,8 @@ async def test_lines_come_as_they_were_sent():
 
 
 @asynchronous
-async def test_a_watch_that_is_cut_is_told():
-    """An end that the server did not mean is no end."""
+async def test_a_watch_that_is_cut_is_reported():
+    """A cut connection is an error, not the end of the watch."""
 
     async def conversation(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await head(reader)
@@ -54,7 +54,7 @@ async def test_a_watch_that_is_cut_is_told():
 
 @asynchronous
 async def test_a_watch_that_is_left_is_closed():
-    """Whoever stops listening lets go of the connection."""
+    """Leaving the watch closes its connection."""
     ended = asyncio.Event()
 
     async def conversation(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -85,7 +85,7 @@ async def test_a_watch_that_does_not_begin_is_refused():
 
 @asynchronous
 async def test_a_watch_begins_in_its_time():
-    """Only the beginning of a watch is bound to a time."""
+    """Only the start of a watch has a time limit."""
     silent = asyncio.Event()
 
     async def conversation(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
