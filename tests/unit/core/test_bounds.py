@@ -1,4 +1,4 @@
-"""How far one move may go."""
+"""How far one change of replicas may go."""
 
 import pytest
 
@@ -25,7 +25,7 @@ WITHIN, FEW, MANY, UP, DOWN = (
     ("current", "factor", "ceiling"), [(0, 2.0, 4), (1, 2.0, 4), (2, 2.0, 4), (3, 2.0, 6), (10, 2.0, 20), (3, 1.5, 4)]
 )
 def test_one_sync_may_double_or_reach_four(current, factor, ceiling):
-    """Where no behavior is written."""
+    """This applies without a behavior."""
     assert doubling_ceiling(current, factor, 4.0) == ceiling
 
 
@@ -36,10 +36,10 @@ def test_one_sync_may_double_or_reach_four(current, factor, ceiling):
         (1, 2, 10, 20, (2, FEW)),
         (11, 2, 10, 20, (10, MANY)),
         (25, 2, 100, 20, (20, UP)),
-        (25, 2, 20, 20, (20, MANY)),  # the maximum is named where both say the same
+        (25, 2, 20, 20, (20, MANY)),  # if both are equal, the maximum is named
         (-3, 0, 10, 20, (0, FEW)),
         (20, 2, 100, 20, (20, WITHIN)),
-        (5, 30, 100, 20, (30, FEW)),  # the minimum outranks the ceiling
+        (5, 30, 100, 20, (30, FEW)),  # the minimum overrides the ceiling
     ],
 )
 def test_bounds_without_behavior(desired, low, high, ceiling, result):
@@ -54,11 +54,11 @@ def test_bounds_without_behavior(desired, low, high, ceiling, result):
         (15, 100, 14, (14, UP)),
         (15, 14, 14, (14, MANY)),
         (15, 12, 14, (12, MANY)),
-        (15, 100, 4, (10, UP)),  # policies never ask for less than there is
+        (15, 100, 4, (10, UP)),  # policies never go below the current replicas
     ],
 )
-def test_a_move_up(desired, high, allowed, result):
-    """From 10, under what the policies allow."""
+def test_scale_up(desired, high, allowed, result):
+    """From 10 replicas, up to what the policies allow."""
     assert limit_growth(10, desired, high, allowed) == result
 
 
@@ -69,13 +69,13 @@ def test_a_move_up(desired, high, allowed, result):
         (5, 1, 6, (6, DOWN)),
         (5, 6, 6, (6, FEW)),
         (5, 7, 6, (7, FEW)),
-        (5, 1, 40, (10, DOWN)),  # policies never ask for more than there is
+        (5, 1, 40, (10, DOWN)),  # policies never go above the current replicas
         (0, 1, -5, (1, FEW)),
         (0, 0, -5, (0, WITHIN)),
     ],
 )
-def test_a_move_down(desired, low, allowed, result):
-    """From 10, above what the policies allow."""
+def test_scale_down(desired, low, allowed, result):
+    """From 10 replicas, down to what the policies allow."""
     assert limit_shrinking(10, desired, low, allowed) == result
 
 
@@ -85,7 +85,7 @@ def test_a_move_down(desired, low, allowed, result):
         (10, 29_000, 2),
         (10, 1_000, 1),
         (10, 0, 0),
-        (10, 500, 1),  # half a percent is little, not off
+        (10, 500, 1),  # half a percent is small, but not off
         (10, 1, 1),
         (3, 150_000, 4),
         (10, 100_000, 10),
@@ -95,7 +95,7 @@ def test_a_move_down(desired, low, allowed, result):
     ],
 )
 def test_a_factor_is_a_floored_share_of_at_least_one(current, percent_milli, step):
-    """And only a factor of exactly 0 switches a direction off."""
+    """Only a factor of exactly 0 switches a direction off."""
     assert factor_step(current, percent_milli) == step
 
 
@@ -128,10 +128,10 @@ def test_velocity_then_bounds(current, desired, up, down, result):
     ("ready", "result"), [(10, (8, DOWN)), (8, (8, DOWN)), (7, (10, DOWN)), (1, (10, DOWN)), (0, (8, DOWN))]
 )
 def test_nothing_is_removed_while_fewer_are_ready_than_would_remain(ready, result):
-    """10 replicas, 20 %, wanting 2; where nothing is known of readiness it plays no part."""
+    """From 10 replicas to 2, at 20 %; readiness is ignored where it is unknown."""
     assert limit_by_factors(10, 2, ready, 1, 100, 15, 8) == result
 
 
 def test_a_minimum_of_zero_keeps_one():
-    """It cannot be written, and it has no speed limit downwards."""
+    """A minimum of 0 has no velocity limit downwards, but one replica stays."""
     assert limit_by_factors(10, 0, 10, 0, 100, 15, 8) == (1, FEW)

@@ -1,4 +1,4 @@
-"""Amounts, and the way from a percentile to a size."""
+"""Amounts, and the size that follows from a percentile."""
 
 from math import inf, nan
 
@@ -26,7 +26,7 @@ DAY = 86400.0
     ],
 )
 def test_cut_to_a_whole_amount(value, expected):
-    """A number and an array of it come to the same."""
+    """Numbers and arrays give the same result."""
     assert amount.from_float(value) == expected
     assert estimate.whole(float(value)) == expected
     assert estimate.whole(np.array([value], float)).tolist() == [expected]
@@ -42,19 +42,19 @@ def test_units():
 
 @pytest.mark.parametrize(("memory", "text"), [(0, "0"), (1023, "1023"), (1024, "1.00Ki"), (2**50, "1024.00Ti")])
 def test_memory_for_people(memory, text):
-    """The largest unit that fits, up to Ti; below Ki plain bytes."""
+    """The largest unit that fits, up to Ti; plain bytes below Ki."""
     assert amount.humanize(memory) == text
 
 
 def test_rounding_many_up():
-    """Arrays as well as single amounts."""
+    """Arrays and single amounts are rounded up."""
     assert amount.round_up(np.array([0, 1, 5, 6]), 5).tolist() == [0, 5, 5, 10]
     assert amount.round_up(np.array([7]), 0).tolist() == [7]
     assert amount.round_up(7, 5) == 10
 
 
 def test_only_the_margin_is_cut():
-    """19 and its 2.85 are 21."""
+    """19 and its margin of 2.85 make 21."""
     assert estimate.with_margin(19, 0.15) == 21
     assert estimate.with_margin(np.array([19.0, 0.0]), 0.15).tolist() == [21, 0]
 
@@ -71,8 +71,8 @@ CONFIDENCE = [
 
 
 @pytest.mark.parametrize(("minutes", "upper", "lower"), CONFIDENCE)
-def test_confidence_grows_with_history(minutes, upper, lower):
-    """The bounds come closer."""
+def test_confidence_rises_with_history(minutes, upper, lower):
+    """With more history the bounds come closer."""
     sure = estimate.confidence(0.0, minutes * 60.0, minutes, DAY)
     factors = [estimate.widening(sure, 1.0, 1.0), estimate.widening(sure, 0.001, -2.0)]
     assert factors == pytest.approx([upper, lower], rel=1e-3)
@@ -92,14 +92,14 @@ def test_confidence_grows_with_history(minutes, upper, lower):
     ],
 )
 def test_confidence_is_the_smaller_of_two(first, last, samples, expected):
-    """By time and by number; never below nothing."""
+    """By time and by number of samples; never negative."""
     assert estimate.confidence(first, last, samples, DAY) == expected
     many = [np.array([each], float) for each in (first, last, samples)]
     assert estimate.confidence(*many, DAY).tolist() == [expected]
 
 
-def test_without_confidence_the_bounds_say_nothing():
-    """The upper one is the most there is, the lower one the minimum; the target does not care."""
+def test_bounds_without_confidence():
+    """The upper bound is the largest amount, the lower the minimum; the target is unaffected."""
     assert estimate.bounds(100.0, 200.0, 300.0, 0.15, 0.0, 25) == (25, 230, MOST)
     arrays = [np.array([value, 0.0]) for value in (100.0, 200.0, 300.0)]
     found = estimate.bounds(*arrays, 0.15, np.zeros(2), 25)
@@ -107,5 +107,5 @@ def test_without_confidence_the_bounds_say_nothing():
 
 
 def test_a_share_of_the_minimum():
-    """Cut to a whole amount."""
+    """The share is cut to a whole amount."""
     assert [estimate.share(25, count) for count in (1, 2, 3)] == [25, 12, 8]

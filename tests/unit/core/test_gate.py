@@ -1,4 +1,4 @@
-"""What holds an Hvpa back, in plain numbers."""
+"""What holds an Hvpa back, on plain numbers."""
 
 from math import inf
 
@@ -30,7 +30,7 @@ from hypot.core.saturation import beyond, is_full
 
 
 class TestTime:
-    """Gates that ask when."""
+    """Gates that depend on time."""
 
     @pytest.mark.parametrize(
         ("mode", "since", "patient", "in_window", "expected"),
@@ -47,7 +47,7 @@ class TestTime:
         ],
     )
     def test_the_first_that_blocks(self, mode, since, patient, in_window, expected):
-        """Switched off comes first, then stabilisation, then the window."""
+        """The update mode comes first, then stabilisation, then the maintenance window."""
         assert closed(mode, 60.0, since, patient, in_window) == expected
 
     @pytest.mark.parametrize(
@@ -55,24 +55,24 @@ class TestTime:
         [(True, True, UP), (True, False, UP), (False, True, DOWN), (False, False, STAYS)],
     )
     def test_which_way(self, rises, falls, expected):
-        """One that rises is enough for up."""
+        """The direction is up if anything rises."""
         assert way_of(rises, falls) == expected
 
 
 class TestChange:
-    """How far a total must move."""
+    """How far a total must change."""
 
     @pytest.mark.parametrize(
         ("value", "percent", "expected"),
         [(UNSET, UNSET, 200), (50, UNSET, 50), (UNSET, 10, 30), (50, 10, 30), (20, 10, 20), (0, 10, 0), (UNSET, 0, 0)],
     )
     def test_the_smaller_of_two(self, value, percent, expected):
-        """The default only where nothing is given; zero is given."""
+        """The default applies only where nothing is given; zero counts as given."""
         assert needed_change(value, percent, 300, 200) == expected
 
 
 class TestBelief:
-    """What was learnt at another count."""
+    """Recommendations learnt at another number of replicas."""
 
     @pytest.mark.parametrize(
         ("before", "after", "then", "amount", "now", "urgent", "expected"),
@@ -90,7 +90,7 @@ class TestBelief:
         ],
     )
     def test_which_way_it_may_not_move(self, before, after, then, amount, now, urgent, expected):
-        """Not until things have settled; then once it has clearly gone on, or has had the time to forget."""
+        """Held while things settle; free once it has clearly moved or had time to forget."""
         assert belief(0.0, before, after, then, amount, 60.0, 600.0, urgent, now) == expected
 
     @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ class TestBelief:
         [(9, FREE, 9), (9, AT_MOST, 5), (3, AT_MOST, 3), (9, AT_LEAST, 9), (3, AT_LEAST, 5)],
     )
     def test_what_may_only_fall_or_rise(self, amount, bound, expected):
-        """From what there is now."""
+        """Compared with the current amount."""
         assert held_to(amount, 5, bound) == expected
 
 
@@ -107,15 +107,15 @@ class TestSaturation:
 
     @pytest.mark.parametrize(("usage", "expected"), [(94, False), (95, True), (200, True)])
     def test_as_good_as_all(self, usage, expected):
-        """From 95 of 100 on."""
+        """Usage from 95 % of the cap on counts as full."""
         assert is_full(usage, 100) is expected
 
     def test_what_to_ask_for(self):
-        """The cap and 30 percent, for all replicas and not only for those that were measured."""
+        """The cap plus 30 percent, for all replicas and not only for those that were measured."""
         assert beyond(1000, 4, 2) == 2600
 
 
-def test_nothing_is_lost_on_the_way():
-    """The product may be larger than any machine's integer; what is below a whole is cut."""
+def test_times_over_is_exact():
+    """The product may exceed any machine integer; the fraction is cut."""
     assert times_over(2**62, 2**62, 2**61) == 2**63
     assert times_over(7, 3, 2) == 10

@@ -15,7 +15,7 @@ TENS = Layout.linear(10.0, 1.0, 1e-15)
 
 
 def filled(samples, layout=TENS, half_life=HOUR):
-    """A bank with one row and these values, weights and times in it."""
+    """A bank with one row that holds these values, weights and times."""
     bank = Bank(layout)
     bank.new(half_life)
     for sample in samples:
@@ -31,7 +31,7 @@ def filled(samples, layout=TENS, half_life=HOUR):
     ],
 )
 def test_production_layouts(layout, starts):
-    """176 buckets, each a twentieth wider than the one before; checkpoints count on it."""
+    """176 buckets, each 5 % wider than the one before; checkpoints rely on it."""
     assert len(layout) == 176
     assert layout.epsilon == 1e-4
     assert {bucket: layout.starts[bucket] for bucket in starts} == pytest.approx(starts, rel=1e-4)
@@ -39,7 +39,7 @@ def test_production_layouts(layout, starts):
 
 @pytest.mark.parametrize("layout", [CPU_LAYOUT, MEMORY_LAYOUT])
 def test_a_value_lies_in_its_bucket(layout):
-    """In the middle of each, and below the first and beyond the last."""
+    """In the middle of each bucket, below the first and beyond the last."""
     middles = (layout.starts + layout.ends) / 2
     assert layout.buckets(middles).tolist() == list(range(len(layout)))
     assert layout.buckets([-1.0, 0.0, nan, layout.starts[1] * 0.999]).tolist() == [0, 0, 0, 0]
@@ -60,20 +60,20 @@ def test_a_value_lies_in_its_bucket(layout):
     ],
 )
 def test_impossible_exponential_layouts(largest, first, ratio, epsilon):
-    """Are refused with the numbers."""
+    """They are refused, and the message has the numbers."""
     with pytest.raises(ValueError, match=f"up to {largest}"):
         Layout.exponential(largest, first, ratio, epsilon)
 
 
 @pytest.mark.parametrize(("largest", "size", "epsilon"), [(0, 1, 1), (inf, 1, 1), (9, 0, 1), (9, -1, 1), (9, 1, 0)])
 def test_impossible_linear_layouts(largest, size, epsilon):
-    """The same."""
+    """They are refused."""
     with pytest.raises(ValueError, match="must be above 0"):
         Layout.linear(largest, size, epsilon)
 
 
 def test_the_reference_is_a_multiple_of_the_half_life():
-    """Counted from year one: midnight for a day, half past noon rounds to the next one."""
+    """Counted from year one: midnight for a half-life of a day, and noon rounds up to the next."""
     bank = filled([(1, 1, NOON + 1)], half_life=DAY)
     assert bank.reference[0] == NOON + 12 * HOUR
     assert filled([(1, 1, NOON - 1)], half_life=DAY).reference[0] == NOON - 12 * HOUR
@@ -81,7 +81,7 @@ def test_the_reference_is_a_multiple_of_the_half_life():
 
 
 def test_the_reference_moves_after_a_hundred_half_lives():
-    """Not before; then old weights are scaled down and what is below epsilon is not there any more."""
+    """Not before; then old weights are scaled down, and buckets below epsilon no longer count."""
     bank = filled([(1, 1, NOON)])
     reference = bank.reference[0]
     bank.add(0, 2, 1, reference + 100 * HOUR)
@@ -95,13 +95,13 @@ def test_the_reference_moves_after_a_hundred_half_lives():
 
 
 def test_an_old_sample_weighs_less():
-    """One that is older than the reference too."""
+    """Also a sample that is older than the reference."""
     bank = filled([(1, 1, NOON), (2, 1, NOON - 3 * HOUR)])
     assert bank.weights[0, 1:3].tolist() == [1, 0.125]
 
 
 def test_rows_that_never_forget():
-    """An infinite half-life leaves weights as they are, and there is no reference."""
+    """With an infinite half-life weights stay as they are, and there is no reference."""
     bank = filled([(1, 1, NOON), (2, 1, NOON + 1e9)], half_life=inf)
     assert bank.weights[0, 1:3].tolist() == [1, 1]
     bank.load(0, Saved(1.0, {3: 5}, NOON))
@@ -118,8 +118,8 @@ def test_a_history_of_centuries_is_forgotten():
     assert bank.percentiles(0, [1.0]) == [2]
 
 
-def test_dust_below_the_first_bucket_does_not_count():
-    """A bucket lighter than epsilon is walked over, in one row and in many."""
+def test_light_buckets_do_not_count():
+    """A bucket lighter than epsilon is skipped, in one row and in many."""
     layout = Layout.linear(10.0, 1.0, 0.5)
     bank = filled([(1, 0.4, NOON), (2, 0.7, NOON), (3, 0.7, NOON), (5, 0.4, NOON)], layout)
     bank.new(HOUR)
@@ -132,7 +132,7 @@ def test_dust_below_the_first_bucket_does_not_count():
 
 
 def test_rows_may_repeat_in_one_call():
-    """They add up, and the reference follows the latest of them."""
+    """The samples add up, and the reference follows the latest of them."""
     bank = Bank(TENS)
     rows = [bank.new(HOUR), bank.new(HOUR)]
     bank.add([0, 1, 0, 0], [1, 1, 1, 2], [1, 2, 3, 4], [NOON, NOON, NOON, NOON + 200 * HOUR])
@@ -144,8 +144,8 @@ def test_rows_may_repeat_in_one_call():
     assert (bank.first[1], bank.last[1], bank.total[1]) == (len(TENS) - 1, 0, 0)
 
 
-def test_weights_below_nothing_are_refused():
-    """Like a half-life that is none."""
+def test_negative_weights_are_refused():
+    """A half-life that is not above 0 is refused too."""
     with pytest.raises(ValueError, match="must not be negative"):
         filled([(1, -1, NOON)])
     for half_life in (0, -1, nan):
@@ -154,7 +154,7 @@ def test_weights_below_nothing_are_refused():
 
 
 def test_a_freed_row_comes_back_empty():
-    """And the others keep what they have while the bank grows."""
+    """Other rows keep their content while the bank grows."""
     bank = filled([(4, 1, NOON)])
     rows = [bank.new(DAY) for _ in range(3 * SMALLEST)]
     assert rows == list(range(1, 3 * SMALLEST + 1))
@@ -168,7 +168,7 @@ def test_a_freed_row_comes_back_empty():
 
 
 def test_merging_leaves_the_other_as_it_is():
-    """Whichever of the two is the older."""
+    """Whichever of the two is older."""
     for first, second in ((NOON, NOON + 5 * HOUR), (NOON + 5 * HOUR, NOON)):
         bank, other = filled([(1, 1, first)]), filled([(2, 1, second)])
         before = other.weights[0].copy()
@@ -180,7 +180,7 @@ def test_merging_leaves_the_other_as_it_is():
 
 
 def test_what_cannot_be_merged():
-    """Other buckets, other half-lives."""
+    """Rows with other layouts or half-lives are refused."""
     bank = filled([])
     with pytest.raises(ValueError, match="layouts"):
         bank.merge(0, 0, filled([], CPU_LAYOUT))
@@ -201,7 +201,7 @@ def test_what_cannot_be_merged():
     ],
 )
 def test_what_cannot_be_loaded(saved, message):
-    """Says why, and changes nothing."""
+    """The message says why, and nothing changes."""
     bank = filled([(4, 1, NOON)])
     before = bank.copied(0)
     with pytest.raises(ValueError, match=message):
@@ -211,7 +211,7 @@ def test_what_cannot_be_loaded(saved, message):
 
 
 def test_loading_nothing_sets_the_reference_only():
-    """As upstream."""
+    """As in the upstream VPA."""
     bank = filled([(4, 1, NOON)])
     bank.load(0, Saved(3.0, {2: 0}, NOON + DAY))
     assert bank.total[0] == 1
@@ -220,7 +220,7 @@ def test_loading_nothing_sets_the_reference_only():
 
 @pytest.mark.parametrize(("before", "after"), [(HOUR, DAY), (DAY, HOUR), (inf, HOUR), (HOUR, inf), (HOUR, HOUR)])
 def test_another_half_life_from_now_on(before, after):
-    """Everything so far keeps its proportions, and weighs against a new sample what it did."""
+    """Existing weights keep their proportions, also to a new sample."""
     now = NOON + 3.3 * HOUR
     bank = filled([(1, 4, NOON), (2, 3, NOON + 2 * HOUR)], half_life=before)
     same = bank.copied(0)
@@ -233,8 +233,8 @@ def test_another_half_life_from_now_on(before, after):
 
 
 @pytest.mark.parametrize("seconds", [3 * HOUR, 20 * DAY + 0.3 * HOUR, 5000 * DAY])
-def test_what_was_measured_by_a_clock_that_was_ahead(seconds):
-    """Weighs as if it had been added as much earlier, and the reference stays a multiple of the half-life."""
+def test_samples_from_a_clock_that_was_ahead(seconds):
+    """They weigh as if added that much earlier, and the reference stays a multiple of the half-life."""
     ahead = filled([(1.5, 1.0, NOON + seconds), (4.5, 2.0, NOON + seconds + HOUR)])
     right = filled([(1.5, 1.0, NOON), (4.5, 2.0, NOON + HOUR)])
     ahead.set_back(0, seconds)
@@ -254,7 +254,7 @@ def test_an_empty_row_takes_another_half_life():
 
 
 def test_chains_of_rows():
-    """The last put comes first; one taken out leaves the others, the last one leaves no key."""
+    """The last row put comes first; taking a row leaves the others, and an empty chain leaves no key."""
     table = Columns({"next": ColumnType(np.int32, NONE)})
     chains = Chains(table, "next")
     rows = [table.new() for _ in range(4)]

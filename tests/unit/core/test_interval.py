@@ -1,4 +1,4 @@
-"""The arithmetic of scaling intervals, with the proposal's own numbers; corrected where it misprints them."""
+"""The arithmetic of scaling intervals, with the proposal's own numbers, corrected where they are misprinted."""
 
 from itertools import pairwise
 
@@ -23,7 +23,7 @@ from hypot.kinds.hvpa.intervals import counts_of, intervals_of, only_counts_at
 from unit.policy.hvpa.hvpa_cases import hpa, policy, seed, sized, vpa
 
 GI = 2**30
-# The proposal's example: replicas, cores and Gi of each pod, and of all of them.
+# The proposal's example: replicas, cores and Gi of each pod, and of all pods.
 EXAMPLE = ((1, 0.5, 2, 0.5, 2), (2, 1, 4, 2, 8), (3, 2, 8, 6, 24), (4, 4, 16, 16, 64), (5, 8, 32, 40, 160))
 CPU = tuple(Given(row[0], int(row[1] * 1000)) for row in EXAMPLE)
 MEMORY = tuple(Given(row[0], row[2] * GI) for row in EXAMPLE)
@@ -46,12 +46,12 @@ class TestTables:
     """Every table of the proposal."""
 
     def test_the_example(self):
-        """Replicas times the size of each pod."""
+        """The total is replicas times the size of each pod."""
         assert highs(plain(CPU)) == [row[3] * 1000 for row in EXAMPLE]
         assert highs(plain(MEMORY)) == [row[4] * GI for row in EXAMPLE]
 
     def test_without_overlap_each_interval_begins_where_the_one_before_ends(self):
-        """So every total has its count."""
+        """Every total belongs to one count."""
         made = plain(CPU)
         assert all(later.low == later.below == earlier.high for earlier, later in pairwise(made))
         assert made[0].low == 0
@@ -67,26 +67,26 @@ class TestTables:
         ],
     )
     def test_an_overlap_of_30_percent(self, replicas, cpu, memory, cpu_total, memory_total):
-        """Scale-down borders; at two replicas the proposal prints 0.765 Gi for each pod, but 1.4 / 2 is 0.7."""
+        """Scale-down borders; at two replicas the proposal prints 0.765 Gi per pod, but 1.4 / 2 is 0.7."""
         cpus, memories = plain(CPU, percent=30, least=125), plain(MEMORY, percent=30, least=GI // 2)
         assert interval_of(cpus, replicas).low == cpu_total * 1000
         assert interval_of(memories, replicas).low == pytest.approx(memory_total * GI, abs=1)
         assert interval_of(cpus, replicas).low / replicas / 1000 == pytest.approx(cpu, abs=0.0005)
         assert interval_of(memories, replicas).low / replicas / GI == pytest.approx(memory, abs=0.0005)
 
-    def test_the_overlap_says_nothing_going_up(self):
+    def test_the_overlap_does_not_affect_scale_up(self):
         """The scale-up borders are those of the example."""
         assert highs(plain(CPU, percent=30, least=125)) == highs(plain(CPU))
         assert highs(plain(MEMORY, 3 * GI // 2, 30)) == highs(plain(MEMORY))
 
     def test_only_vertically(self):
-        """One count: two pods of 4 cores are 8, where the proposal prints 16, and 32 Gi, where it prints 64."""
+        """One count: two pods of 4 cores are 8 (the proposal prints 16), and 32 Gi (it prints 64)."""
         made = Hvpa.from_dict(sized((2, "4", "16Gi"), hpa=hpa(minReplicas=2)))
         assert intervals_of(made, "app", "cpu") == (Interval(2, 0, 8000, 0),)
         assert highs(intervals_of(made, "app", "memory")) == [32 * GI]
 
     def test_only_horizontally(self):
-        """The long form has the totals of the table, and the short one is the same with the size pinned."""
+        """The long form has the totals of the table; the short form has the same with the size fixed."""
         table = [500, 1000, 1500, 2000, 2500]
         assert highs(plain([Given(count, 500) for count in range(1, 6)])) == table
         short = plain([Given(5, 500, HORIZONTAL_ONLY)], 100, 30)
@@ -107,7 +107,7 @@ class TestTables:
 
     @pytest.mark.parametrize(("least", "low"), [(None, GI // 2), ("512Mi", GI)])
     def test_the_last_example_of_the_proposal_in_memory(self, least, low):
-        """2 Gi less 1.5 Gi is half a Gi; where pods have at least half a Gi, two of them have 1 Gi."""
+        """2 Gi less 1.5 Gi is 0.5 Gi; if each pod needs at least 0.5 Gi, two need 1 Gi."""
         bounds = vpa(policy(low={"cpu": "125m", "memory": least})) if least else None
         made = intervals_of(Hvpa.from_dict(seed(vpa=bounds)), "kube-apiserver", "memory")
         assert lows(made)[1] == low
@@ -127,25 +127,25 @@ class TestDivision:
         ],
     )
     def test_both_linear_ways(self, division, percent, expected):
-        """Totals divided equally; or sizes that rise evenly, into whose maxima the overlap leaks."""
+        """Totals are divided equally; or sizes rise evenly, and then the overlap changes the maxima."""
         given = [one._replace(division=division) for one in FIVE_TO_TWENTY]
         assert highs(plain(given, percent=percent)) == [total * 1000 for total in expected]
 
     @pytest.mark.parametrize(("first", "expected"), [(1, [1000, 2000, 3000]), (3, [3000])])
     def test_the_first_interval_spans_several(self, first, expected):
-        """From nothing below the first count."""
+        """It starts at zero below the first count."""
         assert highs(plain([Given(3, 1000)], first=first)) == expected
 
     def test_a_first_count_above_one(self):
-        """The whole range up to the last total is divided among the counts that there are."""
+        """The whole range up to the last total is divided among the existing counts."""
         assert highs(plain([Given(4, 1000)], first=3)) == [2000, 4000]
 
     def test_per_pod_from_the_smallest_pod(self):
-        """Compatible sizes begin with minAllowed."""
+        """The sizes per pod start at minAllowed."""
         assert highs(plain([Given(3, 900, LINEAR_PER_POD)], least=300)) == [500, 1400, 2700]
 
     def test_after_one_of_one_size(self):
-        """An interval after one that is only horizontal starts at its total, with overlap."""
+        """An interval after a horizontal-only one starts at its total, less the overlap."""
         made = plain([Given(2, 500, HORIZONTAL_ONLY), Given(4, 1000)], 200)
         assert [(one.replicas, one.low, one.high, one.pinned) for one in made] == [
             (1, 0, 500, 500),
@@ -154,8 +154,8 @@ class TestDivision:
             (4, 2300, 4000, 0),
         ]
 
-    def test_repeated_counts_make_nothing(self):
-        """Rules refuse them; here they are merely empty."""
+    def test_repeated_counts_are_ignored(self):
+        """The rules refuse them; here they give no interval."""
         assert [one.replicas for one in plain([Given(2, 500), Given(2, 900), Given(1, 900), Given(3, 900)])] == [
             1,
             2,
@@ -163,35 +163,35 @@ class TestDivision:
         ]
 
     def test_the_minimum_is_never_negative_nor_above_the_maximum(self):
-        """An overlap wider than everything, and a minAllowed above maxResources."""
+        """Also with an overlap wider than everything, or a minAllowed above maxResources."""
         assert lows(plain(CPU, 10**9)) == [0] * 5
         assert all(one.low <= one.high for one in plain(CPU, least=10**9))
 
 
 class TestWritten:
-    """From the manifest."""
+    """Intervals from a manifest."""
 
     def test_max_allowed_where_no_size_is_written(self):
-        """Each container by its own policy."""
+        """Each container uses the maxAllowed of its own policy."""
         bounds = vpa(policy("app", high={"cpu": "4", "memory": "4Gi"}), policy("*", high={"cpu": "1", "memory": "1Gi"}))
         made = Hvpa.from_dict(sized((3,), vpa=bounds))
         assert highs(intervals_of(made, "app", "cpu")) == [4000, 8000, 12_000]
         assert highs(intervals_of(made, "side", "memory")) == [GI, 2 * GI, 3 * GI]
 
     def test_only_the_minimum_differs_between_containers(self):
-        """By its minAllowed."""
+        """It depends on the minAllowed of the container."""
         bounds = vpa(policy("app", low={"cpu": "250m", "memory": "1Gi"}), policy(low={"cpu": "10m"}))
         made = Hvpa.from_dict(seed(vpa=bounds))
         app, side = (intervals_of(made, name, "cpu") for name in ("app", "side"))
         assert highs(app) == highs(side)
         assert (lows(app), lows(side)) == ([250, 500, 1400, 4200, 11_200], [10, 250, 1400, 4200, 11_200])
 
-    def test_nothing_is_said_where_a_size_is_missing(self):
-        """No interval at all, for a total without a count is no interval."""
+    def test_a_missing_size_gives_no_intervals(self):
+        """One missing size means no intervals for that resource."""
         assert intervals_of(Hvpa.from_dict(sized((1, "1"), (2, "1", "1Gi"))), "app", "memory") == ()
 
     def test_the_last_count_is_the_hpas_where_it_is_absent(self):
-        """And the first is its minimum."""
+        """The first count is the minimum of the HPA."""
         made = Hvpa.from_dict(sized((None, "1", "1Gi"), hpa=hpa(minReplicas=2, maxReplicas=4)))
         assert counts_of(made) == (2, 4)
         assert [one.replicas for one in intervals_of(made, "app", "cpu")] == [2, 3, 4]
@@ -200,7 +200,7 @@ class TestWritten:
         ("count", "expected"), [(1, False), (2, True), (4, True), (5, False), (6, False), (7, False)]
     )
     def test_where_only_the_number_moves(self, count, expected):
-        """By the interval that the count belongs to."""
+        """It depends on the interval that the count belongs to."""
         made = Hvpa.from_dict(sized((1, "1", "1Gi"), (4, "1", "1Gi", "horizontalOnly"), (6, "2", "2Gi")))
         assert only_counts_at(made, count) is expected
 
@@ -224,7 +224,7 @@ class TestLookup:
         ],
     )
     def test_without_overlap(self, total, current, expected):
-        """A border belongs to the count below it; beyond the ends, the ends."""
+        """A border belongs to the count below it; totals beyond the ends get the first or last count."""
         assert replicas_for(plain(CPU), total, current) == expected
 
     @pytest.mark.parametrize(
@@ -232,16 +232,16 @@ class TestLookup:
         [(350, 2, 2), (349, 2, 1), (500, 1, 1), (350, 1, 1), (1400, 3, 3), (1399, 3, 2), (349, 5, 1), (4200, 4, 4)],
     )
     def test_with_overlap(self, total, current, expected):
-        """The count that is there is kept down to the lower border, which is part of it; else the fewest."""
+        """The current count is kept down to and including its lower border; otherwise the fewest replicas."""
         assert replicas_for(plain(CPU, percent=30), total, current) == expected
 
     @pytest.mark.parametrize(("current", "expected"), [(9, 3), (0, 3), (7, 3)])
     def test_a_count_outside_the_list(self, current, expected):
-        """Somebody scaled by hand: the fewest that hold the total."""
+        """After manual scaling: the fewest replicas that hold the total."""
         assert replicas_for(plain(CPU, percent=30), 3000, current) == expected
 
     def test_a_list_that_begins_later(self):
-        """The count is looked for by its number, not by its place."""
+        """The count is found by its number, not by its position."""
         made = plain([Given(3, 1000), Given(4, 1000)], 500, first=3)
         assert replicas_for(made, 2700, 4) == 4
         assert replicas_for(made, 2700, 3) == 3
@@ -250,11 +250,11 @@ class TestLookup:
     @pytest.mark.parametrize(("total", "expected"), [(1, 1), (500, 1), (501, 2), (1000, 2), (2001, 5), (9999, 5)])
     @pytest.mark.parametrize("current", [1, 2, 5])
     def test_one_size_rounds_up(self, total, current, expected):
-        """Total by size, rounded up, whatever the overlap and whoever is there."""
+        """Total by size, rounded up, whatever the overlap and the current count."""
         assert replicas_for(plain([Given(5, 500, HORIZONTAL_ONLY)], 400, 30), total, current) == expected
 
-    def test_none_of_that_count(self):
-        """There is no interval to find."""
+    def test_a_count_without_an_interval(self):
+        """There is no interval for the count."""
         assert interval_of(plain(CPU), 6) is None
 
 
@@ -263,7 +263,7 @@ class TestShares:
 
     @pytest.mark.parametrize(("value", "percent", "expected"), [(250, 30, 250), (100, 30, 150), (0, 0, 0)])
     def test_the_larger_for_overlap_and_gap(self, value, percent, expected):
-        """Of 500."""
+        """The percentage is of 500."""
         assert larger(value, percent, 500) == expected
 
     @pytest.mark.parametrize(
@@ -271,12 +271,12 @@ class TestShares:
         [(100, 10, 30), (20, 10, 20), (None, 10, 30), (250, None, 250), (None, None, 200)],
     )
     def test_the_smaller_for_the_minimum_change(self, value, percent, expected):
-        """Of 300, with a default of 200 where neither is given."""
+        """The percentage is of 300; the default is 200 where neither is given."""
         assert least_change(value, percent, 300, 200) == expected
 
 
 class TestPerPod:
-    """The base load of each replica, budgeted where their number changes."""
+    """The base load of each replica, taken into account when their number changes."""
 
     @pytest.mark.parametrize(
         ("total", "each", "counts", "base", "expected"),
@@ -293,7 +293,7 @@ class TestPerPod:
         ],
     )
     def test_the_formula(self, total, each, counts, base, expected):
-        """Not for a change of size alone, and not where a pod asks for no more than its base."""
+        """Not for a change of size alone, and not where a pod requests no more than its base."""
         numerator, denominator = per_pod(total, each, *counts, *base)
         assert numerator / denominator == expected
 
@@ -302,7 +302,7 @@ class TestPerPod:
         [(1000, 3, 1, 334), (1001, 1, 1000, 2000), (3000, 3, 1000, 1000), (0, 2, 1, 0), (-5, 2, 1, 0)],
     )
     def test_rounded_up_once(self, numerator, denominator, grain, expected):
-        """Never below what was asked for, never below nothing."""
+        """Never below what was asked for, never negative."""
         assert rounded(numerator, denominator, grain) == expected
 
 
@@ -325,5 +325,5 @@ class TestLimits:
         ],
     )
     def test_each_way(self, limit, old, new, gap, pods, expected):
-        """Equal stays equal; the larger gap counts, its value being of all pods together; else in proportion."""
+        """Equal stays equal; the larger gap counts, with its value for all pods together; else in proportion."""
         assert scaled_limit(limit, old, new, *gap, pods) == expected

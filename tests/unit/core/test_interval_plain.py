@@ -1,4 +1,4 @@
-"""The arithmetic of scaling intervals in plain numbers: the count for a total, and what each pod gets of it."""
+"""The arithmetic of scaling intervals on plain numbers: the count for a total, and the share of each pod."""
 
 import pytest
 
@@ -21,7 +21,7 @@ from hypot.core.interval import (
 
 
 class TestCounts:
-    """As with intervals, and by their columns."""
+    """Counts from intervals and from columns."""
 
     @pytest.mark.parametrize(
         ("low", "below", "pinned", "total", "expected"),
@@ -33,13 +33,13 @@ class TestCounts:
             (8, 10, 0, 21, False),
         ],
     )
-    def test_whose_border_it_is(self, low, below, pinned, total, expected):
-        """Without overlap, or with one size only, it is of the count below."""
+    def test_which_count_has_the_border(self, low, below, pinned, total, expected):
+        """Without overlap, or with one fixed size, the border belongs to the count below."""
         assert holds(low, 20, below, pinned, total) is expected
 
     @pytest.mark.parametrize("current", range(9))
-    def test_columns_say_what_intervals_say(self, current):
-        """Inside and beyond, held by the overlap and not."""
+    def test_columns_agree_with_intervals(self, current):
+        """Inside and beyond the intervals, held by the overlap or not."""
         made = effective([Given(4, 300), Given(6, 900), Given(7, 1000, HORIZONTAL_ONLY)], 2, 10, 0, 30)
         columns = [list(column) for column in zip(*made, strict=True)][1:]
         for total in range(0, 9000, 97):
@@ -51,34 +51,34 @@ def part(total, old, current, desired, *, base=(0, 0), pinned=UNSET, stays=False
 
 
 class TestParts:
-    """What each pod is to have."""
+    """The share of each pod."""
 
     def test_an_even_share(self):
-        """Rounded up, so that all together have enough."""
+        """The share is rounded up, so that the total is enough."""
         assert part(1000, 100, 2, 3) == ResourceShare(334, 334, kept=False, budgeted=False)
 
     def test_what_falls_is_not_rounded_up(self):
-        """To more than it was."""
+        """A smaller share is not rounded up beyond the old amount."""
         assert part(2999, 1500, 2, 2, grain=1000).amount == 1500
         assert part(2999, UNSET, 2, 2, grain=1000).amount == 2000
 
     def test_what_stays(self):
-        """Against its total, where no pod shrinks or an answer is missing."""
+        """The amount stays against its total if pods may not scale down or a recommendation is missing."""
         assert part(1000, 500, 2, 4, stays=True) == ResourceShare(500, 500, kept=True, budgeted=False)
         assert part(600, 500, 2, 2, may_shrink=False) == ResourceShare(500, 500, kept=True, budgeted=False)
 
     def test_the_base_load_is_budgeted(self):
-        """Each replica that goes takes its own with it."""
+        """Each removed replica takes its base load with it."""
         assert part(1000, 250, 4, 2, base=(50, 0)) == ResourceShare(450, 450, kept=False, budgeted=True)
 
     def test_one_size_only(self):
-        """Whatever the total; where it may not shrink, at least what it was."""
+        """The fixed size applies whatever the total; if it may not fall, at least the old amount."""
         assert part(1000, 300, 2, 2, pinned=200) == ResourceShare(200, 500, kept=False, budgeted=False)
         assert part(1000, 300, 2, 2, pinned=200, may_shrink=False).amount == 300
 
     @pytest.mark.parametrize(("fewer", "expected"), [(1, True), (3, True), (4, False)])
-    def test_pods_that_would_have_to_grow(self, fewer, expected):
-        """For a total that four of them have."""
+    def test_pods_that_would_need_more(self, fewer, expected):
+        """For a total that four pods have."""
         assert outgrows(1000, 250, 4, fewer, 0, 0) is expected
 
 
@@ -90,17 +90,17 @@ class TestBounds:
         [(0, 0, UNSET, 100), (150, 0, UNSET, 150), (0, 50, UNSET, 50), (150, 120, UNSET, 120), (0, 0, 80, 80)],
     )
     def test_what_is_permitted(self, least, most, limit, expected):
-        """The most wins over the least, and a limit over both."""
+        """The maximum overrides the minimum, and a limit overrides both."""
         assert permitted(100, least, most, limit) == expected
 
     @pytest.mark.parametrize("gap", [(None, None), (100, None), (None, 50), (100, 50), (0, 0)])
     @pytest.mark.parametrize("old", [None, 0, 100, 200])
     def test_absent_is_unset(self, gap, old):
-        """A limit follows its request in the same way in both forms."""
+        """Both forms scale a limit with its request in the same way."""
         plain = [UNSET if one is None else one for one in gap]
         assert limit_for(200, old or 0, 300, *plain, 2) == scaled_limit(200, old, 300, *gap, 2)
 
     def test_a_limit_in_whole_grains(self):
-        """Never below the request."""
+        """The limit is never below the request."""
         assert whole_limit(3000, 2000, 1001, UNSET, UNSET, 1, 1000) == 2000
         assert whole_limit(1, 2000, 1001, UNSET, UNSET, 1, 1000) == 2000

@@ -84,7 +84,7 @@ WITHOUT_DIGITS = ["+", "-", ".", "m", "-.k", "Ki", "Ti", "e3", ".e-9"]
 
 AMID_SPACES = [" 1", "1 ", "\u00a0\u20031\u3000", "\x851"]
 
-# What a real API server showed of a metric's target.
+# What a real API server showed for a metric's target.
 SHOWN = [
     *[(text, text) for text in ("0", "1", "+1", "-1", "5.", "1E3", "1e3", "1.500", "00500m", "7Ki", "007Ki", "5.Ki")],
     *[(text, text) for text in ("1e-9", "123456789012345678", "999.999", "4.P", "12345678901Ki", "1e0003")],
@@ -132,26 +132,26 @@ def test_reads_as_kubernetes_does(text, canonical, milli_units, units, style):
 
 @pytest.mark.parametrize(("text", "canonical"), FINER_THAN_NANO)
 def test_rounds_what_is_finer_than_nano_away_from_zero(text, canonical):
-    """Whoever asks for a little gets a little, never nothing."""
+    """A small amount never becomes zero."""
     assert str(Quantity.parse(text)) == canonical
 
 
 @pytest.mark.parametrize("text", WITHOUT_DIGITS)
 def test_takes_a_bare_sign_or_suffix_for_zero(text):
-    """An API server accepts these, so refusing them would be a false alarm."""
+    """An API server accepts these, so refusing them would be a false positive."""
     assert Quantity.parse(text).nanos == 0
 
 
 @pytest.mark.parametrize("text", AMID_SPACES)
 def test_reads_past_the_spaces_that_an_api_server_cuts_off(text):
-    """Tabs and line breaks reach it as escapes, and are not among them."""
+    """Tabs and line breaks reach the server as escapes, and are not cut off."""
     assert Quantity.parse(text) == Quantity.parse("1")
     assert milli(text) == 1000
 
 
 @pytest.mark.parametrize(("written", "shown"), SHOWN)
 def test_knows_which_texts_an_api_server_shows_as_they_came(written, shown):
-    """Those that its quick reader thinks canonical."""
+    """They are those that its fast parser takes as canonical."""
     if shown is None:
         with pytest.raises(QuantityError):
             stored_text(written)
@@ -162,7 +162,7 @@ def test_knows_which_texts_an_api_server_shows_as_they_came(written, shown):
 
 @pytest.mark.parametrize(("text", "canonical", "units"), LARGE)
 def test_is_exact_beyond_int64_and_caps_only_binary_suffixes(text, canonical, units):
-    """Milli-units of large amounts neither wrap around nor vanish, and no suffix is lost in print."""
+    """Milli-units of large amounts neither overflow nor vanish, and printing keeps the suffix."""
     quantity = Quantity.parse(text)
 
     assert (str(quantity), quantity.value, quantity.milli) == (canonical, units, units * 1000)
@@ -170,7 +170,7 @@ def test_is_exact_beyond_int64_and_caps_only_binary_suffixes(text, canonical, un
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_refuses_what_kubernetes_refuses(text):
-    """Every way in refuses, and with the one error of this module."""
+    """Every function refuses with the one error of this module."""
     assert not is_quantity(text)
     for read in (Quantity.parse, milli):
         with pytest.raises(QuantityError):
@@ -178,7 +178,7 @@ def test_refuses_what_kubernetes_refuses(text):
 
 
 def test_the_error_shows_the_text_and_what_would_be_right():
-    """A person who wrote 512MB learns what to write instead."""
+    """A user who wrote 512MB learns what to write instead."""
     with pytest.raises(QuantityError) as caught:
         Quantity.parse("512MB")
 
@@ -192,7 +192,7 @@ def test_the_error_shows_the_text_and_what_would_be_right():
     "hostile", ["x" * 10**6, "\U000e0001" * 100, "1" * 300, "\ud800"], ids=["long", "wide", "digits", "surrogate"]
 )
 def test_the_error_stays_short_and_printable(hostile):
-    """What a stranger wrote is shown in at most sixty plain characters."""
+    """Untrusted text is shown in at most sixty plain characters."""
     with pytest.raises(QuantityError) as caught:
         Quantity.parse(hostile)
 
@@ -217,7 +217,7 @@ def test_the_error_stays_short_and_printable(hostile):
     ids=["up", "down", "wraps-int32", "many-digits", "exponent", "digits", "int", "giant-int", "float"],
 )
 def test_refuses_absurd_sizes_at_once(hostile, complaint):
-    """No input makes us build giant integers; this test would not end if one did."""
+    """No input makes us build giant integers; with one, this test would not end."""
     with pytest.raises(QuantityError, match=complaint):
         Quantity.parse(hostile)
 
@@ -248,8 +248,8 @@ def test_reads_json_numbers_by_their_text(number, canonical, style):
 
 
 @pytest.mark.parametrize("other", [True, False, None, float("nan"), float("inf"), b"1", [], {}, 1j, object()])
-def test_refuses_everything_that_is_no_text_or_number(other):
-    """Booleans are ints in Python, but no quantity in JSON."""
+def test_refuses_everything_but_text_and_numbers(other):
+    """Booleans are ints in Python, but not quantities in JSON."""
     assert not is_quantity(other)
     for read in (Quantity.parse, milli):
         with pytest.raises(QuantityError):
@@ -257,14 +257,14 @@ def test_refuses_everything_that_is_no_text_or_number(other):
 
 
 def test_the_cache_keeps_one_and_true_apart():
-    """Having seen 1 and 1.0 does not make True a quantity, in any order."""
+    """True is not a quantity, even after 1 and 1.0 were cached."""
     assert [milli("1"), milli(1), milli(1.0)] == [1000, 1000, 1000]
     with pytest.raises(QuantityError, match="True is not"):
-        milli(True)  # noqa: FBT003 - the very thing that must not pass
+        milli(True)  # noqa: FBT003 - must not be accepted
 
 
 def test_equality_and_hash_look_at_the_amount_only():
-    """1Ki is 1024, whatever it was written as; a text is no quantity."""
+    """1Ki equals 1024, however it was written; a text does not equal a quantity."""
     assert Quantity.parse("1Ki") == Quantity.parse("1024") == Quantity.parse("1.024e3")
     assert len({Quantity.parse(text) for text in ("1Ki", "1024", "1.024e3", "1025")}) == 2
     assert Quantity.parse("1") != "1"
@@ -272,7 +272,7 @@ def test_equality_and_hash_look_at_the_amount_only():
 
 
 def test_orders_by_amount():
-    """Suffixes and styles do not disturb the order."""
+    """Suffixes and styles do not affect the order."""
     ascending = ["-1Ki", "-1k", "-1n", "0", "1n", "999u", "1m", "1", "1e3", "1Ki", "1M", "1Mi", "8Ei", "10E"]
     assert [str(quantity) for quantity in sorted(map(Quantity.parse, reversed(ascending)))] == [
         *ascending[:12],
@@ -296,7 +296,7 @@ def test_orders_by_amount():
     ],
 )
 def test_adds_and_subtracts_in_the_style_of_the_left(left, right, total, difference):
-    """Zero on the left takes the style of the right, so that totals read like their summands."""
+    """If the left is zero, the style of the right is used, so that totals read like their summands."""
     assert str(Quantity.parse(left) + Quantity.parse(right)) == total
     assert str(Quantity.parse(left) - Quantity.parse(right)) == difference
 
@@ -313,7 +313,7 @@ def test_sign(text, sign):
 
 
 def test_does_not_mix_with_plain_numbers():
-    """A number has no unit of its own, so adding or comparing one is a mistake."""
+    """A number has no unit, so adding or comparing one is an error."""
     one = Quantity.parse("1")
     with pytest.raises(TypeError):
         one + 1
@@ -339,7 +339,7 @@ def test_does_not_mix_with_plain_numbers():
     ],
 )
 def test_formats_milli_units(amount, decimal, binary):
-    """Binary suffixes appear only where nothing is lost and 1Ki is reached."""
+    """Binary suffixes are used only where nothing is lost, from 1Ki on."""
     assert format_milli(amount) == decimal
     assert format_milli(amount, binary=True) == binary
 
@@ -351,7 +351,7 @@ def test_from_milli_keeps_the_style_it_is_given():
 
 
 def test_a_quantity_is_a_plain_frozen_value():
-    """It shows itself as the call that makes it, survives copying and pickling, and cannot be changed."""
+    """Its repr is the call that makes it; it can be copied and pickled, but not changed."""
     quantity = Quantity.parse("1.5Gi")
 
     assert repr(quantity) == "Quantity.parse('1536Mi')"

@@ -1,4 +1,4 @@
-"""From usage and a target to a count."""
+"""The replica count that follows from usage and a target."""
 
 from math import inf, nan
 
@@ -23,7 +23,7 @@ from hypot.core.ratio import (
     ("dividend", "divisor", "quotient"),
     [(7, 2, 3), (-7, 2, -3), (7, -2, -3), (-7, -2, 3), (0, 5, 0), (6, 3, 2), (10**30, 3, 10**30 // 3)],
 )
-def test_machines_divide_towards_zero(dividend, divisor, quotient):
+def test_division_rounds_towards_zero(dividend, divisor, quotient):
     """Python's own division would round -3.5 to -4."""
     assert trunc_div(dividend, divisor) == quotient
 
@@ -45,7 +45,7 @@ def test_machines_divide_towards_zero(dividend, divisor, quotient):
     ],
 )
 def test_both_ends_of_the_tolerance_are_inside(ratio, down, up, is_within):
-    """Each direction has its own end, and no number at all is never close to one."""
+    """Each direction has its own end; NaN and infinity are never inside."""
     assert within(ratio, down, up) is is_within
 
 
@@ -54,12 +54,12 @@ def test_both_ends_of_the_tolerance_are_inside(ratio, down, up, is_within):
     [(779, 1000, 77), (999, 1000, 99), (1000, 1000, 100), (1, 1000, 0), (3001, 3000, 100), (5, 3, 166)],
 )
 def test_utilization_is_a_whole_percent_cut_off(usage, requests, percent):
-    """77.9 % is 77 %, and the ratio never sees the rest."""
+    """77.9 % becomes 77 %, and the ratio is computed from that."""
     assert utilization(usage, requests) == percent
 
 
-def test_what_is_cut_off_decides():
-    """77.9 % of a target of 70 % is beyond a tolerance of 10 %, and still nothing moves."""
+def test_the_cut_fraction_decides():
+    """77.9 % of a target of 70 % is beyond a tolerance of 10 %, but nothing changes."""
     assert not within(77.9 / 70, 0.1, 0.1)
     assert within(utilization(779, 1000) / 70, 0.1, 0.1)
 
@@ -69,7 +69,7 @@ def test_what_is_cut_off_decides():
     [(1000, 70, 1000), (1000, 100, 1000), (1000, 150, 1500), (333, 150, 499), (0, 80, 0)],
 )
 def test_a_missing_sample_costs_the_request_or_the_target(request_amount, target, assumed):
-    """On the way down it is the larger of 100 % and the target, cut to whole milli."""
+    """On scale-down it is the larger of 100 % and the target, cut to whole milli."""
     assert assumed_usage(request_amount, target) == assumed
 
 
@@ -78,7 +78,7 @@ def test_a_missing_sample_costs_the_request_or_the_target(request_amount, target
     [(1.5, 3, 5), (0.5, 3, 2), (0.3, 10, 3), (1.1, 10, 11), (1.2, 0, 0), (-0.5, 3, -1), (1e300, 10, MAX_INT32)],
 )
 def test_counts_are_rounded_up(ratio, pods, count):
-    """In doubles, so that 1.1 x 10 is 11 and not more."""
+    """The product is computed in doubles, so that 1.1 x 10 is 11 and not more."""
     assert count_for(ratio, pods) == count
 
 
@@ -87,32 +87,32 @@ def test_counts_are_rounded_up(ratio, pods, count):
     [(2.0, 2), (2.000001, 3), (2.0**31 - 1, MAX_INT32), (2.0**31, MAX_INT32), (inf, MAX_INT32), (nan, 0), (-inf, 0)],
 )
 def test_counts_stay_in_their_range(count, fits):
-    """They stick at the largest replica count, and what is no number asks for nothing."""
+    """They are capped at the largest replica count, and NaN gives 0."""
     assert ceil_int32(count) == fits
 
 
 @pytest.mark.parametrize(
     ("first", "second", "samples", "current", "count"),
     [
-        (1.5, 1.05, 4, 4, 4),  # filled in, it is within tolerance
-        (1.5, 0.8, 4, 4, 4),  # filled in, it would turn round
+        (1.5, 1.05, 4, 4, 4),  # with the assumed usage it is within tolerance
+        (1.5, 0.8, 4, 4, 4),  # with the assumed usage the direction would reverse
         (0.5, 1.2, 4, 4, 4),
         (1.5, 1.25, 4, 4, 5),
         (0.5, 0.75, 4, 4, 3),
-        (0.5, 0.8, 10, 4, 4),  # fewer wanted, yet more than now: a surge of a rolling update
-        (1.5, 1.2, 3, 5, 5),  # more wanted, yet fewer than now
-        (1.0, 1.3, 4, 4, 6),  # exactly on target is on no side
+        (0.5, 0.8, 10, 4, 4),  # a scale-down to more than now: a surge of a rolling update
+        (1.5, 1.2, 3, 5, 5),  # a scale-up to fewer than now
+        (1.0, 1.3, 4, 4, 6),  # exactly on target has no direction
         (1.3, 1.0, 4, 4, 4),
     ],
 )
-def test_the_second_look_never_turns_the_first(first, second, samples, current, count):
-    """The count after missing and unready pods were filled in."""
+def test_assumed_usage_never_reverses_the_direction(first, second, samples, current, count):
+    """The count after usage was assumed for missing and unready pods."""
     assert count_after_refill(first, second, samples, current, 0.1, 0.1) == count
 
 
 @pytest.mark.parametrize(("total", "pods", "share"), [(10, 3, 4), (9, 3, 3), (10, 0, 0), (0, 4, 0), (1, 1000, 1)])
 def test_the_reported_share_is_rounded_up(total, pods, share):
-    """And over no pods it is nothing."""
+    """Without pods it is 0."""
     assert per_pod_share(total, pods) == share
 
 
@@ -129,8 +129,8 @@ def test_the_reported_share_is_rounded_up(total, pods, share):
         (500, 0.001, 501, 499),
     ],
 )
-def test_where_a_target_begins_to_move(target, tolerance, above, below):
-    """The first amounts outside, as the ratio in doubles sees them."""
+def test_where_a_target_begins_to_scale(target, tolerance, above, below):
+    """The first amounts outside the tolerance, as the ratio in doubles sees them."""
     assert (first_above(target, tolerance), first_below(target, tolerance)) == (above, below)
     assert not within(above / target, tolerance, tolerance)
     assert within((above - 1) / target, tolerance, tolerance)
@@ -139,14 +139,14 @@ def test_where_a_target_begins_to_move(target, tolerance, above, below):
 
 
 @pytest.mark.parametrize("tolerance", [1.0, 2.0])
-def test_nothing_is_below_nothing(tolerance):
-    """A tolerance of everything leaves no amount downwards."""
+def test_a_tolerance_of_one_never_scales_down(tolerance):
+    """With a tolerance of 100 % or more no amount is low enough."""
     assert first_below(10, tolerance) < 0
     assert first_above(10, tolerance) == 10 * (1 + tolerance) + 1
 
 
 class Looked(float):
-    """A tolerance that may be asked for a thousand times, and no more."""
+    """A tolerance that fails after a thousand uses."""
 
     times = 0
 
@@ -165,11 +165,11 @@ class Looked(float):
 
 @pytest.mark.parametrize("power", [15, 20, 24, 203])
 def test_a_huge_target_takes_no_longer(power):
-    """Amounts that doubles cannot tell apart are not counted through one by one; 1E is 10**21 milli."""
+    """Amounts that doubles cannot distinguish are not tried one by one; 1E is 10**21 milli."""
     target = 10**power
     assert first_above(target, Looked(0.1)) > target > first_below(target, Looked(0.1))
 
 
-def test_a_huge_tolerance_is_no_error():
-    """Validation knows no upper bound for a tolerance, and a target may be as large."""
+def test_a_huge_tolerance_is_accepted():
+    """Validation sets no upper bound for a tolerance, and a target may be as large."""
     assert first_above(10**200, 1e180) > 10**200

@@ -1,4 +1,4 @@
-"""Times of the day and spans of time, as maintenance windows and stabilisation write them."""
+"""Times of day and durations, as maintenance windows and stabilisation write them."""
 
 import re
 
@@ -30,7 +30,7 @@ def at(text):
     ],
 )
 def test_local_times_are_counted_in_utc(text, utc):
-    """A zone is taken off, over midnight where need be."""
+    """The zone is subtracted, also across midnight."""
     assert timeofday.parse(text) == at(utc)
     assert re.fullmatch(timeofday.PATTERN, text)
 
@@ -42,8 +42,8 @@ def test_local_times_are_counted_in_utc(text, utc):
         *["160554+2500", "160554+0061", "60554+0200", " 160554+0200", "160554+0200\n", "\uff1160554+0200"],
     ],
 )
-def test_what_is_no_time_is_refused(text):
-    """The message says how to write one."""
+def test_an_invalid_time_is_refused(text):
+    """The message says how to write a time."""
     with pytest.raises(ValueError, match="HHMMSS"):
         timeofday.parse(text)
     assert not re.fullmatch(timeofday.PATTERN, text)
@@ -51,18 +51,18 @@ def test_what_is_no_time_is_refused(text):
 
 @given(SECONDS)
 def test_what_is_written_is_read_again(second):
-    """Times go back and forth without loss."""
+    """Formatting and parsing lose nothing."""
     assert timeofday.parse(timeofday.format(second)) == second
 
 
 def test_writing():
-    """Written in UTC, and a time beyond the day is one of the next."""
+    """Times are written in UTC; a time beyond the day is on the next day."""
     assert timeofday.format(at("16:15:23")) == "161523+0000"
     assert timeofday.format(timeofday.DAY + 1) == "000001+0000"
 
 
 def test_adding_wraps():
-    """Fourteen hours after the afternoon it is morning."""
+    """Adding fourteen hours to the afternoon gives the next morning."""
     assert timeofday.add(at("16:15:23"), at("14:14:14")) == at("06:29:37")
 
 
@@ -83,13 +83,13 @@ def test_adding_wraps():
     ],
 )
 def test_windows_include_their_ends(begin, end, time, inside):
-    """Also over midnight; one that ends where it begins is a second long."""
+    """Also across midnight; a window that ends where it begins is one second long."""
     assert timeofday.contains(at(begin), at(end), at(time)) is inside
 
 
 @given(SECONDS, SECONDS, SECONDS)
 def test_shifting_a_window_and_a_time_changes_nothing(begin, end, time):
-    """Midnight is no special time."""
+    """Midnight is not a special time."""
     inside = timeofday.contains(begin, end, time)
     shifted = [timeofday.add(second, 4711) for second in (begin, end, time)]
     assert timeofday.contains(*shifted) is inside
@@ -105,7 +105,7 @@ def test_shifting_a_window_and_a_time_changes_nothing(begin, end, time):
     ],
 )
 def test_durations(begin, end, seconds):
-    """An end that is not after the begin is on the next day."""
+    """An end that is not after the start is on the next day."""
     assert timeofday.duration(at(begin), at(end)) == seconds
 
 
@@ -117,14 +117,14 @@ def test_durations(begin, end, seconds):
     ],
 )
 def test_spans_are_read_as_go_reads_them(text, seconds):
-    """Any unit, fractions, and several parts."""
+    """Any unit, fractions and several parts are accepted."""
     assert timeofday.span(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(
     "text", ["", "3", "m", "-3m", "3 m", "3d", "1h-3m", "1..5h", ".h", "3m\n", "1" * 10 + "s", "1s" * 40]
 )
-def test_what_is_no_span_is_refused(text):
-    """A negative one, too, and one that never ends."""
+def test_an_invalid_span_is_refused(text):
+    """Negative and overlong durations are refused too."""
     with pytest.raises(ValueError, match="duration"):
         timeofday.span(text)

@@ -1,4 +1,4 @@
-"""Two marks instead of one target, in exact integers."""
+"""Two watermarks instead of one target, in exact integers."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_the_margin_is_cut_to_whole_milli(mark, tolerance, cut):
     [(400, 150, 10, 404, 149), (15, 15, 100, 16, 14), (80_000, 60_000, 0, 80_000, 60_000), (100, 0, 500, 150, 0)],
 )
 def test_the_band_widens_by_the_tolerance(high, low, tolerance, upper, lower):
-    """The first row is the enhancement proposal's own sample."""
+    """The first row is the example of the enhancement proposal."""
     assert (upper_edge(high, tolerance), lower_edge(low, tolerance)) == (upper, lower)
 
 
@@ -51,7 +51,7 @@ def test_the_band_widens_by_the_tolerance(high, low, tolerance, upper, lower):
     ],
 )
 def test_exactly_on_an_edge_is_within(usage, pods, side):
-    """The edges are 404m and 149m; an average is never rounded before it is compared."""
+    """The edges are 404m and 149m; an average is not rounded before it is compared."""
     assert above_or_below(usage, pods, 404, 149) is side
 
 
@@ -61,14 +61,14 @@ def test_exactly_on_an_edge_is_within(usage, pods, side):
         (85, 10, 80, 11),
         (80, 10, 80, 10),
         (81, 10, 80, 11),
-        (250_000, 1, 10_000, 25),  # in doubles, by way of 7 ready pods, it is 26
+        (250_000, 1, 10_000, 25),  # in doubles, with 7 ready pods, it would be 26
         (250_001, 1, 10_000, 26),
         (270, 3, 40, 21),
         (10**30, 3, 7, -(-3 * 10**30 // 7)),
     ],
 )
 def test_up_is_rounded_up_to_the_bare_mark(usage, weight, high, count):
-    """The tolerance plays no part in the count."""
+    """The tolerance does not affect the count."""
     assert count_up(usage, weight, high) == count
 
 
@@ -77,7 +77,7 @@ def test_up_is_rounded_up_to_the_bare_mark(usage, weight, high, count):
     [
         (45, 10, 60, False, 7),
         (45, 10, 60, True, 8),
-        (30_000, 1, 10_000, False, 3),  # in doubles, by way of 7 ready pods, it is 2
+        (30_000, 1, 10_000, False, 3),  # in doubles, with 7 ready pods, it would be 2
         (29_999, 1, 10_000, False, 2),
         (1, 1, 60, False, 1),
         (0, 10, 60, False, 1),
@@ -85,7 +85,7 @@ def test_up_is_rounded_up_to_the_bare_mark(usage, weight, high, count):
     ],
 )
 def test_down_is_rounded_down_unless_there_is_one_mark(usage, weight, low, single, count):
-    """And at least one replica stays."""
+    """At least one replica stays."""
     assert count_down(usage, weight, low, single) == count
 
 
@@ -93,7 +93,7 @@ def test_down_is_rounded_down_unless_there_is_one_mark(usage, weight, low, singl
     ("count", "modulo", "multiple"), [(21, 5, 25), (20, 5, 20), (1, 2, 2), (7, 1, 7), (0, 5, 0), (6, 4, 8)]
 )
 def test_groups_are_filled_upwards(count, modulo, multiple):
-    """On the way down as well."""
+    """The count is rounded up to a multiple, also on scale-down."""
     assert next_multiple(count, modulo) == multiple
 
 
@@ -108,7 +108,7 @@ def test_groups_are_filled_upwards(count, modulo, multiple):
         (Side.WITHIN, 12, 12),
     ],
 )
-def test_few_ready_pods_do_not_turn_the_direction(side, count, kept):
+def test_few_ready_pods_do_not_reverse_the_direction(side, count, kept):
     """From 10 replicas."""
     assert direction_kept(side, count, 10) == kept
 
@@ -118,7 +118,7 @@ def test_few_ready_pods_do_not_turn_the_direction(side, count, kept):
     [(10, 1, 9, 9), (10, 1, 10, 10), (7, 5, 2, 2), (7, 5, 3, 7), (3, 5, 1, 1), (1, 1, 1, 1)],
 )
 def test_a_step_towards_the_high_mark(current, modulo, fewest, candidate):
-    """One group less, not a multiple of it, and never none."""
+    """One group less, not a multiple of it, and at least one replica."""
     assert step_to_high(current, modulo, fewest) == candidate
 
 

@@ -1,4 +1,4 @@
-"""Rules that look back in time."""
+"""Rules that depend on the history."""
 
 import pytest
 
@@ -28,7 +28,7 @@ PERCENT = True
         (6, [5], [101.0], 6),
         (3, [9, 5, 4], [99.0, 150.0, 160.0], 5),
         (3, [0, 2], [150.0, 160.0], 3),
-        (3, [200], [150.0], 200),  # beyond any maximum: history keeps bare recommendations
+        (3, [200], [150.0], 200),  # above any maximum: history keeps unlimited recommendations
     ],
 )
 def test_the_highest_of_the_window(recommendation, values, times, highest):
@@ -49,11 +49,11 @@ def test_the_last_slot_that_is_too_old_is_reused(times, slot):
     ("recommendation", "values", "times", "up_window", "down_window", "low", "high"),
     [
         (5, [3, 8], [990.0, 995.0], 60, 60, 3, 8),
-        (5, [3, 8], [940.0, 940.0], 60, 60, 5, 5),  # exactly as old as the window: it is out
+        (5, [3, 8], [940.0, 940.0], 60, 60, 5, 5),  # exactly as old as the window: it does not count
         (5, [3, 8], [940.1, 940.1], 60, 60, 3, 8),
         (5, [3, 8], [990.0, 995.0], 0, 60, 5, 8),
         (5, [3, 8], [990.0, 995.0], 60, 0, 3, 5),
-        (5, [3, 8], [1000.0, 1000.0], 0, 0, 5, 5),  # a window of 0 holds nothing, not even now
+        (5, [3, 8], [1000.0, 1000.0], 0, 0, 5, 5),  # a window of 0 is empty, even for values of now
         (5, [6, 4], [990.0, 995.0], 60, 60, 4, 6),
         (5, [], [], 60, 60, 5, 5),
     ],
@@ -67,7 +67,7 @@ def test_the_envelope_of_two_windows(recommendation, values, times, up_window, d
     ("current", "low", "high", "settled"),
     [(5, 3, 8, 5), (2, 3, 8, 3), (9, 3, 8, 8), (5, 5, 5, 5), (5, 7, 7, 7), (5, 2, 2, 2)],
 )
-def test_only_the_envelope_forces_a_move(current, low, high, settled):
+def test_only_the_envelope_forces_a_change(current, low, high, settled):
     """Inside it the current size stays."""
     assert forced_into(current, low, high) == settled
 
@@ -84,7 +84,7 @@ def test_events_strictly_younger_than_the_period_count(changes, times, total):
 @pytest.mark.parametrize(
     ("start", "percent", "value", "most"),
     [
-        (100, True, 10, 111),  # 100 x 1.1 is a hair above 110
+        (100, True, 10, 111),  # 100 x 1.1 is slightly above 110
         (10, True, 10, 11),
         (10, True, 100, 20),
         (3, True, 50, 5),
@@ -95,15 +95,15 @@ def test_events_strictly_younger_than_the_period_count(changes, times, total):
         (-3, False, 4, 1),
     ],
 )
-def test_how_far_up_a_policy_lets_go(start, percent, value, most):
-    """Percentages in doubles, rounded up."""
+def test_how_far_up_a_policy_allows(start, percent, value, most):
+    """Percentages are computed in doubles and rounded up."""
     assert most_after_policy(start, percent, value) == most
 
 
 @pytest.mark.parametrize(
     ("start", "percent", "value", "least"),
     [
-        (5, True, 80, 0),  # 5 x 0.2 is a hair below 1
+        (5, True, 80, 0),  # 5 x 0.2 is slightly below 1
         (10, True, 10, 9),
         (10, True, 100, 0),
         (10, True, 150, -5),
@@ -113,8 +113,8 @@ def test_how_far_up_a_policy_lets_go(start, percent, value, most):
         (3, False, 4, -1),
     ],
 )
-def test_how_far_down_a_policy_lets_go(start, percent, value, least):
-    """Percentages in doubles, cut off; it may be negative."""
+def test_how_far_down_a_policy_allows(start, percent, value, least):
+    """Percentages are computed in doubles and cut; the result may be negative."""
     assert least_after_policy(start, percent, value) == least
 
 
