@@ -1,4 +1,4 @@
-"""Addresses without what is secret in them."""
+"""Addresses without their secrets."""
 
 import pytest
 
@@ -19,6 +19,6 @@ from hypot.kinds.address import UNREADABLE, shown_address
         ("http://[::1/r?key=k3y", UNREADABLE),
     ],
 )
-def test_only_where_it_is_is_told(url, reported):
-    """Scheme, host and path; where nobody can say which part is which, nothing."""
+def test_only_the_place_is_shown(url, reported):
+    """Scheme, host and path; nothing where the parts cannot be told apart."""
     assert shown_address(url) == reported

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions: what an API server is told must be what the rules say."""
+"""The CustomResourceDefinitions: an API server must get the same rules as hypot has."""
 
 import ast
 import inspect
@@ -18,7 +18,7 @@ from hypot.kinds.node import INT32
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa import rules as wpa_rules
 
-# The three fragments of the proposal that the kind comes from, as they stand there.
+# The three fragments of the proposal that the kind comes from, unchanged.
 KEP_FRAGMENTS = """
     minReplicas: 4
     maxReplicas: 9
@@ -43,7 +43,7 @@ SELECTOR = "metrics[].external.metricSelector"
 BLOCKS = ("metrics[].external", "metrics[].resource", "recommender")
 MARKS = [f"{block}.{key}" for block in BLOCKS for key in ("highWatermark", "lowWatermark")]
 
-# Where each error of the rules lives in the CRD: place -> keywords of the schema there, or `cel` for a rule in CEL.
+# Where each error of the rules is in the CRD: place -> keywords of the schema there, or `cel` for a rule in CEL.
 HOMES: dict[str, dict[str, str]] = {
     "algorithm": {"algorithm": "enum"},
     "converge": {"convergeTowardsWatermark": "enum"},
@@ -79,7 +79,7 @@ WRITTEN_STATUS = """
     lastConditionType: AbleToScale, lastConditionState: 'True', observedGeneration: 2}
 """
 
-# What no definition of the kind ever did without.
+# Fields that every definition of the kind required.
 ALWAYS_REQUIRED = {"self.type", "self.operator"}
 
 CRD = crd_of(WPA)
@@ -121,7 +121,7 @@ def rule_ids(schema: dict[str, Any]) -> list[str]:
 
 
 def written_rules(module: Any) -> set[str]:
-    """The ids of the errors in a module's source; a computed part is a star, and what has a severity is no error."""
+    """The ids of the errors in a module's source; a computed part is a star; calls with a severity are not errors."""
     calls = [n for n in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(n, ast.Call) and n.args]
     calls = [call for call in calls if "severity" not in {keyword.arg for keyword in call.keywords}]
     firsts = [call.args[0] for call in calls if getattr(call.func, "id", "") in {"Problem", "below", "too_many"}]
@@ -144,7 +144,7 @@ def test_names_and_versions():
 
 @pytest.mark.parametrize("kind", [info.kind for info in defined()])
 def test_every_kind_has_a_structural_schema(kind):
-    """Every place has a type, or is int-or-string, or keeps what it is given, and nothing has a default."""
+    """Every place has a type, is int-or-string or keeps unknown fields, and nothing has a default."""
     schema = crd_of(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     for path, place in every_schema(schema):
         open_to_all = place.get("x-kubernetes-int-or-string") or place.get("x-kubernetes-preserve-unknown-fields")
@@ -156,7 +156,7 @@ def test_every_kind_has_a_structural_schema(kind):
 
 @pytest.mark.parametrize("kind", [info.kind for info in defined()])
 def test_every_field_is_there_and_described(kind):
-    """The tables decide what exists, and each field says what it means."""
+    """The tables define the fields, and each field has a description."""
     schema = crd_of(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert list(schema["properties"]) == [w.key for _, w in kind.TABLE]
     described = {path for path, place in every_schema(schema) if place.get("description")}
@@ -164,14 +164,14 @@ def test_every_field_is_there_and_described(kind):
 
 
 def test_each_call_gives_a_definition_of_its_own():
-    """Whoever changes a definition changes no other."""
+    """Changing one definition changes no other."""
     crd_of(WPA)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["required"].clear()
     assert crd_of(WPA) == CRD
     assert "&id" not in yaml.safe_dump(CRD)
 
 
 def test_printer_columns():
-    """`kubectl get` shows what the original shows and what holds a change back; the count of moves when asked for."""
+    """`kubectl get` has the original's columns and what holds a change back; the scale count only with -o wide."""
     columns = VERSION["additionalPrinterColumns"]
     shown = "scaling active, condition, condition state, value, high watermark, low watermark, age, min replicas, "
     shown += "max replicas, dry-run, blocked, last scale"
@@ -180,12 +180,12 @@ def test_printer_columns():
 
 
 def test_columns_look_in_one_place():
-    """A path that descends by itself takes mappings in random order, and goes on to the next metric."""
+    """A recursive path takes mappings in random order, and continues to the next metric."""
     assert [column["name"] for column in VERSION["additionalPrinterColumns"] if ".." in column["jsonPath"]] == []
 
 
 def test_status_is_typed_and_open():
-    """A status of the original controller fits, and what another version adds is kept."""
+    """A status of the original controller is valid, and fields of other versions are kept."""
     status = ROOT["properties"]["status"]
     assert status["x-kubernetes-preserve-unknown-fields"] is True
     written = yaml.safe_load(WRITTEN_STATUS)
@@ -194,7 +194,7 @@ def test_status_is_typed_and_open():
 
 
 def test_cel_by_place():
-    """The list of rules in CEL, by place and id; types aside, which every number and text map carries."""
+    """The rules in CEL by place and id, except `type`, which every number and text map has."""
     found = {path: Counter(rule for rule in rule_ids(place) if rule != "type") for path, place in every_schema(SPEC)}
     assert {path: rules for path, rules in found.items() if rules} == {
         "": {"min-over-max": 1, "limit-factor": 2, "metrics-or-recommender": 2},
@@ -205,8 +205,8 @@ def test_cel_by_place():
     }
 
 
-def test_rules_ask_for_a_field_before_they_read_it():
-    """One that fails on what an older definition took would keep even a status from being written."""
+def test_rules_check_a_field_before_they_read_it():
+    """A rule that fails on what an older definition accepted would even block writing a status."""
     for path, place in every_schema(SPEC):
         for rule in [validation["rule"] for validation in place.get("x-kubernetes-validations", ())]:
             read = set(re.findall(r"self(?:\.\w+)+(?![\w(])", rule)) - ALWAYS_REQUIRED
@@ -214,18 +214,18 @@ def test_rules_ask_for_a_field_before_they_read_it():
 
 
 def test_whole_numbers_and_text_maps_are_held_to_their_types():
-    """Schemas alone would let 1.0 pass for a whole number and drop a null from a map."""
+    """Schemas alone would accept 1.0 as a whole number and drop a null from a map."""
     for path, place in every_schema(SPEC):
         closed = place.get("type") == "integer" or {"x-kubernetes-int-or-string", "additionalProperties"} & place.keys()
         assert ("type" in rule_ids(place)) == bool(closed), path
 
 
-# The rules of a target, which all kinds share, and those that are written for both bounds at once.
+# The rules of a target, which all kinds share, and the rules that are written for both bounds at once.
 SHARED_RULES = {"reference-kind", "reference-name", "reference-version", "min-replicas", "max-replicas"}
 
 
 def test_every_error_rule_has_a_home():
-    """Whoever adds a rule says where the CRD has it."""
+    """A new rule must say where the CRD has it."""
     written = written_rules(wpa_rules) | written_rules(decode) | SHARED_RULES
     assert {rule for rule in written if not any(fnmatch(home, rule) for home in HOMES)} == set()
     assert {home for home in HOMES if not any(fnmatch(home, rule) for rule in written)} == set()
@@ -233,7 +233,7 @@ def test_every_error_rule_has_a_home():
 
 @pytest.mark.parametrize("rule", HOMES)
 def test_every_home_is_real(rule):
-    """The table of homes points at keywords and rules that are in the schema."""
+    """The table of homes names keywords and rules that are in the schema."""
     for path, keywords in HOMES[rule].items():
         place = at(SPEC, path)
         for keyword in keywords.split():
@@ -241,14 +241,14 @@ def test_every_home_is_real(rule):
 
 
 def test_facts_name_only_what_exists():
-    """A hint, a requirement or a shape for a field that is gone would be lost without a word."""
+    """A hint, requirement or shape for a removed field would be lost silently."""
     facts = facts_of(WPA)
     places = [*facts.hints, *facts.shapes, *((part, key) for part, keys in facts.required.items() for key in keys)]
     assert [(part.__name__, key) for part, key in places if key not in part.BY_KEY] == []
 
 
-def test_kep_fragments_are_fine_as_they_stand():
-    """The proposal's own sample has no problems, and the schema takes it, bare fraction included."""
+def test_kep_fragments_are_valid():
+    """The proposal's own sample has no problems, and the schema accepts it, with the unquoted fraction."""
     manifest = kep_manifest()
     assert manifest["spec"]["tolerance"] == 0.01
     assert WPA.from_dict(manifest).problems() == ()
@@ -264,7 +264,7 @@ def test_kep_fragments_are_fine_as_they_stand():
     ],
 )
 def test_tolerance_is_a_share_to_both(tolerance, fits):
-    """A field without a type still takes nothing but a share between 0 and 1, and the rules agree."""
+    """Schema and rules both accept only a share between 0 and 1, although the field has no type."""
     manifest = kep_manifest()
     manifest["spec"]["tolerance"] = tolerance
     assert (WPA.from_dict(manifest).problems() == ()) is fits
@@ -273,7 +273,7 @@ def test_tolerance_is_a_share_to_both(tolerance, fits):
 
 @pytest.mark.parametrize("mark", ["m", "1e100", "1e003", "0" * 64 + "1", 2**63])
 def test_quantities_that_no_schema_can_judge_are_refused(mark):
-    """Quantities that one side reads and the other does not are an error on both."""
+    """Quantities that only one side can read are an error on both."""
     manifest = kep_manifest()
     manifest["spec"]["metrics"][0]["external"]["highWatermark"] = mark
     assert "quantity" in rules_against(manifest)
@@ -311,8 +311,8 @@ def test_selectors_are_label_selectors(selector, rule, in_use):
     assert rules_against(manifest) >= {rule} if rule else rules_against(manifest) == set()
 
 
-def test_metrics_have_an_end():
-    """As many metrics as an API server can afford to check, and the rules count them too."""
+def test_the_number_of_metrics_is_limited():
+    """To what an API server can afford to check, in the rules too."""
     manifest = kep_manifest()
     manifest["spec"]["metrics"] *= SPEC["properties"]["metrics"]["maxItems"]
     assert rules_against(manifest) == set()

@@ -9,7 +9,7 @@ GOOD = {"name": "web", "namespace": "shop", "labels": {"app": "web", "x.io/a": "
 
 @pytest.mark.parametrize("metadata", [GOOD, {"name": "a"}, {"generateName": "a-"}, {"name": "a", "uid": "5"}])
 def test_good_metadata_has_no_problem(metadata):
-    """A namespace may be left to the request."""
+    """The namespace may come from the request."""
     assert list(metadata_problems(metadata)) == []
 
 
@@ -70,8 +70,8 @@ LONG = {f"{i}.io/a": "x" * 1000 for i in range(300)}
         ({"managedFields": [{"operation": ["Apply"]}]}, "metadata.managedFields[0].operation: json: cannot unmarshal"),
     ],
 )
-def test_bad_metadata_is_told_where_it_stands(changes, text):
-    """One fault, one error."""
+def test_bad_metadata_is_reported_at_its_field(changes, text):
+    """One fault gives errors for one field."""
     (problem, *more) = metadata_problems({**GOOD, **changes}, built_in="generation" in changes)
     assert str(problem)[: len(text)] == text
     assert {other.field for other in more} <= {problem.field}
@@ -85,13 +85,13 @@ def test_bad_metadata_is_told_where_it_stands(changes, text):
         {"ownerReferences": [CONTROLLER, OWNER, CONTROLLER], "creationTimestamp": "2024-02-29T9:30:00,5+24:00"},
     ],
 )
-def test_odd_metadata_is_taken_as_the_api_server_takes_it(changes):
-    """Null is an empty text, and what nobody asks for is not looked at."""
+def test_odd_metadata_is_accepted_as_by_the_api_server(changes):
+    """Null is an empty text, and what the API server ignores is not checked."""
     assert list(metadata_problems({**GOOD, **changes})) == []
 
 
 def test_a_built_in_kind_has_finalizers_of_known_names():
-    """A custom resource may have any."""
+    """A custom resource may have any finalizer."""
     (problem,) = metadata_problems({**GOOD, "finalizers": ["kubernetes", "a.b/c", "mine"]}, built_in=True)
     assert problem.field == "metadata.finalizers[2]"
 
@@ -110,7 +110,7 @@ def test_a_built_in_kind_has_finalizers_of_known_names():
     ],
 )
 def test_a_generated_name_is_checked_with_its_beginning(beginning, fields):
-    """The end is random, and a last dash of the beginning is looked past."""
+    """The end is random, and a trailing dash of the prefix is ignored."""
     assert [problem.field for problem in metadata_problems({"generateName": beginning})] == fields
 
 
@@ -133,13 +133,13 @@ def test_a_generated_name_is_checked_with_its_beginning(beginning, fields):
     ],
 )
 def test_times_are_those_of_go(time, right):
-    """Which is a little more than RFC 3339."""
+    """They are a little more than RFC 3339."""
     assert (not list(metadata_problems({**GOOD, "creationTimestamp": time}))) is right
 
 
 @pytest.mark.parametrize("namespace", [None, ""])
 def test_a_namespace_can_be_required(namespace):
-    """As it is for an object that stands in the cluster."""
+    """As it is for an object in the cluster."""
     (problem,) = metadata_problems({"name": "a", "namespace": namespace}, namespace_required=True)
     assert str(problem) == "metadata.namespace: Required value"
 
@@ -148,8 +148,8 @@ STORED = {**GOOD, "resourceVersion": "7", "uid": "u", "generation": 2, "creation
 
 
 @pytest.mark.parametrize("changes", [{}, {"resourceVersion": "8"}, {"generation": 3}, {"labels": {}}])
-def test_an_update_may_change_labels_and_go_on(changes):
-    """What the API server takes."""
+def test_an_update_may_change_labels(changes):
+    """The API server accepts these changes."""
     assert list(metadata_update_problems({**STORED, **changes}, STORED)) == []
 
 
@@ -167,11 +167,11 @@ def test_an_update_may_change_labels_and_go_on(changes):
     ],
 )
 def test_an_update_may_not_become_another_object(changes, text):
-    """What the API server refuses."""
+    """The API server refuses these changes."""
     (problem,) = metadata_update_problems({**STORED, **changes}, STORED)
     assert str(problem).startswith(text)
 
 
-def test_the_generation_of_a_custom_resource_is_counted_anew():
-    """Whatever was written there; a built-in kind refuses what is negative."""
+def test_the_generation_of_a_custom_resource_is_not_checked():
+    """It is set again, whatever was written; a built-in kind refuses a negative one."""
     assert list(metadata_problems({"name": "web", "generation": -1})) == []

@@ -20,7 +20,7 @@ from hypot.kinds.names import container_resource, dns_label, dns_subdomain, path
     ],
 )
 def test_a_path_segment_has_no_slash_and_no_percent(name, message):
-    """One error per character found."""
+    """There is one error per character found."""
     assert list(path_segment(name)) == message
 
 
@@ -33,7 +33,7 @@ def test_a_path_segment_has_no_slash_and_no_percent(name, message):
     ],
 )
 def test_names_of_each_kind(check, good, bad):
-    """What passes, and what is told."""
+    """Good names have no error, and bad names have one."""
     assert [name for name in good if list(check(name))] == []
     assert [name for name in bad if not list(check(name))] == []
 
@@ -53,7 +53,7 @@ def test_names_of_each_kind(check, good, bad):
         (qualified_name, "a/b/c", "a qualified name must consist of alphanumeric characters"),
     ],
 )
-def test_the_words_are_the_api_servers(check, name, message):
+def test_the_texts_are_the_api_servers(check, name, message):
     """People search for them."""
     assert next(iter(check(name))).startswith(message)
 
@@ -83,13 +83,13 @@ EXTENDED = "doesn't follow extended resource name standard"
     ],
 )
 def test_a_container_resource_is_standard_or_properly_qualified(name, message):
-    """Both questions are asked of a name without a domain."""
+    """A name without a domain gets both checks."""
     assert list(container_resource(name)) == message
 
 
 @pytest.mark.parametrize(("name", "last"), [("a b", FOR_CONTAINERS), ("-x.io/a", EXTENDED)])
-def test_a_misspelt_container_resource_is_also_no_resource(name, last):
-    """The API server says both."""
+def test_a_misspelt_container_resource_has_two_errors(name, last):
+    """The API server reports both."""
     first, second = container_resource(name)
     assert "must consist of" in first
     assert second == last

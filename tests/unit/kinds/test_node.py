@@ -1,4 +1,4 @@
-"""The machinery of kinds: reading, writing, and finding what does not fit."""
+"""The base of all kinds: reading, writing, and finding values that do not fit."""
 
 from typing import Any, ClassVar
 
@@ -72,7 +72,7 @@ def test_null_is_the_same_as_absent():
 
 
 def test_a_sound_value_has_every_type_right_and_every_key_known():
-    """The quick answer agrees with the thorough one."""
+    """The quick check agrees with the thorough one."""
     tree = Tree.read(FULL)
     assert tree.sound()
     assert not list(tree.misfits())
@@ -101,8 +101,8 @@ def test_a_sound_value_has_every_type_right_and_every_key_known():
         ({"leaves": [{"name": []}]}, ("leaves", 0, "name")),
     ],
 )
-def test_a_misfit_is_found_where_it_stands(data, where):
-    """And nothing else is found."""
+def test_a_misfit_is_found_at_its_place(data, where):
+    """Nothing else is found."""
     tree = Tree.read(data)
     assert [place for place, *_ in tree.misfits()] == [where]
     assert not tree.sound()
@@ -113,8 +113,8 @@ def test_a_misfit_is_found_where_it_stands(data, where):
     ("data", "where"),
     [({"new": 1}, ("new",)), ({"leaf": {"x": 1}}, ("leaf", "x")), ({"leaves": [{}, {"y": 1}]}, ("leaves", 1, "y"))],
 )
-def test_a_stranger_is_found_where_it_stands(data, where):
-    """And is no misfit."""
+def test_a_stranger_is_found_at_its_place(data, where):
+    """An unknown key is not a misfit."""
     tree = Tree.read(data)
     assert [place for place, _ in tree.strangers(("spec",))] == [("spec", *where)]
     assert not list(tree.misfits())
@@ -122,13 +122,13 @@ def test_a_stranger_is_found_where_it_stands(data, where):
 
 
 def test_what_is_readable_keeps_its_place():
-    """An item that cannot be read becomes an empty one, so that the others keep their index."""
+    """An unreadable item becomes an empty one, so that the others keep their index."""
     tree = Tree.read({"count": "3", "leaves": [5, {"name": "two", "maxSize": []}]})
     assert tree.readable() == Tree(leaves=(Leaf(), Leaf("two")))
 
 
 def test_a_copy_with_other_values_leaves_the_rest():
-    """Even past a constructor."""
+    """Unknown keys are kept too."""
     assert replaced(Tree.read({"count": 3, "new": 1}), count=4).write() == {"count": 4, "new": 1}
 
 
@@ -145,7 +145,7 @@ def test_a_copy_with_other_values_leaves_the_rest():
     ],
 )
 def test_scalars_know_their_values(scalar, good, bad):
-    """What Go's decoder would take, and what not."""
+    """They accept what Go's decoder accepts."""
     assert all(scalar.fits(value) for value in good)
     assert not any(scalar.fits(value) for value in bad)
 
@@ -216,5 +216,5 @@ def test_json_types_have_go_names(value, word):
     ],
 )
 def test_a_python_path_is_what_an_author_would_write(where, path):
-    """Attribute names for wire keys, and nothing for a level that authors do not see."""
+    """Attribute names replace wire keys, and levels that authors do not see are left out."""
     assert python_path(Tree, where) == path

@@ -1,4 +1,4 @@
-"""Problems: the API server's words, Kubernetes paths, and a form for machines."""
+"""Problems: the API server's texts, Kubernetes paths, and a form for machines."""
 
 import json
 
@@ -47,12 +47,12 @@ def test_a_path_is_dotted_with_indices_in_brackets(where, text):
     [(None, "null"), (True, "true"), (70.0, "70.0"), ("a", '"a"'), ([1], "[1]"), ({"a": {}}, '{"a": {}}')],
 )
 def test_a_value_is_shown_as_json(value, text):
-    """The way it stood in the manifest."""
+    """As it was in the manifest."""
     assert shown(value) == text
 
 
 def test_a_value_that_json_does_not_know_is_shown_as_python_prints_it():
-    """A message is never lost to the value it wants to show."""
+    """Showing a value never fails."""
     assert shown({1}) == '"{1}"'
 
 

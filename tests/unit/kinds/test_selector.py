@@ -47,7 +47,7 @@ WEB = {"app": "web", "tier": "front", "shard": "7"}
     ],
 )
 def test_text(text, matches):
-    """The form that a Scale carries."""
+    """The form in a Scale."""
     assert parse_selector(text).matches(WEB) is matches
 
 
@@ -73,14 +73,14 @@ def test_text(text, matches):
         "app=(web)",
     ],
 )
-def test_text_that_is_no_selector(text):
-    """Each is refused by one error type."""
+def test_text_that_is_not_a_selector(text):
+    """Each is refused with one error type."""
     with pytest.raises(SelectorError):
         parse_selector(text)
 
 
 @pytest.mark.parametrize("text", ["app=web,", "!app,"])
-def test_a_comma_wants_something_after_it(text):
+def test_a_trailing_comma_is_refused(text):
     """Kubernetes expects another requirement there."""
     with pytest.raises(SelectorError):
         parse_selector(text)
@@ -110,7 +110,7 @@ def test_a_key_ends_before_its_operator(text):
     ],
 )
 def test_structure(data, matches):
-    """The form of everything else."""
+    """The form in all other objects."""
     assert read_selector(data).matches(WEB) is matches
 
 
@@ -128,8 +128,8 @@ def test_structure(data, matches):
         {"matchLabels": {"a b": "x"}},
     ],
 )
-def test_structure_that_is_no_selector(data):
-    """The same error type."""
+def test_structure_that_is_not_a_selector(data):
+    """Each is refused with the same error type."""
     with pytest.raises(SelectorError):
         read_selector(data)
 
@@ -143,7 +143,7 @@ def test_structure_that_is_no_selector(data):
     ],
 )
 def test_a_dump_may_hold_anything(expression):
-    """A value of the wrong type is no selector, and no crash; a text is no list of its letters."""
+    """A value of the wrong type is refused without a crash; a text is not a list of its letters."""
     with pytest.raises(SelectorError):
         read_selector({"matchExpressions": [expression]})
 
@@ -168,5 +168,5 @@ def test_a_value_that_no_label_can_have_is_refused(value):
     ],
 )
 def test_structure_as_text(data, text):
-    """What a Scale would carry."""
+    """The text that a Scale would have."""
     assert show_selector(data) == text

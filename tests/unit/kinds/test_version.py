@@ -22,13 +22,13 @@ TOLERANCE, TO_ZERO, CONTAINER = "HPAConfigurableTolerance", "HPAScaleToZero", "H
     ],
 )
 def test_versions_are_read_as_clusters_print_them(text, version):
-    """With or without a v, a patch and a vendor's tail."""
+    """With or without a v, a patch and a vendor suffix."""
     assert parse_version(text) == version
 
 
 @pytest.mark.parametrize("text", ["", "1", "2.0", "1.x", "36", "1.36 beta", "1.36.4\n1.37", "1.1234"])
 def test_other_texts_are_refused_with_an_example(text):
-    """The message says how to write one."""
+    """The message says how to write a version."""
     with pytest.raises(ValueError, match=r"is not a Kubernetes version; write it as 1\.36"):
         parse_version(text)
 
@@ -41,7 +41,7 @@ def test_a_version_without_the_api_is_refused():
 
 @pytest.mark.parametrize("version", [OLDEST, (1, 36), NEWEST])
 def test_a_version_that_is_shown_can_be_read(version):
-    """Both ways."""
+    """Formatting and parsing agree."""
     assert parse_version(show_version(version)) == version
 
 
@@ -57,7 +57,7 @@ def test_a_version_that_is_shown_can_be_read(version):
     ],
 )
 def test_a_gate_opens_by_default_with_its_version(gate, version, is_open):
-    """The table of feature history."""
+    """According to the table of feature history."""
     assert gate_open(gate, version) is is_open
     assert gate_open(gate, version, {}) is is_open
     assert gate_open(gate, version, {"Other": not is_open}) is is_open
@@ -77,10 +77,10 @@ def test_a_gate_opens_by_default_with_its_version(gate, version, is_open):
     ],
 )
 def test_an_administrator_decides_where_there_is_a_gate(gate, version, proposal, is_open):
-    """Not before it was there, and not after it was locked."""
+    """Not before the gate exists, and not after it is locked."""
     assert gate_open(gate, version, {gate: proposal}) is is_open
 
 
 def test_a_message_can_name_the_version_that_opened_a_gate():
-    """For hints."""
+    """Hints use it."""
     assert opened_in(TO_ZERO) == "1.37"

@@ -1,4 +1,4 @@
-"""What the API server fills in, and what it drops."""
+"""What the API server fills in and drops."""
 
 import pytest
 
@@ -50,30 +50,30 @@ def with_up(**pace):
     ],
 )
 def test_a_behavior_is_completed_field_by_field(behavior, expected):
-    """Also an empty one; an empty list stays empty."""
+    """An empty behavior is completed too; an empty list stays empty."""
     assert with_defaults(HPA.from_dict(manifest(behavior=behavior))).to_dict()["spec"]["behavior"] == expected
 
 
 def test_no_behavior_stays_none():
-    """It is another algorithm."""
+    """Without a behavior another algorithm applies."""
     assert with_defaults(HPA.from_dict(manifest())).behavior is None
 
 
 @pytest.mark.parametrize("metrics", [None, []])
 def test_no_metric_becomes_cpu_at_80_percent(metrics):
-    """Absent or empty."""
+    """The metrics are absent or empty."""
     assert with_defaults(HPA.from_dict(manifest(metrics=metrics))).metrics == (cpu(utilization=80),)
 
 
 def test_a_complete_object_is_returned_as_it_is():
-    """No copy without a change."""
+    """There is no copy without a change."""
     hpa = with_defaults(HPA.from_dict(with_up()))
     assert with_defaults(hpa) is hpa
 
 
 @pytest.mark.parametrize(("version", "kept"), [((1, 34), None), ((1, 35), "0.05")])
 def test_a_server_without_the_gate_drops_tolerances(version, kept):
-    """Without a word."""
+    """The server drops them silently."""
     hpa = with_defaults(HPA.from_dict(with_up(tolerance="0.05")), version)
     assert hpa.scale_up.tolerance == kept
     assert hpa.scale_up.select == "Max"
@@ -91,7 +91,7 @@ def test_a_server_without_the_gate_drops_tolerances(version, kept):
     ],
 )
 def test_a_tolerance_in_use_is_kept(old, version, kept):
-    """Even behind a closed gate."""
+    """It is kept even behind a closed gate."""
     assert keeps_tolerance(old and HPA.from_dict(old), version) is kept
 
 
@@ -103,7 +103,7 @@ def test_a_tolerance_in_use_is_kept(old, version, kept):
     ],
 )
 def test_quantities_are_stored_as_kubectl_shows_them(amount, shown):
-    """Mostly in their canonical form."""
+    """Most are in their canonical form."""
     hpa = stored(HPA("deployment/web", max_replicas=3, metrics=[memory(average=amount)]))
     assert hpa.metrics == (memory(average=shown),)
 
@@ -121,8 +121,8 @@ def test_quantities_are_stored_as_kubectl_shows_them(amount, shown):
         ),
     ],
 )
-def test_a_selector_is_stored_without_what_is_empty(selector, shown):
-    """As its types leave it."""
+def test_a_selector_is_stored_without_empty_parts(selector, shown):
+    """As the Go types serialise it."""
     queue = {"metric": {"name": "q", "selector": selector}, "target": {"type": "Value", "value": "5"}}
     data = manifest(metrics=[{"type": "External", "external": queue}])
     assert HPA.from_dict(data).problems() == ()
@@ -131,11 +131,11 @@ def test_a_selector_is_stored_without_what_is_empty(selector, shown):
 
 
 def test_an_empty_version_of_a_target_is_not_stored():
-    """Only a ReplicationController may have one."""
+    """Only a ReplicationController may have an empty version."""
     data = manifest(scaleTargetRef={"apiVersion": "", "kind": "ReplicationController", "name": "web"})
     assert "apiVersion" not in stored(HPA.from_dict(data)).to_dict()["spec"]["scaleTargetRef"]
 
 
 def test_a_status_is_not_stored():
-    """It is output."""
+    """A status is output."""
     assert "status" not in stored(HPA.from_dict({**manifest(), "status": {"desiredReplicas": 5}})).to_dict()

@@ -29,7 +29,7 @@ def texts(data, version=(1, 37)):
 
 
 class TestWriting:
-    """The authoring snippets, as users write them."""
+    """HPAs as users write them in Python."""
 
     def test_the_least_that_works(self):
         """Kubernetes adds 80 % cpu and one replica."""
@@ -128,7 +128,7 @@ class TestWriting:
         assert frozen.to_dict()["spec"]["behavior"] == {"scaleDown": {"selectPolicy": "Disabled"}}
 
     def test_anything_scalable_down_to_zero(self):
-        """A reference to any kind, and an outside metric to wake up on."""
+        """The target may be of any kind; an external metric scales it up from zero."""
         mailer = HPA(
             Ref("argoproj.io/v1alpha1", "Rollout", "mailer"),
             min_replicas=0,
@@ -139,7 +139,7 @@ class TestWriting:
         assert mailer.to_dict()["spec"]["minReplicas"] == 0
 
     def test_metadata_is_what_the_author_gave(self):
-        """Named like its target unless told otherwise."""
+        """The name is that of the target, unless another is given."""
         web = HPA(
             "deployment/web", max_replicas=3, name="w", namespace="shop", labels={"a": "b"}, annotations={"c": "d"}
         )
@@ -149,12 +149,12 @@ class TestWriting:
         assert HPA("deployment/web", max_replicas=3).namespace == "default"
 
     def test_misspelt_keywords_stay_type_errors(self):
-        """Python's own words are the best there."""
+        """Python's own message is the best here."""
         with pytest.raises(TypeError, match="max_replica"):
             HPA("deployment/web", max_replica=3)
 
-    def test_one_exception_tells_everything(self):
-        """Each problem with its Python path, a rule and, where there is one, a way out."""
+    def test_one_exception_has_all_problems(self):
+        """Each problem has its Python path, its rule and, if there is one, a fix."""
         with pytest.raises(InvalidAutoscaler) as raised:
             HPA(
                 "deployment/web",
@@ -204,20 +204,20 @@ class TestWriting:
         ],
     )
     def test_what_the_cluster_would_refuse_is_refused_at_once(self, arguments, path):
-        """On the author's line, with the path the author wrote."""
+        """The error is raised on the author's line, with the path that the author wrote."""
         with pytest.raises(InvalidAutoscaler) as raised:
             HPA("deployment/web", **{"max_replicas": 10, **arguments})
         assert [p.path for p in raised.value.problems] == [path]
 
     @pytest.mark.parametrize("target", ["web", "deployment/", "Foo/web"])
     def test_a_target_that_names_nothing_is_refused(self, target):
-        """A kind nobody knows needs its API group."""
+        """An unknown kind needs its API group."""
         with pytest.raises(InvalidAutoscaler, match=r"target\."):
             HPA(target, max_replicas=10)
 
     @pytest.mark.parametrize("arguments", [{"scale_up": limit(pods=1)}, {"metrics": [limit(pods=1)]}])
     def test_a_part_in_the_wrong_place_is_refused(self, arguments):
-        """A limit is no pace and no metric."""
+        """A limit is neither a pace nor a metric."""
         with pytest.raises(InvalidAutoscaler):
             HPA("deployment/web", max_replicas=10, **arguments)
 
@@ -229,13 +229,13 @@ class TestWriting:
         ],
     )
     def test_two_amounts_where_one_belongs_are_refused(self, write):
-        """Even where the API server would take both."""
+        """Even where the API server would accept both."""
         with pytest.raises((InvalidAutoscaler, TypeError)):
             write()
 
 
 class TestTargets:
-    """Whatever can be pointed at."""
+    """The forms of a target."""
 
     @dataclass
     class Workload:
@@ -256,7 +256,7 @@ class TestTargets:
         ],
     )
     def test_a_target_can_be_given_in_many_ways(self, target):
-        """A word, a reference, a manifest, or another library's object."""
+        """As text, a reference, a manifest, or an object of another library."""
         assert HPA(target, max_replicas=10).to_dict() == manifest()
 
     @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ class TestTargets:
         ],
     )
     def test_short_words_stand_for_kinds(self, word, api_version, kind):
-        """Those of kubectl, and any other as it is."""
+        """Those of kubectl, and any other word as it is."""
         assert refer(f"{word}/x") == Ref(api_version, kind, "x")
 
 
@@ -296,12 +296,12 @@ class TestTargets:
     ],
 )
 def test_durations_are_read_as_people_write_them(duration, expected):
-    """What is no duration is kept for the rules to tell."""
+    """An invalid duration is kept for the rules to report."""
     assert seconds(duration) == expected
 
 
-def test_a_strange_digit_is_no_duration():
-    """Kept for the rules to tell."""
+def test_a_superscript_digit_is_not_a_duration():
+    """It is kept for the rules to report."""
     assert seconds("²s") == "²s"
 
 
@@ -311,7 +311,7 @@ class TestValues:
     hpa = HPA("deployment/web", max_replicas=10, metrics=[cpu(utilization=70)], scale_down=FROZEN)
 
     def test_they_compare(self):
-        """By what they say."""
+        """They compare by their content."""
         assert HPA.from_dict(self.hpa.to_dict()) == self.hpa
         assert HPA("deployment/web", max_replicas=11) != HPA("deployment/web", max_replicas=10)
 
@@ -320,8 +320,8 @@ class TestValues:
         with pytest.raises(FrozenInstanceError):
             self.hpa.max_replicas = 11
 
-    def test_they_travel(self):
-        """Through pickle and copy."""
+    def test_they_can_be_copied(self):
+        """With pickle and copy."""
         assert pickle.loads(pickle.dumps(self.hpa)) == self.hpa  # noqa: S301  our own bytes
         assert copy.deepcopy(self.hpa) == self.hpa
 
@@ -335,7 +335,7 @@ class TestValues:
 
 
 class TestReading:
-    """Any manifest, however wrong."""
+    """Reading any manifest, however wrong."""
 
     @pytest.mark.parametrize(
         "data",
@@ -349,38 +349,38 @@ class TestReading:
         ],
     )
     def test_what_was_read_is_written(self, data):
-        """Unknown and wrong values too."""
+        """Unknown and wrong values are kept too."""
         assert HPA.from_dict(data).to_dict() == data
 
     @pytest.mark.parametrize(
         "data", [{}, {"metadata": None}, {"metadata": 5}, {"spec": []}, {"spec": {"metrics": [0]}}]
     )
     def test_everything_wrong_is_a_problem(self, data):
-        """Not an exception."""
+        """A wrong manifest has problems and raises no exception."""
         assert texts(data)
 
     def test_a_null_spec_is_an_absent_one(self):
         """As in the API server's decoder."""
         assert texts({**TEN, "spec": None}) == texts(TEN)
 
-    def test_a_spec_that_cannot_be_read_is_told_once(self):
-        """Rules that fail only because of it keep silent."""
+    def test_a_spec_that_cannot_be_read_is_reported_once(self):
+        """Rules that fail only because of it report nothing."""
         assert texts({**TEN, "spec": "none"}) == ["spec: spec is not a mapping"]
 
-    def test_shortcuts_see_nothing_in_what_cannot_be_read(self):
-        """A behavior that is a word has no sides."""
+    def test_shortcuts_find_nothing_in_invalid_values(self):
+        """A behavior that is text has no directions."""
         assert HPA.from_dict(manifest(behavior="fast")).scale_up is None
 
     def test_sides_are_reached_directly(self):
-        """Without a look at the behavior between."""
+        """scale_up and scale_down need no access to the behavior."""
         hpa = HPA.from_dict(with_up(selectPolicy="Min"))
         assert hpa.scale_up == Pace(select="Min")
         assert hpa.scale_down is None
         assert HPA.from_dict(manifest()).scale_up is None
 
 
-def test_a_bare_metric_can_say_what_no_constructor_says():
-    """For what is read, not for what is written."""
+def test_a_metric_that_no_constructor_makes():
+    """It can be read from a manifest."""
     target = {"type": "Utilization", "averageUtilization": 50}
     metric = Metric.read({"type": "Resource", "resource": {"name": "storage", "target": target}})
     assert HPA("deployment/web", max_replicas=3, metrics=[metric]).metrics == (metric,)

@@ -199,8 +199,8 @@ RULES = [
 
 
 @pytest.mark.parametrize(("data", "expected"), [(data, expected) for data, *expected in RULES])
-def test_each_rule_speaks_in_the_api_servers_words(data, expected):
-    """All that is wrong is told, in its order, and nothing else."""
+def test_each_rule_has_the_api_servers_text(data, expected):
+    """All problems are reported, in its order, and nothing else."""
     assert [text[: len(want)] for text, want in zip(texts(data), expected, strict=True)] == expected
 
 
@@ -223,14 +223,14 @@ def test_each_rule_speaks_in_the_api_servers_words(data, expected):
         {**manifest(), "status": {"currentReplicas": -1}},
     ],
 )
-def test_what_the_api_server_takes_is_taken(data):
-    """However odd."""
+def test_what_the_api_server_accepts_is_accepted(data):
+    """However odd it is."""
     assert texts(data) == []
 
 
 @pytest.mark.parametrize(("version", "refused"), [((1, 36), True), ((1, 37), False)])
 def test_zero_replicas_came_with_a_version(version, refused):
-    """Before it a hint says which."""
+    """Before that version a hint names it."""
     data = manifest(minReplicas=0, metrics=[{"type": "External", "external": QUEUE}])
     problems = HPA.from_dict(data).problems(version)
     assert bool(problems) is refused
@@ -239,14 +239,14 @@ def test_zero_replicas_came_with_a_version(version, refused):
 
 @pytest.mark.parametrize(("version", "refused"), [((1, 33), False), ((1, 34), True)])
 def test_the_check_of_api_versions_came_with_a_version(version, refused):
-    """Before it any text passed."""
+    """Before that version any text was accepted."""
     data = on({**SERVICE, "apiVersion": "a/b/c"})
     data["spec"]["scaleTargetRef"] = {**WEB, "apiVersion": "v1"}
     assert len(texts(data, version)) == (2 if refused else 0)
 
 
 def test_an_update_forgives_what_it_does_not_touch():
-    """A stored zero and a stored apiVersion may stay."""
+    """A stored minReplicas of 0 and a stored apiVersion may stay."""
     old, new = (HPA.from_dict(manifest(minReplicas=0, maxReplicas=n, scaleTargetRef=SERVICE)) for n in (10, 12))
     on_creation, on_update = strictness(new, None, (1, 36)), strictness(new, old, (1, 36))
     assert [p.where[1] for p in spec_problems(new, on_creation)] == ["minReplicas", "scaleTargetRef", "metrics"]
@@ -254,15 +254,15 @@ def test_an_update_forgives_what_it_does_not_touch():
 
 
 def test_an_update_may_describe_objects_as_badly_as_before():
-    """But only if the stored object did already."""
+    """But only if the stored object already did."""
     bad, good = (HPA.from_dict(on({**SERVICE, "apiVersion": version})) for version in ("a/b/c", "v1"))
     assert not list(spec_problems(bad, strictness(bad, bad)))
     assert list(spec_problems(bad, strictness(bad, good)))
 
 
 @pytest.mark.parametrize("target", [{"type": "AverageValue", "averageValue": "5 apples"}, {"type": 3, "value": 1}])
-def test_a_value_that_cannot_be_read_is_told_once(target):
-    """Rules that fail only because of it keep silent."""
+def test_a_value_that_cannot_be_read_is_reported_once(target):
+    """Rules that fail only because of it report nothing."""
     (problem,) = HPA.from_dict(external(**target)).problems()
     assert problem.rule in {"quantity", "type"}
 
@@ -315,7 +315,7 @@ def test_a_selector_is_decoded_and_not_checked_any_further(selector, field):
     ],
 )
 def test_a_null_in_a_list_is_an_empty_block(data, field):
-    """Which is refused for what it lacks."""
+    """The empty block is refused for its missing fields."""
     first, *_ = HPA.from_dict(data).problems()
     assert (first.field, first.kind) in {(field, "Required"), (field, "NotSupported")}
 
@@ -334,7 +334,7 @@ def test_a_null_in_a_list_is_an_empty_block(data, field):
     ],
 )
 def test_a_status_has_no_negative_counts(status, fields):
-    """The rules over a status update."""
+    """These are the rules for a status update."""
     assert [problem.field for problem in status_problems(status)] == fields
 
 
@@ -348,5 +348,5 @@ def test_a_status_has_no_negative_counts(status, fields):
     ],
 )
 def test_a_scale_has_no_negative_count(scale, fields):
-    """And knows who wrote it."""
+    """The operation in managedFields is checked too."""
     assert [problem.field for problem in scale_problems(scale)] == fields

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers of former API versions, read as autoscaling/v2."""
+"""HorizontalPodAutoscalers of earlier API versions, read as autoscaling/v2."""
 
 import json
 
@@ -45,12 +45,12 @@ def old_metrics(*metrics):
     ],
 )
 def test_v1_has_one_percentage(old, new):
-    """The annotations that carried newer fields are read and dropped, broken ones too; so is the old status."""
+    """Annotations that carried newer fields are read and dropped, also broken ones; so is the old status."""
     assert HPA.from_dict(old).to_dict() == new
 
 
 def test_v1_carries_more_metrics_in_an_annotation():
-    """They come before the one of the spec."""
+    """They come before the metric of the spec."""
     annotations = old_metrics({"type": "Pods", "pods": {"metricName": "rps", "targetAverageValue": "10"}})
     hpa = HPA.from_dict(former("v1", annotations, targetCPUUtilizationPercentage=70))
     target = {"type": "AverageValue", "averageValue": "10"}
@@ -61,14 +61,14 @@ def test_v1_carries_more_metrics_in_an_annotation():
 
 
 def test_v1_carries_metrics_even_without_a_spec():
-    """What is wrong with them is told."""
+    """Problems in them are reported."""
     annotations = old_metrics({"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 0}})
     found = {p.rule for p in HPA.from_dict({**former("v1", annotations), "spec": None}).problems()}
     assert "utilization" in found
 
 
 def test_v1_carries_a_behavior_in_an_annotation():
-    """Its keys are spelt as in Go, and its nulls mean absent."""
+    """Its keys are spelt as in Go, and null means absent."""
     behavior = {
         "ScaleUp": {
             "StabilizationWindowSeconds": 9,
@@ -84,7 +84,7 @@ def test_v1_carries_a_behavior_in_an_annotation():
 
 
 def test_a_behavior_that_v1_carries_is_not_completed_before_it_is_checked():
-    """Nor does it have to say everything."""
+    """Missing policies are reported, not filled in."""
     without_policies = former("v1", {ALPHA + "behavior": '{"ScaleUp": {"SelectPolicy": "Max"}}'})
     found = [p.field for p in HPA.from_dict(without_policies).problems() if p.severity == "error"]
     assert found == ["spec.behavior.scaleUp.policies"]
@@ -102,14 +102,14 @@ def test_a_behavior_that_v1_carries_is_not_completed_before_it_is_checked():
         ({"status": "fine"}, "status"),
     ],
 )
-def test_fields_that_v1_does_not_have_are_told(changes, field):
-    """Though they are read as v2 would read them."""
+def test_fields_that_v1_does_not_have_are_reported(changes, field):
+    """They are still read as v2 reads them."""
     problems = HPA.from_dict({**former("v1"), **changes}).problems()
     assert {p.field for p in problems if p.severity == "error"} == {field}
 
 
-def test_the_status_of_a_beta_is_not_looked_at():
-    """Its fields were others, and no server takes it any more."""
+def test_the_status_of_a_beta_is_ignored():
+    """It had other fields, and no server accepts it any more."""
     status = {"currentMetrics": [{"type": "Resource", "resource": {"name": "cpu", "currentAverageUtilization": 5}}]}
     problems = HPA.from_dict({**former("v2beta1"), "status": status}).problems()
     assert [p.rule for p in problems] == ["old-api-version"]
@@ -158,7 +158,7 @@ SOURCES = [
 
 @pytest.mark.parametrize(("key", "old", "new"), SOURCES)
 def test_v2beta1_has_its_targets_beside_the_name(key, old, new):
-    """Each source is rewritten, in the spec and in v1's annotation, and then nothing is wrong with it."""
+    """Each source is rewritten, in the spec and in v1's annotation, and then has no problems."""
     kind = key[0].upper() + key[1:]
     expected = current(metrics=[{"type": kind, key: new}])
     for data in (
@@ -185,7 +185,7 @@ def test_v2beta1_has_its_targets_beside_the_name(key, old, new):
     ],
 )
 def test_what_is_wrong_in_an_old_manifest_stays_wrong(metrics, field):
-    """Nothing is lost on the way."""
+    """No problem is lost in the conversion."""
     warning, problem = HPA.from_dict(former("v2beta1", metrics=metrics)).problems()
     assert (warning.rule, warning.severity) == ("old-api-version", "warning")
     assert problem.field.endswith(field)
@@ -210,7 +210,7 @@ def test_an_old_manifest_may_be_as_wrong_as_a_new_one(version, data):
 
 
 def test_the_manifest_that_was_read_is_left_alone():
-    """Reading an old one writes a new one."""
+    """Reading an old manifest does not change it."""
     annotations = old_metrics({"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 70}})
     data = former("v1", annotations, targetCPUUtilizationPercentage=70)
     before = json.dumps(data)

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of Hvpas: what an API server is told of them."""
+"""The CustomResourceDefinition of Hvpas, from which an API server knows them."""
 
 import jsonschema
 import pytest
@@ -27,13 +27,13 @@ STATUS = {
         "vpaStatus": {"containerResources": [{"containerName": "app", "resources": {"requests": {"cpu": "1"}}}]},
     },
     "conditions": [{"type": "ScalingBlocked", "status": "True", "reason": "MinChange"}],
-    # Of the released controller.
+    # From the released controller.
     "hpaWeight": 3,
 }
 
 
 def test_names():
-    """Group and names are those of the proposal; groups under k8s.io are served only with a word on approval."""
+    """Group and names are those of the proposal; groups under k8s.io are served only with an approval annotation."""
     assert CRD["metadata"]["name"] == "hvpas.autoscaling.k8s.io"
     assert CRD["metadata"]["annotations"]["api-approved.kubernetes.io"].startswith("unapproved")
     assert CRD["spec"]["names"]["shortNames"] == ["hvpa"]
@@ -41,7 +41,7 @@ def test_names():
 
 
 def test_scale():
-    """An HPA writes its wish into the spec, and reads the rest from the status."""
+    """An HPA writes its proposal into the spec, and reads the rest from the status."""
     assert VERSION["subresources"] == {
         "status": {},
         "scale": {
@@ -60,7 +60,7 @@ def test_columns():
 
 @pytest.mark.parametrize("data", [seed(), manifest(RELEASED)], ids=["proposal", "released"])
 def test_manifests_fit(data):
-    """The proposal's and the released form can both be stored, metrics of v2beta1 included."""
+    """The proposal's and the released form are both valid, including metrics of v2beta1."""
     jsonschema.validate({**data, "status": STATUS}, ROOT)
 
 
@@ -81,19 +81,19 @@ def test_manifests_fit(data):
     ],
 )
 def test_what_a_schema_can_refuse_it_refuses(data):
-    """The rules say the same of all of these."""
+    """The rules refuse all of these too."""
     assert not jsonschema.Draft202012Validator(ROOT).is_valid(data)
     assert any(problem.severity == "error" for problem in Hvpa.from_dict(data).problems())
 
 
 @pytest.mark.parametrize("size", [1, "1", "+01", "0.5", ".5", "00.050m", "1e3", "1.Gi"])
-def test_sizes_are_any_amount_but_nothing(size):
-    """Zeros before and after do not matter."""
+def test_sizes_are_any_amount_above_zero(size):
+    """Leading and trailing zeros do not matter."""
     jsonschema.validate(sized((2, size, "1Gi")), ROOT)
 
 
 def test_rules_in_cel():
-    """What compares fields with each other; what needs sums of quantities, annotations or labels is not among them."""
+    """Rules that compare fields; rules over sums of quantities, annotations or labels are not among them."""
     reported = {rule["message"].rpartition("[")[2].rstrip("]") for rule in SPEC["x-kubernetes-validations"]}
     assert reported == {
         "scaling-intervals",
@@ -107,14 +107,14 @@ def test_rules_in_cel():
 
 
 def test_facts_name_only_what_exists():
-    """A hint, a requirement or a shape for a field that is gone would be lost without a word."""
+    """A hint, requirement or shape for a removed field would be lost silently."""
     facts = facts_of(Hvpa)
     places = [*facts.hints, *facts.shapes, *((part, key) for part, keys in facts.required.items() for key in keys)]
     assert [(part.__name__, key) for part, key in places if key not in part.BY_KEY] == []
 
 
 def test_words_of_the_status():
-    """Reasons and conditions are told where people look them up."""
+    """The descriptions list the reasons and conditions."""
     status = ROOT["properties"]["status"]["properties"]
     assert all(name in status["conditions"]["description"] for name in CONDITIONS)
     reason = status["lastBlockedScaling"]["items"]["properties"]["reason"]

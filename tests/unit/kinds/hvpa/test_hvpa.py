@@ -1,4 +1,4 @@
-"""Hvpas: writing and reading them, and what they mean where they leave something out."""
+"""Hvpas: writing and reading them, and what absent fields mean."""
 
 import copy
 import pickle
@@ -34,7 +34,7 @@ class TestTheSeed:
     """The proposal's own manifests."""
 
     def test_the_last_example_loads(self):
-        """Five intervals, base load and overlap, and nothing to complain of."""
+        """It has five intervals, base load and overlap, and no problems."""
         hvpa = Hvpa.from_dict(seed())
         assert hvpa.problems() == ()
         assert [i.max_replicas for i in hvpa.intervals] == [1, 2, 3, 4, 5]
@@ -44,7 +44,7 @@ class TestTheSeed:
         assert hvpa.to_dict() == seed()
 
     def test_misspelt_keys_are_named(self):
-        """The proposal writes percentate twice; both are told, with what was meant."""
+        """The proposal writes percentate twice; both are reported, with the right key."""
         text = (BASE + INTERVALS + OVERLAP).replace("percentage: 10", "percentate: 10")
         text = text.replace("1.5Gi\n        percentage", "1.5Gi\n        percentate")
         problems = Hvpa.from_dict(manifest(text)).problems()
@@ -54,7 +54,7 @@ class TestTheSeed:
         assert {p.severity for p in problems} == {"error"}
 
     def test_the_first_example_is_weight_based(self):
-        """What the proposal replaces can still be stored and judged."""
+        """The form that the proposal replaces can still be stored and checked."""
         weights = [
             {"vpaWeight": 0, "startReplicaCount": 1, "lastReplicaCount": 3},
             {"vpaWeight": 100, "startReplicaCount": 4, "lastReplicaCount": 4},
@@ -65,7 +65,7 @@ class TestTheSeed:
         assert [(w.vpa_weight, w.start, w.last) for w in hvpa.weights] == [(0, 1, 3), (100, 4, 4)]
 
     def test_the_single_bucket_is_weight_based_too(self):
-        """A weight between the ends was never supported, and is no error."""
+        """A weight between 0 and 100 was never supported, but is not an error."""
         weights = [{"vpaWeight": 50, "startReplicaCount": 1, "lastReplicaCount": 4}]
         assert found(manifest(weightBasedScalingIntervals=weights)) == []
 
@@ -89,7 +89,7 @@ class TestReleased:
         assert hvpa.vpa.scale_up.min_change.replicas == Change("1")
 
     def test_old_metrics_are_read_as_current_ones(self):
-        """Targets stood beside the name in v2beta1; an object was called target."""
+        """In v2beta1 targets were next to the name; an object was called target."""
         metrics = hpa_of(Hvpa.from_dict(manifest(RELEASED))).to_dict()["spec"]["metrics"]
         assert metrics == [
             {
@@ -107,7 +107,7 @@ class TestReleased:
         ]
 
     def test_current_metrics_stay_as_they_are(self):
-        """Also an Object metric, whose target means something else there."""
+        """Also an Object metric, where target has another meaning."""
         source = {
             "describedObject": {"apiVersion": "v1", "kind": "Service", "name": "web"},
             "metric": {"name": "hits"},
@@ -118,15 +118,15 @@ class TestReleased:
         assert Hvpa.from_dict(data).to_dict() == data
 
     def test_the_other_group_is_an_alias(self):
-        """Read as ours, and told; any other version is refused."""
+        """It is read as our group, with a warning; any other version is refused."""
         alias = {**seed(), "apiVersion": "autoscaling.gardener.cloud/v1alpha1"}
         assert found(alias) == []
         assert found(alias, "warning") == [("old-api-version", "apiVersion")]
         assert Hvpa.from_dict(alias).to_dict() == seed()
         assert found({**seed(), "apiVersion": "autoscaling.k8s.io/v2"}) == [("api-version-not-served", "apiVersion")]
 
-    def test_fields_that_moved_are_not_dropped_without_a_word(self):
-        """Beside intervals the scale parameters of the blocks are not read; empty ones say nothing."""
+    def test_fields_that_moved_are_reported(self):
+        """Next to intervals the scale parameters of the blocks are not read; empty ones are not reported."""
         spec = {key: value for key, value in manifest(RELEASED)["spec"].items() if not key.startswith("weight")}
         data = {**HEAD, "spec": {**spec, **seed()["spec"]}}
         assert found(data, "warning") == [
@@ -142,14 +142,14 @@ class TestReleased:
 
 
 class TestSources:
-    """What recommends, and what the templates say."""
+    """The sources of recommendations, and the content of the templates."""
 
     @pytest.mark.parametrize(
         ("block", "used", "warned"),
         [(None, True, False), ({"deploy": True}, True, False), ({"deploy": False}, False, False), ({}, False, True)],
     )
     def test_deploy(self, block, used, warned):
-        """No block means hypot's own recommender; a block without deploy means none, which is worth a word."""
+        """No block means hypot's own recommender; a block without deploy means none, with a warning."""
         for key in ("hpa", "vpa"):
             hvpa = Hvpa.from_dict(seed(**{key: block}))
             assert (hvpa.uses_hpa if key == "hpa" else hvpa.uses_vpa) is used
@@ -161,7 +161,7 @@ class TestSources:
         assert found(seed(hpa=off, vpa=off), "warning") == [("no-source", "spec")]
 
     def test_what_the_templates_say(self):
-        """Counts from the one, policies and knobs from the other."""
+        """Counts come from the HPA template, policies and knobs from the VPA template."""
         annotations = {"hypot.dev/recommendations": "objects"}
         notes = {"metadata": {"annotations": {"example.com/a": "b"}}}
         block = vpa(policy("app", high={"cpu": 2}))
@@ -175,13 +175,13 @@ class TestSources:
         assert hvpa.recommendations == "objects"
 
     def test_without_templates(self):
-        """Defaults, and no complaint."""
+        """The defaults apply, and there are no problems."""
         hvpa = Hvpa.from_dict(seed(hpa={"deploy": True}, vpa={"deploy": True, "template": {}}))
         assert (hvpa.min_replicas, hvpa.max_replicas, hvpa.container_policies) == (1, None, None)
         assert (hvpa.knob_annotations, hvpa.recommendations, hvpa.problems()) == ({}, "own", ())
 
     def test_the_hpa_of_the_template(self):
-        """For the same target, named like the Hvpa, and bounded by the last interval where it has no bound."""
+        """It has the same target and name as the Hvpa; without its own maximum, that of the last interval."""
         data = seed(hpa=hpa(labels={"a": "b"}, minReplicas=1, behavior={"scaleDown": {"selectPolicy": "Disabled"}}))
         data["metadata"]["namespace"] = "garden"
         assert hpa_of(Hvpa.from_dict(data)).to_dict() == {
@@ -198,17 +198,17 @@ class TestSources:
         assert hpa_of(Hvpa.from_dict(seed())).to_dict()["spec"] == {"scaleTargetRef": TARGET, "maxReplicas": 5}
 
     def test_the_vpa_of_the_template(self):
-        """The same for the VPA."""
+        """The VPA has the same target, and the policies of the template."""
         made = vpa_of(Hvpa.from_dict(seed(vpa=vpa(policy("app", mode="Off"))))).to_dict()
         assert made["spec"]["targetRef"] == TARGET
         assert made["spec"]["resourcePolicy"] == {"containerPolicies": [{"containerName": "app", "mode": "Off"}]}
 
 
 class TestWriting:
-    """As users write them in Python."""
+    """Hvpas as users write them in Python."""
 
     def test_the_least_that_works(self):
-        """Blocks appear only where there is something to say in them."""
+        """Only blocks with content are written."""
         hvpa = Hvpa("deployment/web", intervals=[interval(3, cpu=2, memory="4Gi")])
         assert hvpa.to_dict() == {
             **HEAD,
@@ -220,7 +220,7 @@ class TestWriting:
         }
 
     def test_everything_else(self):
-        """Each keyword stands in the manifest under its own name."""
+        """Each keyword is in the manifest under its own name."""
         hvpa = Hvpa(
             "deployment/web",
             intervals=[interval(2, cpu=1, memory="2Gi"), interval(extrapolation="horizontalOnly")],
@@ -259,7 +259,7 @@ class TestWriting:
         assert pickle.loads(pickle.dumps(hvpa)) == hvpa  # noqa: S301  its own bytes
 
     def test_all_problems_at_once(self):
-        """One exception, with the Python path of each."""
+        """One exception has the Python path of each."""
         with pytest.raises(InvalidAutoscaler) as caught:
             Hvpa(
                 "deployment/web",
@@ -290,7 +290,7 @@ class TestWriting:
     ],
 )
 def test_how_a_direction_is_held_back(scale, mode, seconds):
-    """What is not said, or cannot be read, holds nothing back by itself."""
+    """An absent or unreadable value does not hold anything back."""
     made = ScaleType.read(scale)
     assert (made.mode, made.stabilization_seconds) == (mode, seconds)
 
@@ -305,12 +305,12 @@ def test_how_a_direction_is_held_back(scale, mode, seconds):
     ],
 )
 def test_bounds_of_a_window(window, bounds):
-    """Seconds of the day in UTC."""
+    """In seconds of the day, UTC."""
     assert window.bounds == bounds
 
 
 def test_refusals_are_those_of_the_object_itself():
-    """Errors only, the same when asked again, and never those of another object that is equal in part."""
+    """Errors only, the same on each call, and never those of a similar object."""
     good, bad = Hvpa.from_dict(seed()), Hvpa.from_dict(seed(replicas=-1, hpa={}))
     for _ in range(2):
         assert [problem.rule for problem in refusals(bad)] == ["not-negative"]
@@ -340,7 +340,7 @@ PLACES = [path for path in places(FULL) if path]
 
 @given(st.sampled_from(PLACES), JUNK)
 def test_junk_never_raises(path, junk):
-    """Whatever stands anywhere in a manifest, it is held, told and written again."""
+    """Any value anywhere in a manifest is kept, reported and written again."""
     data = copy.deepcopy(FULL)
     here = data
     for step in path[:-1]:
@@ -360,5 +360,5 @@ def test_junk_never_raises(path, junk):
 
 
 def test_the_spec_alone_can_be_read():
-    """Policies need the fields, not the class that authors use."""
+    """Policies need the fields, not the class for authors."""
     assert HvpaSpec.from_dict(seed()).max_replicas is None

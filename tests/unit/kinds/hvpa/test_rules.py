@@ -1,4 +1,4 @@
-"""The rules for Hvpas: each where it bites, and its neighbours that are fine."""
+"""The rules for Hvpas: what each refuses, and similar manifests that are fine."""
 
 import pytest
 
@@ -37,7 +37,7 @@ GOOD = {
 
 @pytest.mark.parametrize("name", GOOD)
 def test_what_is_fine(name):
-    """Neighbours of what is refused."""
+    """These are similar to what is refused."""
     assert found(GOOD[name]) == []
 
 
@@ -279,7 +279,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_refused(name):
-    """Each rule, where it bites; nothing else is said, and every word of it is for people."""
+    """Each rule reports its problem and nothing else, with a message and a path."""
     data, expected = BAD[name]
     assert set(found(data)) == expected
     for problem in Hvpa.from_dict(data).problems():
@@ -287,14 +287,14 @@ def test_what_is_refused(name):
         assert problem.path
 
 
-def test_a_mode_that_waits_is_told_of_its_window_once():
+def test_a_missing_window_is_reported_once():
     """However many directions wait for it."""
     waits = {"updatePolicy": {"updateMode": "MaintenanceWindow"}}
     assert found(seed(scaleUp=waits, scaleDown=waits)) == [("maintenance-window", "spec.maintenanceTimeWindow")]
 
 
 def test_the_last_interval_and_the_hpa_may_differ():
-    """The interval counts; an HPA that is not deployed has no say at all."""
+    """The interval counts; an HPA that is not deployed is ignored."""
     template = hpa(maxReplicas=9)
     assert found(seed(hpa=template), "warning") == [("last-interval", "spec.scalingIntervals[4].maxReplicas")]
     assert found(seed(hpa={**template, "deploy": False}), "warning") == []

@@ -1,4 +1,4 @@
-"""Objects from files: every rule of reading, with the file and line a person is told."""
+"""Objects from files: every rule of reading, with the file and line that are reported."""
 
 import io
 import json
@@ -27,7 +27,7 @@ def parser(request, monkeypatch):
 
 @pytest.fixture
 def put(tmp_path, monkeypatch):
-    """Writes a file into an empty working directory and gives the name to read it by."""
+    """Writes a file into an empty working directory and returns its name."""
     monkeypatch.chdir(tmp_path)
 
     def write(text, name="x.yaml"):
@@ -137,14 +137,14 @@ KEYS = [
 
 @pytest.mark.parametrize(("text", "key"), KEYS)
 @BOTH_PARSERS
-def test_keys_become_text_as_there(put, text, key):
-    """Keys that are no text are written as sigs.k8s.io/yaml writes them."""
+def test_keys_become_text(put, text, key):
+    """Keys that are not text are written as sigs.k8s.io/yaml writes them."""
     assert list(data(put(f"{POD}x:\n  {text}: v\n"))[0]["x"]) == [key]
 
 
 @BOTH_PARSERS
 def test_an_alias_may_be_a_key(put):
-    """A key that is an alias is the text of what it names."""
+    """A key that is an alias is the text of its anchor."""
     assert data(put(f"{POD}a: &k name\nx: {{*k : 1}}\n"))[0]["x"] == {"name": 1}
 
 
@@ -214,8 +214,8 @@ BROKEN = [
 
 @pytest.mark.parametrize(("text", "line", "message"), BROKEN)
 @BOTH_PARSERS
-def test_what_is_wrong_is_told_with_its_line(put, text, line, message):
-    """One line with file, line, column and words, whichever parser is there."""
+def test_errors_have_their_line(put, text, line, message):
+    """One line with file, line, column and message, whichever parser is used."""
     error = refused(put(text))
     assert (error.file, error.line) == ("x.yaml", line)
     assert message in error.message
@@ -238,7 +238,7 @@ NOT_JSON = [
 
 
 @pytest.mark.parametrize(("text", "line", "message"), NOT_JSON)
-def test_json_syntax_is_told_in_words(put, text, line, message):
+def test_json_syntax_errors_are_explained(put, text, line, message):
     """A .json file is read as JSON only."""
     error = refused(put(text, "x.json"))
     assert error.line == line
@@ -261,21 +261,21 @@ BAD_JSON = [
 
 
 @pytest.mark.parametrize(("text", "line", "message"), BAD_JSON)
-def test_json_that_kubernetes_would_not_take(put, text, line, message):
-    """What the json module accepts or only half reports is found and placed."""
+def test_json_that_kubernetes_would_refuse(put, text, line, message):
+    """What the json module accepts or reports only in part is found, with its line."""
     error = refused(put(text, "x.json"))
     assert error.line == line
     assert message in error.message
 
 
 def test_json_strings_may_hold_what_looks_like_half_a_pair(put):
-    """Pairs of escapes and escaped backslashes are text."""
+    """Pairs of escapes and escaped backslashes are plain text."""
     read = data(put('{"apiVersion": "v1", "kind": "Pod", "x": "\\ud83d\\ude00 \\\\ud800"}', "x.json"))
     assert read[0]["x"] == "😀 \\ud800"
 
 
 def test_json_numbers_keep_their_type(put):
-    """Whole numbers beyond 64 bits stay whole; 3.0 stays a float, for an API server refuses it as an integer."""
+    """Whole numbers beyond 64 bits stay whole; 3.0 stays a float, as an API server refuses it as an integer."""
     read = data(put('{"apiVersion": "v1", "kind": "Pod", "x": [99999999999999999999, 3.0, -0]}', "x.json"))[0]["x"]
     assert [(one, type(one)) for one in read] == [(99999999999999999999, int), (3.0, float), (0, int)]
 
@@ -291,7 +291,7 @@ MERGES = [
 @pytest.mark.parametrize(("text", "value"), MERGES)
 @BOTH_PARSERS
 def test_merge_keys(put, text, value):
-    """They take effect where they stand, as in go-yaml v2: earlier keys are written over, later ones win."""
+    """They apply at their position, as in go-yaml v2: they overwrite earlier keys, and later keys overwrite them."""
     assert data(put(POD + text))[0]["b"] == value
 
 
@@ -305,7 +305,7 @@ def test_aliases_are_copies(put):
 
 @BOTH_PARSERS
 def test_a_billion_laughs_are_refused(put):
-    """What aliases expand to is counted before it fills the memory."""
+    """Expanded aliases are counted before they fill the memory."""
     lines = ["a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
     error = refused(put(POD + "\n".join(lines)))
@@ -314,7 +314,7 @@ def test_a_billion_laughs_are_refused(put):
 
 
 def test_aliases_of_all_documents_count_together(put):
-    """The limit is one for the file, or many small documents would pass under it."""
+    """The limit is per file; otherwise many small documents would get around it."""
     text = "---\n".join([f"{POD}a: &a [1, 2, 3]\nb: *a\n"] * 3)
     assert len(data(put(text), limits=InputLimits(aliased_nodes=12))) == 3
     assert refused("x.yaml", limits=InputLimits(aliased_nodes=11)).line == 14
@@ -333,7 +333,7 @@ DEEP = [
 
 @pytest.mark.parametrize(("name", "text", "levels", "line"), DEEP)
 def test_nesting_is_bounded_alike_in_both_forms(put, name, text, levels, line):
-    """One level less than there are is refused, and told where."""
+    """The actual depth is accepted; one level less is refused with its line."""
     assert len(data(put(text, name), limits=InputLimits(depth=levels))) == 1
     error = refused(name, limits=InputLimits(depth=levels - 1))
     assert error.line == line
@@ -343,13 +343,13 @@ def test_nesting_is_bounded_alike_in_both_forms(put, name, text, levels, line):
 @pytest.mark.parametrize("opening", ["[", '{"a":', "{a: ", "- ", "? "])
 @pytest.mark.parametrize("depth", [100, 10**6])
 def test_endless_nesting_is_an_error_like_any_other(put, opening, depth):
-    """No RecursionError, whatever the limit."""
+    """There is no RecursionError, whatever the limit."""
     for name in ("x.yaml", "x.json"):
         assert refused(put(opening * 20_000, name), limits=InputLimits(depth=depth)).line == 1
 
 
 def test_files_beyond_the_limit_are_refused(put):
-    """The limit is on bytes, and the file of just that size is read."""
+    """The limit is in bytes, and a file of exactly that size is read."""
     put(POD)
     assert data("x.yaml", limits=InputLimits(file_bytes=len(POD))) == [{"apiVersion": "v1", "kind": "Pod"}]
     error = refused("x.yaml", limits=InputLimits(file_bytes=len(POD) - 1))
@@ -375,7 +375,7 @@ ENCODINGS = [
 
 @pytest.mark.parametrize(("raw", "message"), ENCODINGS)
 def test_encodings(put, raw, message):
-    """UTF-8 with or without its mark, UTF-16 with it; everything else is named and placed."""
+    """UTF-8 with or without a byte order mark, UTF-16 with it; other text is refused with its line."""
     name = put(raw)
     if message is None:
         assert data(name) == [{"apiVersion": "v1", "kind": "Pod"}]
@@ -405,7 +405,7 @@ STREAMS = [
 @pytest.mark.parametrize(("text", "objects"), STREAMS)
 @BOTH_PARSERS
 def test_streams(put, text, objects):
-    """Empty documents are skipped, lists unfolded; JSON and YAML may follow each other as with kubectl."""
+    """Empty documents are skipped, lists are unfolded; JSON and YAML may follow each other as with kubectl."""
     assert len(data(put(text))) == objects
 
 
@@ -418,8 +418,8 @@ NEITHER = [
 
 
 @pytest.mark.parametrize(("text", "message"), NEITHER)
-def test_what_begins_like_json_is_told_as_json(put, text, message):
-    """Of text that is neither JSON nor YAML, one error is told: the one its writer can use."""
+def test_what_begins_like_json_is_reported_as_json(put, text, message):
+    """Text that is neither JSON nor YAML gets one error: the one that helps its author."""
     assert message in refused(put(text)).message
 
 
@@ -435,7 +435,7 @@ TYPED = [
 @pytest.mark.parametrize("kind_first", [True, False])
 @pytest.mark.parametrize("form", ["x.yaml", "x.json"])
 def test_items_take_kind_and_version_from_their_list(put, api_version, kind, item, kind_first, form):
-    """What an item says itself is kept; the order of the list's keys does not matter."""
+    """The item's own values are kept; the order of the list's keys does not matter."""
     head = {"apiVersion": api_version, "kind": kind}
     items = {"items": [{"a": 1}, {"kind": "Other", "a": 2}, {"apiVersion": "v9", "a": 3}]}
     whole = head | items if kind_first else items | head
@@ -480,7 +480,7 @@ metadata:
 
 @BOTH_PARSERS
 def test_lists_within_lists_are_unfolded_with_their_lines(put):
-    """Each object knows its first line and the lines inside it, however deep it stood."""
+    """Each object has its first line and the lines inside it, however deep it was."""
     found = list(load([put(LISTS)]))
     assert [one.data["metadata"]["name"] for one in found] == ["a", "b", "c", "d", "e"]
     assert [one.source.line for one in found] == [4, 11, 16, 20, 24]
@@ -553,13 +553,13 @@ PATHS = [
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @BOTH_PARSERS
 def test_line_of_in_yaml(put, newline):
-    """Keys and elements in block and flow style; where the path ends early, its deepest part."""
+    """Keys and elements in block and flow style; if the path does not exist, its deepest existing part."""
     [pod] = load([put(PLACES.replace("\n", newline))])
     assert [(path, pod.source.line_of(path)) for path, _ in PATHS] == PATHS
 
 
 def test_lines_are_those_an_editor_shows(put):
-    """Separators that YAML takes for line breaks do not count as lines of the file."""
+    """Separators that YAML treats as line breaks do not count as lines of the file."""
     found = list(load([put(f"{POD}x: 'a\u2028b\x85c'\nw: 1\n---\n{POD}z: 1\n")]))
     assert [one.source.line for one in found] == [1, 6]
     assert found[0].source.line_of(("w",)) == 4
@@ -609,8 +609,8 @@ def test_line_of_in_json(put):
     assert third.source.line_of(("kind",)) == 19
 
 
-def test_a_source_made_by_hand_knows_its_line(put):
-    """Values from elsewhere can carry a Source as well; equality is that of file and line."""
+def test_a_source_made_manually_has_its_line(put):
+    """Other values can have a Source too; equality is that of file and line."""
     assert Source("x.yaml", 7).line_of(("spec", 0)) == 7
     assert next(load([put(POD)])).source == Source("x.yaml", 1)
     assert repr(Source("x.yaml", 7)) == "Source(file='x.yaml', line=7)"
@@ -638,7 +638,7 @@ MIXED = {
 
 @pytest.mark.parametrize("form", ["x.yaml", "x.json"])
 def test_what_is_not_kept_is_counted(put, form):
-    """Objects of other kinds are dropped while reading; the reader says how many of which."""
+    """Objects of other kinds are dropped while reading; the reader counts them by kind."""
     text = json.dumps(MIXED) if form == "x.json" else yaml.safe_dump(MIXED, sort_keys=False)
     reader = Reader(keep=lambda api_version, kind: (api_version, kind) == ("v1", "Pod"))
     assert [one.data["kind"] for one in reader.read([put(text, form)])] == ["Pod", "Pod"]
@@ -646,8 +646,8 @@ def test_what_is_not_kept_is_counted(put, form):
 
 
 @pytest.mark.parametrize("form", ["x.yaml", "x.json"])
-def test_items_of_what_is_no_list_stay_whole(put, form):
-    """An object that merely has "items" is not robbed of those that `keep` would refuse."""
+def test_items_of_other_objects_stay_whole(put, form):
+    """An object that merely has "items" keeps those that `keep` would refuse."""
     whole = {"apiVersion": "x/v1", "items": MIXED["items"], "kind": "Bundle"}
     text = json.dumps(whole) if form == "x.json" else "---\n" + yaml.safe_dump(whole, sort_keys=False)
     reader = Reader(keep=lambda _, kind: kind == "Bundle")
@@ -657,19 +657,19 @@ def test_items_of_what_is_no_list_stay_whole(put, form):
 
 
 def test_directories_are_read_in_order_and_hidden_files_skipped(put):
-    """Every manifest below, by its path; names are shown as they were given."""
+    """All manifests below, sorted by path; names are shown as they were given."""
     for name in ("d/b.yml", "d/a.yaml", "d/c/x.JSON", "d/.hidden.yaml", "d/.git/x.yaml", "d/notes.txt"):
         put('{"apiVersion": "v1", "kind": "Pod"}', name)
     assert [one.source.file for one in load(["d"])] == ["d/a.yaml", "d/b.yml", "d/c/x.JSON"]
 
 
 def test_a_directory_without_manifests_is_an_error(put):
-    """Nothing to read is most likely the wrong directory."""
+    """It is most likely the wrong directory."""
     put("x", "d/notes.txt")
     assert str(refused("d")) == "d: no .yaml, .yml or .json file in this directory or below it"
 
 
-def test_missing_files_are_told_before_anything_is_read(put):
+def test_missing_files_are_reported_before_anything_is_read(put):
     """Even when they come last."""
     with pytest.raises(LoadError) as caught:
         next(load([put(POD), "none.yaml"]))
@@ -678,8 +678,8 @@ def test_missing_files_are_told_before_anything_is_read(put):
     assert "null" in refused("a\0b").message
 
 
-def test_files_without_permission_are_told(put, monkeypatch):
-    """With what to check."""
+def test_files_without_permission_are_reported(put, monkeypatch):
+    """The message says what to check."""
 
     def deny(*_, **__):
         raise PermissionError(13, "Permission denied")
@@ -689,8 +689,8 @@ def test_files_without_permission_are_told(put, monkeypatch):
     assert str(refused(name)) == "x.yaml: cannot read it: Permission denied; check its permissions"
 
 
-def test_folders_that_cannot_be_listed_are_told(put, monkeypatch):
-    """A part of the directory that is left out silently would be worse."""
+def test_folders_that_cannot_be_listed_are_reported(put, monkeypatch):
+    """They are not skipped silently."""
 
     def deny(path):
         raise PermissionError(13, "Permission denied", path)
@@ -701,7 +701,7 @@ def test_folders_that_cannot_be_listed_are_told(put, monkeypatch):
 
 
 def test_stdin(put, monkeypatch):
-    """Read once, shown as <stdin>, sizes unknown."""
+    """It is read once, shown as <stdin>, and makes the total size unknown."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{POD}---\n{POD}x: '\n".encode())))
     seen = []
     with pytest.raises(LoadError, match="<stdin>:6: the quoted string"):
@@ -722,7 +722,7 @@ def test_pipes_are_files_too(put):
 
 
 @pytest.mark.parametrize("form", ["x.yaml", "x.json"])
-def test_progress_grows_to_the_size_of_all_files(put, form):
+def test_progress_rises_to_the_size_of_all_files(put, form):
     """About once a mebibyte and at the end of each file, in bytes and not in characters."""
     filler = "é" * 2**18
     item = {"apiVersion": "v1", "kind": "Pod", "x": filler}
@@ -738,7 +738,7 @@ def test_progress_grows_to_the_size_of_all_files(put, form):
     assert seen[-2:] == [(total - len(POD), total), (total, total)]
 
 
-def test_objects_come_with_type_and_place(put):
-    """The shape others build on."""
+def test_objects_come_with_data_and_source(put):
+    """This is the type that other modules build on."""
     [pod] = load([put(f"# c\n{POD}")])
     assert pod == LoadedFiles({"apiVersion": "v1", "kind": "Pod"}, Source("x.yaml", 2))

@@ -38,8 +38,8 @@ def cpu(**changes):
     return saved(cpuHistogram={**STATUS["cpuHistogram"], **changes})
 
 
-def test_it_is_written_as_the_peer_writes_it():
-    """Named after the autoscaler and the container, the state in the status."""
+def test_it_is_written_as_upstream_writes_it():
+    """The name has the autoscaler and the container, and the state is in the status."""
     state = CheckpointStatus(
         updated=NOON,
         version="v3",
@@ -57,7 +57,7 @@ def test_it_is_written_as_the_peer_writes_it():
 
 
 def test_an_author_s_mistake_is_refused_at_once():
-    """With the field the author wrote."""
+    """The error has the field that the author wrote."""
     with pytest.raises(InvalidAutoscaler) as raised:
         Checkpoint("web", "")
     assert [problem.path for problem in raised.value.problems] == ["name", "container"]
@@ -83,19 +83,19 @@ def test_an_author_s_mistake_is_refused_at_once():
         ({**MANIFEST, "status": []}, "type", "status"),
     ],
 )
-def test_what_is_wrong_is_told(data, rule, field):
-    """Where it stands."""
+def test_problems_are_reported(data, rule, field):
+    """Each problem is reported at its field."""
     assert (rule, field) in {(problem.rule, problem.field) for problem in Checkpoint.from_dict(data).problems()}
 
 
 @pytest.mark.parametrize("data", [MANIFEST, saved(another="field"), cpu(referenceTimestamp=None, totalWeight=0)])
-def test_what_works_is_taken(data):
-    """Also a histogram without a sample, and what another version adds."""
+def test_what_works_is_accepted(data):
+    """Also a histogram without a sample, and fields of other versions."""
     assert Checkpoint.from_dict(data).problems() == ()
 
 
 def test_the_definition_keeps_spec_and_status_as_one():
-    """Recommenders write the whole object, and a status apart would be dropped from that."""
+    """Recommenders write the whole object; with a status subresource the status would be dropped."""
     crd = crd_of(Checkpoint)
     version = crd["spec"]["versions"][0]
     assert crd["metadata"]["name"] == "verticalpodautoscalercheckpoints.autoscaling.k8s.io"
@@ -114,7 +114,7 @@ junk = st.recursive(
 
 @given(st.sampled_from(["metadata", "spec", "status"]), st.sampled_from([None, *STATUS, *MANIFEST["spec"]]), junk)
 def test_nothing_in_a_manifest_makes_reading_fail(part, key, value):
-    """Whatever stands wherever."""
+    """Any value at any place can be read."""
     data = {**MANIFEST, part: value if key is None else {**MANIFEST[part], key: value}}
     checkpoint = Checkpoint.from_dict(data)
     assert all(str(problem) and problem.path for problem in checkpoint.problems())
@@ -123,6 +123,6 @@ def test_nothing_in_a_manifest_makes_reading_fail(part, key, value):
 
 @given(junk)
 def test_no_histogram_makes_reading_fail(value):
-    """Whatever stands for its weights."""
+    """Any value for its fields can be read."""
     for key in ("bucketWeights", "totalWeight", "referenceTimestamp"):
         assert Checkpoint.from_dict(cpu(**{key: value})).saved.cpu.sound()

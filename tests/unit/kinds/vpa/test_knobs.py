@@ -1,4 +1,4 @@
-"""The knobs of the size recommender: annotations, settings files, and what a container's policy says."""
+"""The knobs of the size recommender: annotations, settings files, and overrides in the object."""
 
 import json
 from dataclasses import fields, replace
@@ -34,15 +34,15 @@ def noted(**knobs):
 
 
 def test_every_knob_is_described():
-    """Why it is there, what it is counted in, and which flag of a peer it stands for."""
+    """Each has a reason, a unit, and the upstream flag that it stands for."""
     for f in fields(Knobs):
         assert f.metadata["why"].endswith("."), f.name
         assert f.metadata["flag"].startswith("--"), f.name
         assert f.metadata["unit"] in {"", "share", "seconds", "millicores", "bytes"}, f.name
 
 
-def test_the_defaults_are_the_peer_s():
-    """As its flags have them."""
+def test_the_defaults_are_those_of_upstream():
+    """As in its flags."""
     assert BASE.to_mapping() == {
         "lowerCpuPercentile": 0.5,
         "targetCpuPercentile": 0.9,
@@ -102,7 +102,7 @@ READABLE = [
 
 @pytest.mark.parametrize(("name", "text", "value"), READABLE)
 def test_an_annotation_sets_a_knob(name, text, value):
-    """That one and no other."""
+    """Only that knob changes."""
     base = replace(CHANGED, max_allowed_memory=5)
     knobs = knobs_from({**noted(**{name: text}), "hypot.dev/ignore": "x", "other": "y"}, base)
     assert knobs == replace(base, **{name: value})
@@ -135,8 +135,8 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(("name", "text", "message"), UNREADABLE)
-def test_a_value_that_is_none_changes_nothing_and_is_told(name, text, message):
-    """Where it stands, and what would be one."""
+def test_an_invalid_value_changes_nothing_and_is_reported(name, text, message):
+    """The problem has the place and says what would be valid."""
     assert knobs_from(noted(**{name: text}), CHANGED) is CHANGED
     (problem,) = knob_problems(noted(**{name: text}), WHERE)
     (key,) = noted(**{name: ""})
@@ -155,8 +155,8 @@ def test_a_value_that_is_none_changes_nothing_and_is_told(name, text, message):
         ("other.dev/cpu-halflife", None),
     ],
 )
-def test_a_misspelt_knob_is_told(key, meant):
-    """Other annotations are somebody else's."""
+def test_a_misspelt_knob_is_reported(key, meant):
+    """Annotations that are not knobs are ignored."""
     hints = [problem.hint for problem in knob_problems({key: "1"}, WHERE)]
     assert hints == ([] if meant is None else [f"did you mean {meant}?"])
 
@@ -171,8 +171,8 @@ def test_a_misspelt_knob_is_told(key, meant):
         ({"target_cpu_percentile": "0.5"}, []),
     ],
 )
-def test_percentiles_out_of_order_are_told(knobs, places):
-    """A pod of the recommended size would always be out of its bounds."""
+def test_percentiles_out_of_order_are_reported(knobs, places):
+    """A pod of the recommended size would always be outside its bounds."""
     problems = list(knob_problems(noted(**knobs), WHERE))
     assert [problem.where[-1] for problem in problems] == [f"hypot.dev/{place}" for place in places]
     assert all((problem.rule, problem.severity) == ("knob-order", "warning") for problem in problems)
@@ -180,7 +180,7 @@ def test_percentiles_out_of_order_are_told(knobs, places):
 
 @given(st.dictionaries(st.sampled_from(list(ANNOTATIONS)) | st.text(max_size=8), st.text(max_size=8) | st.integers()))
 def test_no_annotation_makes_reading_fail(annotations):
-    """Whatever it says; what was taken is in range, and what was not is told."""
+    """Accepted values are in range, and other values are reported."""
     knobs = knobs_from(annotations, BASE)
     assert Knobs.from_mapping(knobs.to_mapping()) == knobs
     wrong = {problem.where[-1] for problem in knob_problems(annotations, WHERE) if problem.severity == "error"}
@@ -193,13 +193,13 @@ class TestSettings:
 
     @pytest.mark.parametrize("knobs", [BASE, CHANGED])
     def test_there_and_back(self, knobs):
-        """Through JSON, as its schema describes it."""
+        """Knobs survive JSON, and match the schema."""
         written = json.loads(json.dumps(knobs.to_mapping()))
         jsonschema.validate(written, schema())
         assert Knobs.from_mapping(written) == knobs
 
     def test_what_is_absent_has_its_default(self):
-        """Also nothing at all; null is no bound."""
+        """Also an empty mapping; null means no bound."""
         assert Knobs.from_mapping({}) == Knobs.from_mapping({"maxAllowedCpu": None}) == BASE
         assert Knobs.from_mapping({"cpuHalfLife": "6h", "podMinCpu": 0.5, "inPlaceSkipsBudget": True}) == replace(
             BASE, cpu_half_life=21600.0, pod_min_cpu=500, in_place_skips_budget=True
@@ -220,8 +220,8 @@ class TestSettings:
             ({"inPlaceSkipsBudget": "true"}, "inPlaceSkipsBudget: 'true' is not true or false"),
         ],
     )
-    def test_a_wrong_one_is_named(self, data, message):
-        """With what would be right."""
+    def test_a_wrong_knob_is_named(self, data, message):
+        """The message says what would be valid."""
         with pytest.raises(ValueError, match=r".") as raised:
             Knobs.from_mapping(data)
         assert str(raised.value).startswith(message)
@@ -231,17 +231,17 @@ class TestSettings:
         [{"cpuHalfLife": "1d"}, {"cpuHalfLife": 0}, {"podMinCpu": "x"}, {"minReplicas": 0}, {"colour": 1}],
     )
     def test_the_schema_refuses_what_reading_refuses(self, data):
-        """So that an editor can tell."""
+        """So an editor can show the error."""
         assert not jsonschema.Draft202012Validator(schema()).is_valid(data)
         with pytest.raises(ValueError, match=r"."):
             Knobs.from_mapping(data)
 
 
 class TestOverlays:
-    """What the object itself says about a knob."""
+    """Knobs that the object itself overrides."""
 
     def test_a_container_s_policy(self):
-        """Its four fields lie over the knobs."""
+        """Its four fields override the knobs."""
         policy = ContainerPolicy(
             "app", oom_bump_up_ratio="1500m", oom_min_bump_up="1Mi", memory_interval=60, memory_interval_count=2
         )
@@ -263,11 +263,11 @@ class TestOverlays:
         ],
     )
     def test_nothing_or_nonsense_changes_nothing(self, policy):
-        """The very same knobs come back."""
+        """The same knobs are returned."""
         assert for_container(BASE, policy) is BASE
 
     def test_an_update_policy(self):
-        """Its two fields lie over the knobs."""
+        """Its two fields override the knobs."""
         policy = UpdatePolicy("Off", min_replicas=5, evict_after_oom=30)
         assert for_updates(BASE, policy) == replace(BASE, min_replicas=5, evict_after_oom=30.0)
         assert for_updates(BASE, None) is for_updates(BASE, UpdatePolicy("Off", min_replicas=0)) is BASE

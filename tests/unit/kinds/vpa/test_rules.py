@@ -1,4 +1,4 @@
-"""The rules over VerticalPodAutoscalers, and the definition that tells an API server the same."""
+"""The rules for VerticalPodAutoscalers, and the definition that gives an API server the same rules."""
 
 import jsonschema
 import pytest
@@ -154,11 +154,11 @@ RULES = [
 
 
 class TestRules:
-    """The webhook's checks, the schema's, and the ones that keep it from harm."""
+    """The checks of the webhook and the schema, and those that prevent harm."""
 
     @pytest.mark.parametrize(("data", "text"), RULES)
-    def test_each_rule_tells_where_and_why(self, data, text):
-        """One fault, one error."""
+    def test_each_rule_says_where_and_why(self, data, text):
+        """One fault gives one error."""
         (problem,) = errors(data)
         assert str(problem).startswith(text)
 
@@ -186,7 +186,7 @@ class TestRules:
             },
         ],
     )
-    def test_what_works_is_taken(self, data):
+    def test_what_works_is_accepted(self, data):
         """Equal bounds, bounds without a value, an unversioned target, a status of another version."""
         assert VPA.from_dict(data).problems() == ()
 
@@ -217,24 +217,24 @@ class TestRules:
             ),
         ],
     )
-    def test_what_is_odd_is_told(self, data, rule, field):
-        """Taken, but not without a word."""
+    def test_what_is_odd_is_reported(self, data, rule, field):
+        """It is accepted with a warning."""
         assert errors(data) == []
         assert [(problem.rule, problem.field) for problem in warnings(data)] == [(rule, field)]
 
     def test_a_misspelt_resource_gets_a_hint(self):
-        """Only cpu and memory are ever sized, so another name is mostly one of these."""
+        """Only cpu and memory are ever sized, so another name is mostly a misspelling."""
         (problem,) = warnings(container(maxAllowed={"CPU": 1}))
         assert problem.hint == "did you mean cpu?"
 
-    def test_resources_have_an_end(self):
-        """As many as an API server can afford to check."""
+    def test_the_number_of_resources_is_limited(self):
+        """To as many as an API server can afford to check."""
         many = {f"r{i}": 1 for i in range(MAX_RESOURCES + 1)}
         (problem,) = errors(container(maxAllowed=many))
         assert (problem.rule, problem.kind) == ("resource-count", "TooMany")
 
-    def test_numbers_have_an_end(self):
-        """An API server reads a larger one as a fraction."""
+    def test_numbers_are_limited(self):
+        """An API server reads a larger number as a fraction."""
         (problem,) = errors(container(maxAllowed={"cpu": 2**63}))
         assert (problem.rule, problem.kind) == ("quantity", "Invalid")
 
@@ -253,11 +253,11 @@ GATED = {
 
 
 class TestGates:
-    """Fields that the vertical autoscaler's own components keep behind gates."""
+    """Fields that the upstream components keep behind feature gates."""
 
     @pytest.mark.parametrize("gate", GATES)
-    def test_only_a_gate_that_is_said_to_be_closed_is(self, gate):
-        """The fields themselves hypot honours."""
+    def test_a_gate_is_open_unless_it_is_closed_explicitly(self, gate):
+        """hypot itself supports the fields."""
         vpa = VPA.from_dict(GATED[gate])
         assert vpa.problems() == vpa.problems(gates={gate: True}) == ()
         (problem,) = vpa.problems(gates={gate: False})
@@ -265,13 +265,13 @@ class TestGates:
         assert gate in problem.message
 
     @pytest.mark.parametrize("gate", GATES)
-    def test_what_an_object_used_already_it_may_go_on_to_use(self, gate):
+    def test_an_update_may_keep_what_it_used(self, gate):
         """An update does not lose what was allowed before."""
         vpa = VPA.from_dict(GATED[gate])
         assert list(spec_problems(vpa, strictness(vpa, {gate: False}))) == []
 
     def test_a_resource_that_was_there_before_is_kept(self):
-        """With a warning."""
+        """It is kept with a warning."""
         vpa = VPA.from_dict(container(controlledResources=["cpu", "disk"]))
         (problem,) = spec_problems(vpa, strictness(vpa))
         assert (problem.rule, problem.severity) == ("controlled-resources", "warning")
@@ -280,7 +280,7 @@ class TestGates:
 CRD = crd_of(VPA)
 VERSION = CRD["spec"]["versions"][0]
 SPEC = VERSION["schema"]["openAPIV3Schema"]["properties"]["spec"]
-# What only CEL, a closed gate or an annotation can be blamed for.
+# Rules that a schema cannot express: they concern CEL, a closed gate or an annotation.
 BEYOND_SCHEMA = {"allowed-range", "whole-amount", "controlled-values", "startup-boost", "oom-bump-up", "knob", "type"}
 
 
@@ -290,10 +290,10 @@ def cel_rules(schema):
 
 
 class TestDefinition:
-    """What an API server is told."""
+    """The definition for an API server."""
 
     def test_names(self):
-        """Those of the community, with its approval."""
+        """The names are those of the community, with its approval."""
         assert CRD["metadata"] == {
             "name": "verticalpodautoscalers.autoscaling.k8s.io",
             "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/63797"},
@@ -302,14 +302,14 @@ class TestDefinition:
         assert (VERSION["name"], VERSION["subresources"]) == ("v1", {"status": {}})
 
     def test_columns(self):
-        """`kubectl get vpa` shows what it always showed, and what holds a change back."""
+        """`kubectl get vpa` shows its usual columns, and what holds a change back."""
         columns = VERSION["additionalPrinterColumns"]
         shown = [column["name"] for column in columns if "priority" not in column]
         assert shown == ["Mode", "CPU", "Mem", "Provided", "Age", "Blocked"]
 
     @pytest.mark.parametrize(("data", "text"), RULES)
     def test_schema_and_rules_agree(self, data, text):
-        """What a schema can say is refused by it; the rest has a rule in CEL."""
+        """The schema refuses what it can express; the rest has a rule in CEL."""
         (problem,) = errors(data)
         if problem.where[0] != "spec" or problem.rule == "unknown-field":
             return
@@ -317,19 +317,19 @@ class TestDefinition:
         assert not fits or problem.rule in BEYOND_SCHEMA, text
 
     def test_cel_where_a_schema_is_not_enough(self):
-        """By place and id; types aside, which every number carries."""
+        """By place and id, except `type`, which every number has."""
         policy = SPEC["properties"]["resourcePolicy"]["properties"]["containerPolicies"]["items"]
         assert cel_rules(policy) == {"allowed-range", "whole-amount", "controlled-values", "oom-bump-up"}
         for cpu in (SPEC["properties"]["startupBoost"], policy["properties"]["startupBoost"]):
             assert cel_rules(cpu["properties"]["cpu"]) == {"startup-boost", "whole-amount"}
 
     def test_facts_name_only_what_exists(self):
-        """A hint or a requirement for a field that is gone would be lost without a word."""
+        """A hint or a requirement for a removed field would be lost silently."""
         facts = facts_of(VPA)
         places = [*facts.hints, *((part, key) for part, keys in facts.required.items() for key in keys)]
         assert [(part.__name__, key) for part, key in places if key not in part.BY_KEY] == []
 
     def test_it_is_plain_yaml(self):
-        """No anchors, and the same each time."""
+        """It has no anchors, and is the same each time."""
         assert "&id" not in yaml.safe_dump(CRD)
         assert crd_of(VPA) == CRD

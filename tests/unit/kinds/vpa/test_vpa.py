@@ -40,14 +40,14 @@ def container(**policy):
 
 
 class TestWriting:
-    """As users write them."""
+    """VPAs as users write them in Python."""
 
     def test_the_least_that_works(self):
         """Nothing is written that was not given."""
         assert VPA("deployment/web").to_dict() == manifest()
 
     def test_everything(self):
-        """Each keyword stands in the manifest under its own name."""
+        """Each keyword is in the manifest under its own name."""
         vpa = VPA(
             "deployment/web",
             mode="InPlaceOrRecreate",
@@ -134,13 +134,13 @@ class TestWriting:
         ],
     )
     def test_what_would_be_refused_is_refused_at_once(self, arguments, path):
-        """On the author's line, with the path the author wrote."""
+        """The error is raised on the author's line, with the path that the author wrote."""
         with pytest.raises(InvalidAutoscaler) as raised:
             VPA("deployment/web", **arguments)
         assert raised.value.problems[0].path == path
 
     def test_it_is_a_value(self):
-        """It compares and travels, also where an author wrote a tuple for a list."""
+        """It can be compared and pickled, also where an author wrote a tuple for a list."""
         policy = ContainerPolicy("app", controlled_resources=("cpu",), min_allowed={"cpu": "1"})
         vpa = VPA("deployment/web", containers=[policy], recommender="x")
         assert VPA.from_dict(json.loads(json.dumps(vpa.to_dict()))) == vpa
@@ -149,10 +149,10 @@ class TestWriting:
 
 
 class TestDefaults:
-    """What goes without saying."""
+    """Default values."""
 
     def test_what_is_missing_is_filled_in(self):
-        """And nothing else."""
+        """Nothing else changes."""
         data = container(minAllowed={"cpu": "1"})
         spec = with_defaults(VPA.from_dict(data)).to_dict()["spec"]
         assert spec["updatePolicy"] == {"updateMode": "Recreate"}
@@ -179,21 +179,21 @@ class TestDefaults:
         ],
     )
     def test_a_complete_object_is_returned_as_it_is(self, data):
-        """No copy without a change, and junk stays what it is."""
+        """There is no copy without a change, and invalid values stay as they are."""
         vpa = with_defaults(VPA.from_dict(data))
         assert with_defaults(vpa) is vpa
         assert vpa.mode == "Recreate"
 
     def test_a_container_that_is_off_stays_valid(self):
-        """The word for both values is refused there, so it is not filled in."""
+        """RequestsAndLimits is refused there, so it is not filled in."""
         assert with_defaults(VPA.from_dict(container(mode="Off"))).problems() == ()
 
 
 class TestLookups:
-    """What others read from the parts."""
+    """What other modules read from the parts."""
 
     def test_the_policy_of_a_container(self):
-        """Its own name first, else the star, else none."""
+        """The policy with its own name, else with a star, else none."""
         own, other, general = ContainerPolicy("a"), ContainerPolicy("a", "Off"), ContainerPolicy("*")
         policy = ResourcePolicy((general, own, other))
         assert (policy_of(policy, "a"), policy_of(policy, "b")) == (own, general)
@@ -212,7 +212,7 @@ class TestLookups:
         ],
     )
     def test_amounts(self, mapping, amounts):
-        """Millicores, and bytes rounded up; what is none is left out."""
+        """Millicores, and bytes rounded up; invalid amounts are left out."""
         assert amounts_of(mapping) == amounts
 
     def test_an_author_names_one_recommender(self):
@@ -220,7 +220,7 @@ class TestLookups:
         assert VPA("deployment/web", recommender="a").recommenders == (RecommenderRef("a"),)
 
 
-# Junk: whatever a YAML or JSON file can hold, in place of anything in a manifest.
+# Junk: any value that a YAML or JSON file can hold, in place of anything in a manifest.
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8) | st.integers(), inner, max_size=3),
@@ -281,7 +281,7 @@ def put(data, where, value):
 
 @given(st.sampled_from(list(places(FULL))), junk)
 def test_nothing_in_a_manifest_makes_reading_fail(where, value):
-    """Whatever stands wherever: it can be read, judged, completed and asked."""
+    """With any value at any place it can be read, checked, completed and queried."""
     vpa = VPA.from_dict(put(FULL, where, value))
     for problem in vpa.problems((1, 30), dict.fromkeys(GATES, False)):
         assert str(problem)
@@ -298,7 +298,7 @@ def test_nothing_in_a_manifest_makes_reading_fail(where, value):
     "where", [where for where in places(FULL) if where[0] == "spec" and len(where) > 1], ids=dotted
 )
 def test_a_value_of_the_wrong_type_is_reported_at_its_path(where):
-    """Wherever it stands, except in a list of texts, which is of one piece."""
+    """Everywhere except in a list of texts, which is reported as a whole."""
     found = {problem.field: problem.rule for problem in VPA.from_dict(put(FULL, where, [["x"]])).problems()}
     place = where[:-1] if isinstance(where[-1], int) and where[-2] in {"resources", "controlledResources"} else where
     expected = dotted(place)

@@ -47,10 +47,10 @@ def advised(**changes):
 
 
 class TestWriting:
-    """As users write them."""
+    """WPAs as users write them in Python."""
 
     def test_a_band_instead_of_a_point(self):
-        """The authoring snippet."""
+        """The example of the documentation."""
         wpa = WPA(
             "deployment/web",
             min_replicas=4,
@@ -87,12 +87,12 @@ class TestWriting:
         }
 
     def test_the_least_that_works(self):
-        """Nothing is written that was not given; a band without labels takes every series."""
+        """Nothing is written that was not given; a band without labels selects every series."""
         wpa = WPA("deployment/web", max_replicas=10, metrics=[band("q", high="5", low="3")])
         assert wpa.to_dict() == manifest()
 
     def test_everything_else(self):
-        """Each keyword stands in the manifest under its own name."""
+        """Each keyword is in the manifest under its own name."""
         tls = TLSConfig(server_name="a", insecure_skip_verify=True, min_version="TLS12")
         advice = Recommender("https://a/", "cpu", {"x": "y"}, high="1", low="500m", tls=tls)
         wpa = WPA(
@@ -130,7 +130,7 @@ class TestWriting:
         assert (str(wpa), wpa.skips_owner_check) == ("WatermarkPodAutoscaler shop/w", True)
 
     def test_a_resource_band_names_its_resource(self):
-        """The other kind of metric."""
+        """This is the other kind of metric."""
         metric = resource_band("cpu", high="800m", low="400m", labels={"app": "web"})
         block = {"name": "cpu", "metricSelector": {"matchLabels": {"app": "web"}}, "highWatermark": "800m"}
         assert metric.write() == {"type": "Resource", "resource": {**block, "lowWatermark": "400m"}}
@@ -157,14 +157,14 @@ class TestWriting:
         ],
     )
     def test_what_would_do_harm_is_refused_at_once(self, arguments, path):
-        """On the author's line, with the path the author wrote."""
+        """The error is raised on the author's line, with the path that the author wrote."""
         given = {"max_replicas": 10, "metrics": [band("q", high=5)], **arguments}
         with pytest.raises(InvalidAutoscaler) as raised:
             WPA("deployment/web", **given)
         assert raised.value.problems[0].path == path
 
     def test_it_is_a_value(self):
-        """It compares and travels."""
+        """It can be compared and pickled."""
         wpa = WPA("deployment/web", max_replicas=10, metrics=[band("q", high=5)])
         assert WPA.from_dict(wpa.to_dict()) == wpa
         assert pickle.loads(pickle.dumps(wpa)) == wpa  # noqa: S301  our own bytes
@@ -179,15 +179,15 @@ class TestWriting:
     [(5, 3, (5, 3)), (5, None, (5, 5)), (None, 3, (3, 3)), (None, None, (None, None)), (0, None, (0, 0))],
 )
 def test_a_missing_mark_is_the_other_one(high, low, marks):
-    """The band is a point then."""
+    """The band is then a single value."""
     assert marks_of(high, low) == marks
 
 
 class TestDefaults:
-    """What the controller writes into a spec."""
+    """Defaults that the controller writes into a spec."""
 
     def test_what_is_missing_is_filled_in(self):
-        """And nothing else."""
+        """Nothing else changes."""
         spec = with_defaults(WPA.from_dict(manifest())).to_dict()["spec"]
         assert spec == manifest()["spec"] | {
             "minReplicas": 1,
@@ -201,7 +201,7 @@ class TestDefaults:
         }
 
     def test_a_complete_object_is_returned_as_it_is(self):
-        """No copy without a change."""
+        """There is no copy without a change."""
         wpa = with_defaults(WPA.from_dict(manifest()))
         assert with_defaults(wpa) is wpa
 
@@ -219,7 +219,7 @@ class TestDefaults:
         ],
     )
     def test_zero_is_unset_for_some_fields(self, spec, name, value):
-        """A factor of zero switches a direction off."""
+        """For a factor, zero switches the direction off."""
         assert getattr(with_defaults(WPA.from_dict(manifest(**spec))), name) == value
 
     @pytest.mark.parametrize("zero", ["0.00", "0n", "+0"])
@@ -287,11 +287,11 @@ RULES = [
 
 
 class TestRules:
-    """The controller's checks, and the ones that keep it from harm."""
+    """The controller's checks, and those that prevent harm."""
 
     @pytest.mark.parametrize(("data", "text"), RULES)
-    def test_each_rule_tells_where_and_why(self, data, text):
-        """One fault, one error."""
+    def test_each_rule_says_where_and_why(self, data, text):
+        """One fault gives one error."""
         (problem,) = WPA.from_dict(data).problems()
         assert str(problem).startswith(text)
         assert problem.severity == "error"
@@ -318,12 +318,12 @@ class TestRules:
             to(apiVersion="v1", kind="ReplicationController"),
         ],
     )
-    def test_what_works_is_taken(self, data):
+    def test_what_works_is_accepted(self, data):
         """Equal marks, one mark, an unversioned target."""
         assert WPA.from_dict(data).problems() == ()
 
-    def test_the_fault_that_walks_a_target_down_is_explained(self):
-        """A spec that measures nothing."""
+    def test_the_error_that_scales_a_target_down_is_explained(self):
+        """Without metrics or a recommender it would scale down step by step."""
         (problem,) = WPA.from_dict(manifest(metrics=None)).problems()
         assert "step by step" in problem.hint
 
