@@ -264,7 +264,7 @@ def test_a_ratio_to_no_pods_is_null(tmp_path):
 
 
 def test_ignored_kinds_are_counted(tmp_path):
-    """They are on stderr, for text output only; a custom kind that is no autoscaler's target is among them."""
+    """They are on stderr, for text output only; also custom kinds that are not a target."""
     others = [{"apiVersion": "v1", "kind": "Secret"}, {"apiVersion": "v1", "kind": "Secret"}]
     others += [{"apiVersion": "example.dev/v1", "kind": "Gadget"}]
     path = written(tmp_path, *world(), *others)
@@ -539,7 +539,7 @@ def test_control_characters_of_the_input_do_not_reach_the_terminal(tmp_path):
 # Objects of other versions.
 
 
-def test_a_field_of_a_newer_version_is_no_obstacle(tmp_path):
+def test_a_field_of_a_newer_version_is_allowed(tmp_path):
     """The field is reported as a problem, and the rest is decided."""
     objects = world(spec={**HPA["spec"], "future": 1})
     (decision,) = hypot("-f", written(tmp_path, *objects), "-o", "json").json["decisions"]

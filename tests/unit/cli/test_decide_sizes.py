@@ -199,7 +199,7 @@ def test_nothing_is_wider_than_the_screen(width):
 
 
 def test_the_sign_of_a_resize_has_a_plain_form():
-    """A stream that only takes ASCII gets `*`."""
+    """An ASCII stream gets `*`."""
     plain = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     lines = list(report(outcomes(), verdict.glyphs_for(plain), 110))
     assert lines[0].startswith("shop/web    VPA -> Deployment/web   * 9 -> 9  4 of 9 pods evicted")

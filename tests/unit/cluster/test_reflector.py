@@ -391,7 +391,7 @@ class TestFaults:
             assert pods.age() < 15
 
     async def test_a_server_that_forgot_our_version(self):
-        """Whatever the error says, a new list repairs it."""
+        """Whatever error it sends, a new list repairs it."""
         cluster = FakeCluster()
         pods = reflector(cluster)
         async with running(pods):

@@ -20,5 +20,5 @@ from hypot.kinds.address import UNREADABLE, shown_address
     ],
 )
 def test_only_the_place_is_shown(url, reported):
-    """Scheme, host and path; nothing where the parts cannot be told apart."""
+    """Scheme, host and path; nothing where the parts cannot be distinguished."""
     assert shown_address(url) == reported

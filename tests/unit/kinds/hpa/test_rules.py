@@ -65,7 +65,7 @@ def texts(data, version=(1, 37)):
 LOW, HIGH, TO = "spec.minReplicas", "spec.maxReplicas", "spec.scaleTargetRef"
 M, UP = "spec.metrics[0]", "spec.behavior.scaleUp"
 R, C, P, X, ON = (f"{M}.{key}" for key in ("resource", "containerResource", "pods", "external", "object"))
-# Words.
+# Texts.
 ABOVE_MIN = "must be greater than or equal to `minReplicas`"
 TYPES = 'supported values: "ContainerResource", "External", "Object", "Pods", "Resource"'
 TARGET_TYPES = "must be either Utilization, Value, or AverageValue"

@@ -157,7 +157,7 @@ SOURCES = [
 
 
 @pytest.mark.parametrize(("key", "old", "new"), SOURCES)
-def test_v2beta1_has_its_targets_beside_the_name(key, old, new):
+def test_v2beta1_has_its_targets_next_to_the_name(key, old, new):
     """Each source is rewritten, in the spec and in v1's annotation, and then has no problems."""
     kind = key[0].upper() + key[1:]
     expected = current(metrics=[{"type": kind, key: new}])

@@ -257,7 +257,7 @@ class TestGates:
 
     @pytest.mark.parametrize("gate", GATES)
     def test_a_gate_is_open_unless_it_is_closed_explicitly(self, gate):
-        """hypot itself supports the fields."""
+        """The fields themselves work in hypot."""
         vpa = VPA.from_dict(GATED[gate])
         assert vpa.problems() == vpa.problems(gates={gate: True}) == ()
         (problem,) = vpa.problems(gates={gate: False})
