@@ -1,4 +1,4 @@
-"""How the deciding controller is set up."""
+"""The settings of the deciding controller."""
 
 import json
 
@@ -23,7 +23,7 @@ CHANGED = Settings(
 
 
 def test_the_defaults_are_the_controller_s():
-    """Its flags, of the newest version."""
+    """The defaults are the controller's flags in the newest version."""
     assert Settings().to_dict() == {
         "kubernetes": "1.37",
         "gates": {},
@@ -41,14 +41,14 @@ def test_the_defaults_are_the_controller_s():
 
 @pytest.mark.parametrize("settings", [Settings(), CHANGED])
 def test_there_and_back(settings):
-    """Through JSON, as its schema describes it."""
+    """Settings survive JSON, and the written form fits the schema."""
     written = json.loads(json.dumps(settings.to_dict()))
     jsonschema.validate(written, settings_schema())
     assert Settings.from_dict(written) == settings
 
 
 def test_the_schema_describes_every_setting():
-    """Each has its reason."""
+    """Every setting is in the schema, with a description."""
     properties = settings_schema()["properties"]
     assert list(properties) == list(Settings().to_dict())
     assert all(found["description"].endswith(".") for found in properties.values())
@@ -58,7 +58,7 @@ def test_the_schema_describes_every_setting():
     ("text", "version"), [("1.36", (1, 36)), ("v1.36.4", (1, 36)), ("1.36+", (1, 36)), (1.36, (1, 36))]
 )
 def test_versions(text, version):
-    """As people and clusters write them."""
+    """Versions are read as people and clusters write them."""
     assert Settings.from_dict({"kubernetes": text}).kubernetes == version
 
 
@@ -104,12 +104,12 @@ def test_what_cannot_be_used_is_named(data, name):
     ],
 )
 def test_gates(gate, version, gates, is_open):
-    """As the version has them, or as an administrator set them where that is possible."""
+    """A gate is as the version has it, or as an administrator set it where that is possible."""
     assert Settings(kubernetes=version, gates=gates).gate(gate) is is_open
 
 
 def test_settings_are_frozen_and_hashable():
-    """They are a value, whatever its gates."""
+    """Settings are a value, gates included."""
     assert hash(CHANGED) == hash(Settings.from_dict(CHANGED.to_dict()))
     with pytest.raises(AttributeError):
         CHANGED.tolerance = 0.2

@@ -1,4 +1,4 @@
-"""What survives from one decision to the next."""
+"""The state that is kept from one decision to the next."""
 
 import json
 from dataclasses import replace
@@ -32,7 +32,7 @@ class TestHistory:
     """Values and the times they were recorded at."""
 
     def test_an_old_slot_is_reused(self):
-        """The last one that is older than the cut-off; else it grows."""
+        """A new entry replaces the last entry older than the cut-off; else it is appended."""
         past = TimedValues((1, 2, 3), (10.0, 20.0, 30.0))
         assert past.with_entry(9, 40.0, 25.0) == TimedValues((1, 9, 3), (10.0, 40.0, 30.0))
         assert past.with_entry(9, 40.0, 10.0) == TimedValues((1, 2, 3, 9), (10.0, 20.0, 30.0, 40.0))
@@ -47,7 +47,7 @@ class TestHistory:
 
 
 def ahead(seconds):
-    """A past that a clock wrote which was so far ahead."""
+    """A state written by a clock that was this many seconds ahead."""
     at = NOW + seconds
     return State(
         TimedValues((3, 500), (NOW - 20.5, at)),
@@ -64,7 +64,7 @@ def ahead(seconds):
 
 
 def times_of(written):
-    """Every number with a point: counts have none."""
+    """All floats of the written form: times are floats, counts are not."""
     parts = written.values() if isinstance(written, dict) else written if isinstance(written, list) else ()
     return [at for part in parts for at in times_of(part)] + [written] * isinstance(written, float)
 
@@ -73,30 +73,30 @@ class TestClock:
     """A clock that was set back."""
 
     def test_what_lies_in_the_future_is_now(self):
-        """All of it, and what lies in the past is as it was."""
+        """All times in the future become now; times in the past stay."""
         kept = ahead(3600).until(NOW)
         assert kept == ahead(0)
         assert sorted(set(times_of(kept.to_dict()))) == [NOW - 20.5, NOW]
 
-    def test_what_does_not_is_the_same(self):
-        """So that nothing is written again for it."""
-        for memory in (State(), FULL, ahead(0)):
-            assert memory.until(NOW) is memory
+    def test_a_state_without_future_times_is_the_same(self):
+        """The same object is returned, so nothing is written again."""
+        for state in (State(), FULL, ahead(0)):
+            assert state.until(NOW) is state
 
     @pytest.mark.parametrize("name", ["last_scale", "unknown_move", "since", "ups", "downs", "conditions", "plan"])
     def test_one_time_is_enough(self, name):
-        """Whichever it is."""
+        """A single time in the future is corrected, in any field."""
         odd = replace(State(), **{name: getattr(ahead(1), name)})
         assert odd.until(NOW) == replace(State(), **{name: getattr(ahead(0), name)})
 
     @pytest.mark.parametrize("name", ["last_up", "recount", "stuck", "evicted"])
     def test_one_time_of_sizes_is_enough(self, name):
-        """Whichever it is."""
+        """A single time in the future is corrected, in any field of the vertical state."""
         odd, right = [replace(NO_PAST, **{name: getattr(ahead(at).vertical, name)}) for at in (1, 0)]
         assert State(vertical=odd).until(NOW).vertical == right
 
     def test_growth_waits_for_its_window_and_not_for_the_clock(self):
-        """The last move was at most just now, and its window is over when it is."""
+        """A last move in the future counts as just now; scale-up resumes when its window is over."""
         spec = wpa(band("queue", high=10, low=5), scale_up=WatermarkPace(rest=60))
         seen = queue(100_000, 2, selector={})
         first, after = decide(spec, seen, State(last_scale=NOW + 3600), Settings())
@@ -104,11 +104,11 @@ class TestClock:
         assert (first.desired, then.desired) == (2, 3)
 
 
-class TestDeeds:
-    """What was done enters memory in one way only."""
+class TestActions:
+    """Actions enter the state in one way only."""
 
     def test_acted(self):
-        """Time, size, conditions and counter; an event only where a behavior has use for it."""
+        """An action records time, size, conditions and counter; an event only if there is a behavior."""
         decision, after = decide(hpa(cpu(utilization=50)), busy(1000, 1000), FULL, Settings())
         done = after.acted(decision, NOW + 1)
         assert (after.last_scale, after.desired, after.scalings) == (FULL.last_scale, 7, 12)
@@ -117,7 +117,7 @@ class TestDeeds:
         assert (done.ups, done.downs, done.unknown_move) == (FULL.ups, EMPTY, FULL.unknown_move)
 
     def test_acted_with_behavior(self):
-        """In the direction of the move."""
+        """With a behavior, the move is recorded as an event in its direction."""
         spec = hpa(cpu(utilization=50), scale_down=Pace(window=0))
         up, after = decide(spec, busy(1000, 1000), KNOWN, Settings())
         assert after.acted(up, NOW).ups == TimedValues((2,), (NOW,))
@@ -125,28 +125,28 @@ class TestDeeds:
         assert after.acted(down, NOW).downs == TimedValues((3,), (NOW,))
 
     def test_what_does_not_move_leaves_nothing(self):
-        """Nor what could not be decided."""
+        """A decision that moves nothing, or could not be made, records no action."""
         for observed in (busy(500, 500), busy(500, None, selector="")):
             decision, after = decide(hpa(cpu(utilization=50)), observed, CALM, Settings())
             assert after.acted(decision, NOW + 1) == after
 
-    def test_deciding_keeps_all_deeds(self):
-        """The past is not touched by looking."""
+    def test_deciding_keeps_all_actions(self):
+        """A decision alone does not change the recorded actions."""
         _, after = decide(hpa(cpu(utilization=50)), busy(1000, 1000), FULL, Settings())
         assert replace(after, recommendations=None, conditions=()) == replace(FULL, recommendations=None, conditions=())
 
     def test_a_size_that_stays_is_the_desired_one(self):
-        """While one that moves is desired only once it was written."""
+        """A size that stays is desired at once; a new size only after it was written."""
         _, stays = decide(hpa(cpu(utilization=50)), busy(500, 500), CALM, Settings())
         _, moves = decide(hpa(cpu(utilization=50)), busy(1000, 1000), CALM, Settings())
         assert (stays.desired, moves.desired) == (2, 7)
 
 
 class TestStatus:
-    """What an object's own status remembers."""
+    """The state that an object's own status holds."""
 
     def test_times_and_conditions_but_no_sizes(self):
-        """Moves of unknown size are unknown, not absent."""
+        """The size of the last move is unknown, not absent."""
         status = {
             "lastScaleTime": "2027-01-15T07:59:30Z",
             "desiredReplicas": 7,
@@ -171,7 +171,7 @@ class TestStatus:
         )
 
     def test_never_scaled_is_known(self):
-        """There was no move whose size could be unknown."""
+        """Without a last scale time there is no move of unknown size."""
         found = State.from_status({"desiredReplicas": 7})
         assert (found.unknown_move, found.last_scale, found.recommendations) == (None, None, None)
 
@@ -188,7 +188,7 @@ class TestStatus:
         ],
     )
     def test_what_cannot_be_read_is_not_remembered(self, status):
-        """A status is foreign input."""
+        """Unreadable fields of a status are ignored: a status is foreign input."""
         assert State.from_status(status) == State()
 
     @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ class TestStatus:
         ],
     )
     def test_no_time_is_too_odd(self, at, spec):
-        """Before the first year and after the last one that can be shown, in a time or in a condition."""
+        """Times outside the years that can be shown do not fail, as scale time or in a condition."""
         status = {
             "lastScaleTime": at,
             "conditions": [{"type": "AbleToScale", "status": "True", "lastTransitionTime": at}],
@@ -219,21 +219,21 @@ class TestStatus:
         json.dumps(decision.to_dict(), allow_nan=False)
 
     def test_old_status(self):
-        """What a refused write leaves as it was."""
+        """The status fields that a refused write leaves unchanged."""
         assert FULL.old_status() == {"desiredReplicas": 7, "lastScaleTime": "2027-01-15T07:59:30Z"}
         assert State().old_status() == {"desiredReplicas": 0, "lastScaleTime": None}
 
 
 class TestWire:
-    """Memory as JSON."""
+    """State as JSON."""
 
-    @pytest.mark.parametrize("memory", [FULL, CALM, State(), KNOWN])
-    def test_there_and_back(self, memory):
+    @pytest.mark.parametrize("state", [FULL, CALM, State(), KNOWN])
+    def test_there_and_back(self, state):
         """Nothing is lost, unknown stays unknown and empty stays empty, times keep their fractions."""
-        assert State.from_dict(json.loads(json.dumps(memory.to_dict(), allow_nan=False))) == memory
+        assert State.from_dict(json.loads(json.dumps(state.to_dict(), allow_nan=False))) == state
 
     def test_the_form(self):
-        """Readable to people, too."""
+        """The JSON form is readable for people, too."""
         written = FULL.to_dict()
         assert written["recommendations"] == [{"value": 3, "at": NOW - 20.5}, {"value": 500, "at": NOW}]
         assert (written["downs"], written["unknownMove"]) == ([], NOW - 60.5)
@@ -249,7 +249,7 @@ class TestWire:
         ],
     )
     def test_conditions(self, data, since):
-        """Their own exact time where it is kept."""
+        """Their own exact time counts where it is kept, else lastTransitionTime."""
         (found,) = read_conditions([{"type": "A", "status": "True", **data}])
         assert found == Condition("A", "True", "", "", since)
 
@@ -273,12 +273,12 @@ class TestTimes:
         ],
     )
     def test_reading(self, text, at):
-        """RFC 3339; what is none is none."""
+        """RFC 3339 times are read; anything else gives None."""
         assert read_time(text) == at
 
     @pytest.mark.parametrize("text", ["2027-01-15T08:00:00Z", "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z"])
     def test_showing(self, text):
-        """Whole seconds, four digits of a year."""
+        """Times are shown in whole seconds with a four-digit year."""
         assert show_time(read_time(text)) == text
 
     @pytest.mark.parametrize(
@@ -286,12 +286,12 @@ class TestTimes:
         [(0, "0 s"), (59.6, "60 s"), (119, "119 s"), (120, "2 min"), (200, "3 min 20 s"), (3600, "60 min")],
     )
     def test_durations(self, seconds, text):
-        """For people."""
+        """Durations are shown in seconds, from two minutes on in minutes and seconds."""
         assert show_seconds(seconds) == text
 
 
 def test_setting_a_condition():
-    """In its place; its time moves with its status alone."""
+    """A condition is replaced in place; its time changes only with its status."""
     two = with_condition(
         with_condition((), "A", status=True, reason="r", message="m", now=1.0), "B", "False", "r", "", 2.0
     )
@@ -303,5 +303,5 @@ def test_setting_a_condition():
 
 
 def test_histories_of_tests_are_histories():
-    """The builder counts backwards."""
+    """The builder takes ages and counts backwards from NOW."""
     assert history((5, 10)) == TimedValues((5,), (NOW - 10,))

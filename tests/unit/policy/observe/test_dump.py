@@ -1,4 +1,4 @@
-"""What a dump shows of its pods counts beside what its checkpoints and its status remember."""
+"""What a dump shows of its pods counts in addition to its checkpoints and its status."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ HYPOT = Path(sys.executable).with_name("hypot")
 
 
 def test_the_peak_of_today_counts():
-    """A checkpoint leaves it out, and pods that use it now are not made smaller than it."""
+    """A checkpoint lacks today's peak; pods that use it now are not sized below it."""
     using = [sample(index, memory="5Gi") for index in range(2)]
     pods = fleet(2, box(memory="6Gi"))
     assert wanted(decided(vpa("Recreate"), LEARNT, *pods, *using))["memory"] > 5 * GI
@@ -42,21 +42,21 @@ def test_the_peak_of_today_counts():
 
 
 def test_a_container_whose_checkpoint_is_broken_is_not_sized_by_one_sample():
-    """A moment is no history."""
+    """One sample is not a history, so nothing is decided."""
     broken = checkpoint(cpu={20: 1}, memory={36: 1}, version="v9")
     decision = decided(vpa("Recreate"), broken, *fleet(2, box(memory="6Gi")), sample(0), sample(1))
     assert not decision.decided
 
 
-def test_a_kill_for_want_of_memory_counts():
-    """It asks for more than was there, whatever was learnt before."""
+def test_an_oom_kill_counts():
+    """An OOM kill asks for more than the pod had, whatever was learnt before."""
     status = {"containerStatuses": [{"name": "app", "restartCount": 1, **KILLED}]}
     pods = fleet(2, box(memory="4Gi"), status=status)
     assert wanted(decided(vpa("Recreate"), LEARNT, *pods, sample(0), sample(1)))["memory"] > 4.8 * GI
 
 
-def test_an_eviction_for_want_of_memory_counts():
-    """The pod is gone, and what it used was too little."""
+def test_an_eviction_for_memory_pressure_counts():
+    """What the evicted pod used was too little; an eviction without a time does not count."""
     message = "The node was low on resource: memory. Container app was using 4Gi, request is 1Gi, "
     ended = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
     reported = {"phase": "Failed", "reason": "Evicted", "message": message}
@@ -67,7 +67,7 @@ def test_an_eviction_for_want_of_memory_counts():
 
 
 def test_the_status_remembers_at_which_count_a_size_was_learnt():
-    """Put into the object and read again, the size that led to more replicas leads to no more."""
+    """With the status read back, the size that led to more replicas does not add replicas again."""
     child = vpa("Off", name="child", status=advice(recommended(target=("1800m", "1Gi"))))
     first = decided(hvpa(), child, *fleet(1, box(cpu="500m")), kind="Hvpa")
     assert first.desired > 1
@@ -80,7 +80,7 @@ def test_the_status_remembers_at_which_count_a_size_was_learnt():
 
 
 def test_an_hpa_that_is_not_active_asks_for_nothing():
-    """Its last wish is from before it lost its metrics."""
+    """Its last recommendation is from before it lost its metrics."""
     metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}]
     metrics[0]["resource"]["target"]["averageUtilization"] = 100
     block = {"deploy": True, "template": {"spec": {"maxReplicas": 4, "metrics": metrics}}}
@@ -95,8 +95,8 @@ def test_an_hpa_that_is_not_active_asks_for_nothing():
 
 
 @pytest.mark.parametrize("command", [["crds"], ["decide", "-f", "examples/both-axes.yaml"]])
-def test_a_closed_standard_output_is_told(command):
-    """As a shell closes it with >&-."""
+def test_a_closed_standard_output_is_reported(command):
+    """A standard output that the shell closed with >&- is an error without a traceback."""
     root = Path(__file__).parents[4]
     done = subprocess.run(
         [HYPOT, *command], cwd=root, stderr=subprocess.PIPE, text=True, check=False, preexec_fn=lambda: os.close(1)

@@ -1,4 +1,4 @@
-"""What a pod of a dump tells that its size may depend on."""
+"""The fields of a pod in a dump that its size may depend on."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from unit.policy.sizes_world import DAY, GI, MI, NOW, ago, box, node, pod, sized
 
 
 def test_a_pod_in_full():
-    """All that a size may depend on."""
+    """Every field that a size may depend on is read."""
     ended = {"reason": "OOMKilled", "startedAt": ago(20), "finishedAt": ago(10)}
     container = box(limits=sized("2"), resizePolicy=[{"resourceName": "memory", "restartPolicy": "RestartContainer"}])
     status = {
@@ -39,7 +39,7 @@ def test_a_pod_in_full():
 
 
 def test_native_sidecars_run_beside_the_others():
-    """Other init containers end before."""
+    """Other init containers end before the pod runs."""
     spec = {"initContainers": [box("proxy", restartPolicy="Always"), box("init")]}
     found = read_pod(pod(0, spec=spec))
     assert [(c.name, c.sidecar) for c in found.containers] == [("app", False), ("proxy", True)]
@@ -47,7 +47,7 @@ def test_native_sidecars_run_beside_the_others():
 
 
 def test_the_newest_end_of_a_container_counts():
-    """One that is ended now is newer than how it ended before."""
+    """The current end of a container is newer than its previous end."""
     before = {"terminated": {"reason": "Error", "finishedAt": ago(DAY)}}
     now = {"terminated": {"reason": "OOMKilled", "startedAt": ago(20), "finishedAt": ago(10)}}
     status = {"containerStatuses": [{"name": "app", "state": now, "lastState": before}]}
@@ -71,8 +71,8 @@ def test_the_newest_end_of_a_container_counts():
         ([("Ready", "True", "", "")], None),
     ],
 )
-def test_what_conditions_tell_of_a_resize(conditions, resize):
-    """Only those that are true; one that waits before one that runs."""
+def test_conditions_of_a_resize(conditions, resize):
+    """Only true conditions count; a pending resize comes before a running resize."""
     keys = ("type", "status", "reason", "message")
     reported = [{**dict(zip(keys, one, strict=True)), "lastTransitionTime": ago(9)} for one in conditions]
     assert read_resize(reported) == resize
@@ -107,8 +107,8 @@ def evicted(message, *conditions, **changes):
         (LOW + APP + "Container proxy was using " * 10**5, {"app": 123_000 * MI, "proxy": None}),
     ],
 )
-def test_what_a_pod_used_that_was_evicted_for_want_of_memory(message, used):
-    """Of each container that the kubelet names, in its words of today and of older releases."""
+def test_usage_of_a_pod_evicted_for_memory_pressure(message, used):
+    """The usage of each container that the kubelet names, in the wording of current and older releases."""
     assert evicted(message, ENDED) == Eviction(NOW - 9, used)
 
 
@@ -132,13 +132,13 @@ def test_what_a_pod_used_that_was_evicted_for_want_of_memory(message, used):
     ],
 )
 def test_messages_that_blame_no_container(message):
-    """Another resource, nobody by name, or no words of the kubelet."""
+    """Another resource, no container by name, or not the kubelet's wording."""
     assert evicted(message, ENDED) is None
 
 
 @pytest.mark.parametrize("changes", [{"phase": "Running"}, {"reason": "NodeLost"}, {"reason": ["Evicted"]}])
 def test_a_pod_that_was_not_evicted_or_not_yet(changes):
-    """Whatever its message says."""
+    """Its message is ignored."""
     assert evicted(LOW + APP, ENDED, **changes) is None
 
 
@@ -158,7 +158,7 @@ def test_a_pod_that_was_not_evicted_or_not_yet(changes):
     ],
 )
 def test_when_a_pod_was_evicted(conditions, at):
-    """By the kubelet's word, else since when it is not ready; without a time it tells nothing."""
+    """By the kubelet's condition, else since when the pod is not ready; without a time there is no eviction."""
     found = evicted(LOW + APP, *conditions)
     assert (found and found.at) == at
 
@@ -167,14 +167,14 @@ def test_when_a_pod_was_evicted(conditions, at):
     ("created", "started", "made"), [(ago(9), ago(5), NOW - 9), (ago(9), None, NOW - 9), (None, ago(5), NOW - 5)]
 )
 def test_when_a_pod_was_made(created, started, made):
-    """It may wait long for a node; where nobody says when it was made, its start must do."""
+    """The creation time counts, as a pod may wait long for a node; without it, the start time."""
     found = read_pod({"metadata": {"creationTimestamp": created}, "status": {"startTime": started}})
     assert found.made == made
 
 
 @pytest.mark.parametrize("junk", [None, 7, "x", [], {}, [1], [{}], {"a": 1}])
 def test_what_cannot_be_read_counts_as_absent(junk):
-    """Whatever stands where a pod tells of itself, there is a pod."""
+    """A pod with unreadable fields is still a pod."""
     parts = ("containerStatuses", "initContainerStatuses", "conditions", "startTime", "phase", "reason", "qosClass")
     found = read_pod(pod(0, status=dict.fromkeys(parts, junk), spec={"nodeName": junk}, annotations=junk, uid=junk))
     assert found.name == "web-0"
@@ -185,7 +185,7 @@ def test_what_cannot_be_read_counts_as_absent(junk):
 
 
 @pytest.mark.parametrize("junk", [[], {}, [1], {"a": 1}, 7])
-def test_a_phase_that_is_no_word(junk):
-    """A dump with such a pod is read all the same."""
+def test_a_phase_that_is_not_text(junk):
+    """A dump with such a pod can still be read."""
     snapshot = Snapshot([vpa(), workload(), pod(0, status={"phase": junk}), node()])
     assert len(seen_by(snapshot, snapshot.autoscalers()[0], NOW, Settings()).pods) == 1

@@ -1,4 +1,4 @@
-"""From the objects of a dump to what one autoscaler sees."""
+"""What one autoscaler observes in the objects of a dump."""
 
 import gc
 import weakref
@@ -98,7 +98,7 @@ def external_metric(selector=None):
 
 
 def test_scale_of_a_deployment():
-    """Asked for, there, and whose pods: all from the workload itself."""
+    """Desired replicas, current replicas and selector all come from the workload."""
     selector = {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "canary", "operator": "DoesNotExist"}]}
     seen = seen_by_first(hpa(), deployment(selector=selector))
     assert seen.scale == Scale(3, 3, "app=web,!canary")
@@ -122,7 +122,7 @@ def test_zero_left_out_of_a_status_is_zero():
 
 
 def test_an_authored_manifest_is_at_rest():
-    """Without any status the size asked for is taken to be there."""
+    """Without a status the desired size counts as the current size."""
     authored = deployment()
     del authored["status"]
     assert seen_by_first(hpa(), authored).scale == Scale(3, 3, "app=web")
@@ -138,7 +138,7 @@ def test_a_scale_object_wins():
 
 
 def test_a_scale_object_of_another_workload_of_that_name():
-    """A Scale has no kind, but the uid of its workload."""
+    """A Scale has no kind, but the uid of its workload: another uid is ignored."""
     scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata("web", uid="b"), "spec": {}}
     mine = deployment()
     mine["metadata"]["uid"] = "a"
@@ -146,7 +146,7 @@ def test_a_scale_object_of_another_workload_of_that_name():
 
 
 def test_a_replication_controller_has_plain_labels():
-    """Its selector is a map, and without one its template's labels."""
+    """Its selector is a plain map; without a selector its template's labels count."""
     rc = {"apiVersion": "v1", "kind": "ReplicationController", "metadata": metadata("web"), "status": {"replicas": 2}}
     target = hpa(kind="ReplicationController", api_version="v1")
     plain = {**rc, "spec": {"replicas": 2, "selector": {"app": "web", "tier": "x"}}}
@@ -167,7 +167,7 @@ def test_a_replication_controller_has_plain_labels():
     ],
 )
 def test_a_custom_kind(spec, status, selector):
-    """Custom kinds tell their selector as text in status, structured in spec, or not at all."""
+    """Custom kinds have their selector as text in status, structured in spec, or not at all."""
     rollout = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": metadata("web")}
     rollout |= {"spec": {"replicas": 4, **spec}, "status": {"replicas": 4, **status}}
     seen = seen_by_first(hpa(kind="Rollout", api_version="argoproj.io/v1alpha1"), rollout, pod("a"))
@@ -198,15 +198,15 @@ def test_a_target_of_another_group():
 
 
 @pytest.mark.parametrize("replicas", ["three", -1, 2.5, True])
-def test_replicas_that_are_none(replicas):
-    """A size that cannot be read is not taken for a default."""
+def test_replicas_that_are_not_a_count(replicas):
+    """A size that cannot be read is a failure; no default replaces it."""
     scale = seen_by_first(hpa(), deployment(replicas=replicas)).scale
     assert isinstance(scale, Failure)
     assert "spec.replicas" in scale.message
 
 
 def test_a_selector_that_cannot_be_read():
-    """An impossible operator fails the scale, with its words."""
+    """An invalid operator fails the scale, with a message."""
     bad = {"matchExpressions": [{"key": "a", "operator": "Near"}]}
     scale = seen_by_first(hpa(), deployment(selector=bad)).scale
     assert isinstance(scale, Failure)
@@ -289,7 +289,7 @@ def test_what_cannot_be_read_counts_as_absent(broken):
 
 
 def test_pod_metrics_by_their_own_labels():
-    """Also of a pod that is gone already, as the metrics server would answer."""
+    """Metrics of a pod that is already gone count too, as the metrics server would answer."""
     seen = seen_by_first(
         hpa(), deployment(), pod("a"), pod_metrics("a", {"app": "web"}, "123456789n"), pod_metrics("b", {"app": "x"}),
         pod_metrics("gone", {"app": "web"}), pod_metrics("a", {"app": "web"}, namespace="elsewhere"),
@@ -318,12 +318,12 @@ def test_no_pod_metrics_at_all():
 
 
 def test_no_pod_metrics_of_this_target():
-    """Others have some, this one has none: that is an answer."""
+    """Only other targets have pod metrics: the answer is empty, not a failure."""
     assert seen_by_first(hpa(), deployment(), pod("a"), pod_metrics("x", {"app": "x"})).pod_metrics == {}
 
 
-def test_pod_metrics_that_nobody_asks_for():
-    """An autoscaler on other metrics does not miss them."""
+def test_pod_metrics_that_are_not_needed():
+    """An autoscaler on other metrics does not need them."""
     assert seen_by_first(hpa(metrics=[external_metric()]), deployment()).pod_metrics == {}
 
 
@@ -359,8 +359,8 @@ def test_values_of_the_second_beta():
     assert unasked.pods_metrics == {metric_key("rps", None): {}}
 
 
-def test_a_value_with_the_very_selector_wins():
-    """A value that tells no selector serves any question, one with another selector none."""
+def test_a_value_with_the_exact_selector_wins():
+    """A value without a selector answers any query; a value with another selector answers none."""
     selector = {"matchExpressions": [{"key": "p", "operator": "In", "values": ["a", "b"]}]}
     turned = {"matchExpressions": [{"key": "p", "operator": "In", "values": ["b", "a"]}]}
     exact = metric_value("rps", "Pod", "a", "1", selector=turned)
@@ -374,7 +374,7 @@ def test_a_value_with_the_very_selector_wins():
 
 
 def test_no_values_of_pods():
-    """The failure holds the very question to ask."""
+    """The failure contains the exact query to run."""
     selector = {"matchLabels": {"path": "root"}}
     seen = seen_by_first(hpa(metrics=[pods_metric(selector=selector)]), deployment(), pod("a"))
     failure = seen.pods_metrics[metric_key("rps", selector)]
@@ -384,7 +384,7 @@ def test_no_values_of_pods():
 
 
 def test_the_value_of_an_object():
-    """By kind and name, in the autoscaler's namespace or in none."""
+    """It is found by kind and name, in the autoscaler's namespace or without a namespace."""
     key = metric_key("hits", None, "Ingress/main")
     world = [hpa(metrics=[object_metric()]), deployment()]
     elsewhere = metric_value("hits", "Ingress", "main", "7", namespace="elsewhere")
@@ -399,7 +399,7 @@ def test_the_value_of_an_object():
 
 
 def test_the_value_of_a_namespace():
-    """Whatever name is written, a namespace is asked about itself."""
+    """The written name is ignored: the query is about the autoscaler's own namespace."""
     metric = object_metric("Namespace", "v1", "ignored")
     value = metric_value("hits", "Namespace", "shop", "4", namespace=None)
     seen = seen_by_first(hpa(metrics=[metric]), deployment(), value)
@@ -431,7 +431,7 @@ def test_a_series_that_comes_twice_counts_once():
 
 
 def test_no_external_value():
-    """The failure holds the very question to ask."""
+    """The failure contains the exact query to run."""
     selector = {"matchLabels": {"q": "a"}}
     failure = seen_by_first(hpa(metrics=[external_metric(selector)]), deployment()).external_metrics
     message = failure[metric_key("queue", selector)].message
@@ -439,7 +439,7 @@ def test_no_external_value():
 
 
 def test_an_external_sum_is_never_taken_without_one_of_its_parts():
-    """A smaller sum would shrink the target on missing data."""
+    """A smaller sum would scale the target down on missing data."""
     seen = seen_by_first(
         hpa(metrics=[external_metric()]), deployment(), external_value("queue", "5"), external_value("queue", "much")
     )
@@ -450,7 +450,7 @@ def test_an_external_sum_is_never_taken_without_one_of_its_parts():
 
 
 def test_a_band_sees_external_values_and_pod_metrics_by_its_own_selector():
-    """Its resource selector goes over all pod metrics of the namespace, as the controller asks for them."""
+    """Its resource selector applies to all pod metrics of the namespace, as in the controller."""
     external = {"metricName": "queue", "metricSelector": {"matchLabels": {"q": "a"}}, "highWatermark": "9"}
     resource = {"name": "cpu", "metricSelector": {"matchLabels": {"tier": "x"}}, "highWatermark": "9"}
     metrics = [{"type": "External", "external": external}, {"type": "Resource", "resource": resource}]
@@ -472,7 +472,7 @@ def test_a_band_sees_external_values_and_pod_metrics_by_its_own_selector():
     ],
 )
 def test_the_monitor_of_the_same_name(monitors, state):
-    """No monitor, one without a state, and a state are three different things."""
+    """No monitor, a monitor without a state, and a state are three different cases."""
     made = {"apiVersion": "datadoghq.com/v1alpha1", "kind": "DatadogMonitor"}
     objects = [{**made, "metadata": metadata(name), **more} for name, more in monitors]
     assert seen_by_first(wpa([]), deployment(), *objects).monitor == state
@@ -483,7 +483,7 @@ def test_the_monitor_of_the_same_name(monitors, state):
 
 
 def test_conflicts_are_other_autoscalers_whose_pods_overlap():
-    """Two HorizontalPodAutoscalers on one target, and one whose selector is wider, claim the same pods."""
+    """Two HPAs on one target, and an HPA with a wider selector, claim the same pods."""
     wide = deployment("wide", selector={"matchExpressions": [{"key": "app", "operator": "Exists"}]})
     objects = [deployment(), wide, deployment("alone"), pod("a"), pod("z", {"app": "alone"})]
     autoscalers = [hpa(), hpa("second"), hpa("wide", target="wide"), hpa("alone", target="alone"), wpa([], "band")]
@@ -499,12 +499,12 @@ def test_conflicts_are_other_autoscalers_whose_pods_overlap():
     }
 
 
-def test_without_pods_nobody_is_a_conflict():
-    """Ambiguity is about pods, not about selectors."""
+def test_without_pods_there_is_no_conflict():
+    """Only shared pods make a conflict; overlapping selectors alone do not."""
     assert seen_by_first(hpa(), hpa("second"), deployment()).others == ()
 
 
-# The whole.
+# The whole snapshot.
 
 
 def test_autoscalers_of_any_version():
@@ -515,7 +515,7 @@ def test_autoscalers_of_any_version():
 
 
 def test_the_newest_time_of_the_input():
-    """Any moment that has passed counts; a deletion may still be to come."""
+    """Any past time counts; a deletion timestamp may lie in the future."""
     doomed = pod("a")
     doomed["metadata"]["deletionTimestamp"] = "2027-01-01T00:00:00Z"
     doomed["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
@@ -544,12 +544,12 @@ def test_the_newest_time_of_the_input():
     ],
 )
 def test_kinds_that_may_matter(api_version, kind, matters):
-    """Of Kubernetes' own kinds a few; any custom kind may be somebody's target."""
+    """Of Kubernetes' own kinds only a few matter; any custom kind may be a target."""
     assert may_matter(api_version, kind) is matters
 
 
 def test_an_autoscaler_that_cannot_be_read_is_seen_as_far_as_possible():
-    """Wrong types in a spec do not stop the look at everything else."""
+    """Wrong types in a spec do not stop the reading of everything else."""
     broken = hpa() | {"spec": {"scaleTargetRef": "web", "metrics": [5, {"type": "Pods", "pods": "x"}]}}
     assert isinstance(seen_by_first(broken, deployment()).scale, Failure)
     half = hpa(metrics=[{"type": "External", "external": {"metric": {"name": 7}}}, external_metric({"matchLabels": 3})])
@@ -570,14 +570,14 @@ def test_an_autoscaler_that_cannot_be_read_is_seen_as_far_as_possible():
     ],
 )
 def test_the_index_finds_what_the_selector_matches(selector, found):
-    """The index only narrows the search; the selector has the last word."""
+    """The index only narrows the search; the selector decides."""
     labels = [{"app": "a"}, {"app": "b", "tier": "y"}, {"app": "a", "tier": "x"}, {"tier": "x"}]
     index = ByLabel(zip(labels, range(4), strict=True))
     assert index.select(parse_selector(selector)) == found
 
 
-class TestTheNextLook:
-    """What was made of things that have not changed is used again."""
+class TestTheNextSnapshot:
+    """Results for objects that have not changed are reused."""
 
     WEB = (hpa(), deployment(), pod("a"), pod("b"))
     READ: ClassVar = {}
@@ -597,7 +597,7 @@ class TestTheNextLook:
 
     @pytest.mark.parametrize("read_again", [False, True])
     def test_the_very_same_pods_have_the_same_index(self, read_again):
-        """Those that were read again are others: the old ones would stay in memory beside them."""
+        """Pods that were read again get a new index, because the old index would keep the old pods in memory."""
         first, lasting = self.looked(*self.WEB)
         if read_again:
             self.READ.clear()
@@ -615,19 +615,19 @@ class TestTheNextLook:
         ],
     )
     def test_other_pods_are_seen(self, pods):
-        """One that came, went, or changed: what was seen before is of no use."""
+        """After a pod came, went or changed, the earlier result is not used."""
         _, lasting = self.looked(*self.WEB)
         objects = (*self.WEB[:2], *pods)
         assert self.looked(*objects, earlier=lasting)[0] == self.looked(*objects)[0]
 
     def test_a_workload_that_changed_is_read_again(self):
-        """By whether it is the very object, as a watch brings another one for each change."""
+        """Identity decides, as a watch delivers a new object for each change."""
         _, lasting = self.looked(*self.WEB)
         web, _, *pods = self.WEB
         assert self.looked(web, deployment(replicas=7), *pods, earlier=lasting)[0].scale.replicas == 7
 
-    def test_what_was_looked_at_goes_by_itself(self):
-        """The collector of garbage comes seldom, and there is a snapshot for each reconcile."""
+    def test_a_snapshot_is_freed_without_the_garbage_collector(self):
+        """The garbage collector runs rarely, and every reconcile makes a snapshot."""
         snapshot = Snapshot(self.WEB)
         seen_by(snapshot, snapshot.autoscalers()[0], NOW, Settings())
         gone = weakref.ref(snapshot)

@@ -1,4 +1,4 @@
-"""What a dump tells of what sizes depend on: targets, nodes, ranges, checkpoints, other autoscalers, pods in detail."""
+"""What a dump says about the inputs of sizes: targets, nodes, ranges, checkpoints, other autoscalers, pods."""
 
 import pytest
 
@@ -111,7 +111,7 @@ def controlled_by(name):
     ],
 )
 def test_every_target_of_a_vpa(api_version, kind, spec, status, replicas):
-    """Its pods are found, whether or not anybody scales it."""
+    """Its pods are found, whether or not an autoscaler scales it."""
     target = {"apiVersion": api_version, "kind": kind, "name": "web"}
     there = {**workload(kind, 2, status=status, **spec), "apiVersion": api_version}
     found = seen(vpa(target=target), there, *pods(2, owner=owned(kind, "web")))
@@ -123,7 +123,7 @@ def test_every_target_of_a_vpa(api_version, kind, spec, status, replicas):
 
 
 def test_a_custom_target_by_its_scale():
-    """Its scale subresource tells whose pods they are."""
+    """Its scale subresource has the selector of its pods."""
     target = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "web"}
     scale = made("autoscaling/v1", "Scale", "web", {"replicas": 2}, {"replicas": 2, "selector": "app=web"})
     found = seen(vpa(target=target), made("example.com/v1", "Shop", "web", {}), scale, *pods(2))
@@ -142,8 +142,8 @@ def test_a_cron_job_between_two_runs():
 
 @pytest.mark.parametrize("kind", ["DaemonSet", "Job", "CronJob"])
 @pytest.mark.parametrize("scaler", ["HorizontalPodAutoscaler", "WatermarkPodAutoscaler", "Hvpa"])
-def test_who_sets_a_count_needs_a_scale(kind, scaler):
-    """A DaemonSet has as many pods as there are nodes: it cannot be decided, and the answer says why."""
+def test_setting_a_count_needs_a_scale(kind, scaler):
+    """A DaemonSet has as many pods as there are nodes: it cannot be decided, and the error says why."""
     group = "apps" if kind == "DaemonSet" else "batch"
     target = {"apiVersion": f"{group}/v1", "kind": kind, "name": "web"}
     made_of = {
@@ -161,7 +161,7 @@ def test_who_sets_a_count_needs_a_scale(kind, scaler):
 
 
 def test_a_target_that_is_missing_says_what_to_add():
-    """In kubectl's words."""
+    """The failure contains the kubectl command."""
     target = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "web"}
     scale = seen(vpa(target=target)).scale
     assert isinstance(scale, Failure)
@@ -169,7 +169,7 @@ def test_a_target_that_is_missing_says_what_to_add():
 
 
 def test_a_target_of_another_group_says_what_to_write():
-    """In the words of the kind's own field; a VPA finds the kinds it knows in any group."""
+    """The message names the kind's own field; a VPA finds the kinds it knows in any group."""
     elsewhere = {**TARGET, "apiVersion": "extensions/v1beta1"}
     assert isinstance(seen(vpa(target=elsewhere), workload()).scale, Scale)
     scale = seen(hvpa(targetRef=elsewhere), workload(), kind="Hvpa").scale
@@ -197,7 +197,7 @@ def test_kinds_that_sizes_depend_on(api_version, kind):
 
 
 def test_a_node_and_what_its_pods_ask_for():
-    """All pods that are on it and not done, of any namespace, sidecars included; sizes as they really are."""
+    """All unfinished pods on the node count, of any namespace, with sidecars and their actual sizes."""
     sidecar = {"initContainers": [box("proxy", "100m", "64Mi", restartPolicy="Always"), box("init", "9")]}
     resized = {"containerStatuses": [{"name": "app", "resources": {"requests": sized("2", "1Gi")}}]}
     stranger = pod(3, box(cpu="4", memory="4Gi"))
@@ -212,7 +212,7 @@ def test_a_node_and_what_its_pods_ask_for():
 
 
 def test_the_largest_nodes_are_there_too():
-    """Wherever the pods are: what fits none of these fits none that there is."""
+    """Wherever the pods run, the largest nodes are included: what fits none of them fits no node."""
     small = [node(f"small-{number}", "2", "4Gi") for number in range(50)]
     large = [node("cores", "96", "8Gi"), node("memory", "8", "512Gi"), node("both", "32", "128Gi")]
     found = seen(vpa(), workload(), *small, *large, node("less", "31", "128Gi"), *pods(1, spec={"nodeName": "small-7"}))
@@ -221,7 +221,7 @@ def test_the_largest_nodes_are_there_too():
 
 
 def test_nodes_that_are_not_in_the_input():
-    """Only their names are known; a pod that waits for one has none."""
+    """Only their names are known; a pod without a node adds none."""
     there = [pod(0), pod(1, spec={"nodeName": "n2"}), pod(2, spec={"nodeName": None})]
     assert seen(vpa(), workload(), *there).nodes == {"n1": ClusterNode("n1"), "n2": ClusterNode("n2")}
     assert seen(vpa(), workload(), node(), *there).nodes["n2"] == ClusterNode("n2")
@@ -243,7 +243,7 @@ def test_a_pod_that_comes_twice_asks_once():
     ],
 )
 def test_a_node_short_of_memory(condition, short):
-    """Only while its kubelet says so."""
+    """A node is short of memory only while its kubelet says so."""
     status = {"conditions": [{"type": "MemoryPressure", **condition}]}
     assert read_node({"metadata": {"name": "n1"}, "status": status}).short_of_memory is short
 
@@ -252,7 +252,7 @@ def test_a_node_short_of_memory(condition, short):
 
 
 def test_limit_ranges_item_by_item():
-    """Those of the namespace; of one that comes twice the last counts."""
+    """The LimitRanges of the namespace are read; of duplicates the last counts."""
     bounds = {"min": sized("10m"), "max": sized("2", "1Gi"), "default": sized("1")}
     ranges = [limit_range(max=sized("9")), limit_range(**bounds), limit_range("Pod", "pods", max=sized(memory="2Gi"))]
     found = seen(vpa(), workload(), *ranges).limit_ranges
@@ -264,7 +264,7 @@ def test_limit_ranges_item_by_item():
 
 @pytest.mark.parametrize("broken", [{}, {"spec": None}, {"spec": {"limits": {}}}, {"spec": {"limits": ["x"]}}])
 def test_a_limit_range_without_limits(broken):
-    """It bounds nothing."""
+    """A LimitRange without limits bounds nothing."""
     assert read_limit_range(broken) == ()
 
 
@@ -290,12 +290,12 @@ def test_the_template_of_a_workload_and_of_its_jobs():
     ],
 )
 def test_how_many_pods_a_controller_keeps(data, replicas):
-    """A DaemonSet counts those that are ready; a Job says nothing."""
+    """A DaemonSet counts its ready pods; a Job gives no number."""
     assert read_controller(data) == Controller(data["kind"], "x", replicas)
 
 
 def test_controllers_are_those_of_the_pods():
-    """By what the pods say of their owners, first of who made them."""
+    """They come from the pods' owner references, with the controlling owner first."""
     both = [{"kind": "Shop", "name": "x"}, *owned()]
     found = seen(vpa(), *fleet(2, owner=both))
     assert found.controllers == {("ReplicaSet", "web-5d9c"): Controller("ReplicaSet", "web-5d9c", 2)}
@@ -306,7 +306,7 @@ def test_controllers_are_those_of_the_pods():
 
 
 def test_the_advice_of_a_vpa_is_its_own_status():
-    """In amounts, with all that it says."""
+    """The recommendation is read as amounts, with all its bounds."""
     status = advised(recommended(target=("1500m", "2Gi"), lower=("1", "1Gi"), upper=("2", "2000000001m")))
     found = seen(vpa(status=status), workload()).size_advice
     target = {"cpu": 1500, "memory": 2 * GI}
@@ -327,7 +327,7 @@ def test_a_status_without_advice(status):
 
 @pytest.mark.parametrize("amount", ["-1", "x", None, [], True])
 def test_advice_that_is_no_amount_counts_as_absent(amount):
-    """Nothing is sized by it."""
+    """Such an amount is ignored."""
     status = advised({"containerName": "app", "target": {"cpu": amount, "memory": "1Gi"}})
     found = seen(vpa(status=status), workload()).size_advice
     assert isinstance(found, Recommendation)
@@ -335,7 +335,7 @@ def test_advice_that_is_no_amount_counts_as_absent(amount):
 
 
 def test_the_advice_of_an_hvpa_is_that_of_the_vpa_of_its_target():
-    """Of several the one that it owns, else the first by name."""
+    """Of several VPAs the owned VPA counts, else the first by name."""
     kind = {"kind": "Hvpa"}
     first = vpa("Off", name="a", status=advised(recommended(target=("1", "1Gi"))))
     second = vpa("Off", name="b", status=advised(recommended(target=("2", "2Gi"))))
@@ -347,7 +347,7 @@ def test_the_advice_of_an_hvpa_is_that_of_the_vpa_of_its_target():
 
 
 def test_the_advice_of_an_hpa_that_scales_the_hvpa_comes_first():
-    """One that scales the target itself is taken where there is no such."""
+    """An HPA that scales the target itself counts only if no HPA scales the Hvpa."""
     kind = {"kind": "Hvpa"}
     of_target, of_hvpa = hpa(name="a"), hpa(HVPA, desired=4, name="b")
     assert seen(hvpa(), of_target, of_hvpa, workload(), **kind).count_advice == CountAdvice(
@@ -363,7 +363,7 @@ def test_the_advice_of_an_hpa_that_scales_the_hvpa_comes_first():
 
 
 def test_an_hvpa_reads_the_checkpoints_of_its_vpa():
-    """Or those of its own name, where hypot wrote them."""
+    """Or the checkpoints that hypot wrote under the Hvpa's own name."""
     child = vpa("Off", name="web-child")
     for owner in ("web-child", "web"):
         found = seen(hvpa(), child, checkpoint(owner=owner, **LEARNT), workload(), kind="Hvpa")
@@ -372,7 +372,7 @@ def test_an_hvpa_reads_the_checkpoints_of_its_vpa():
 
 
 def test_the_checkpoints_of_the_vpa_that_it_owns_come_first():
-    """Whatever the order of the input."""
+    """The order of the input does not matter."""
     mine = vpa("Off", name="mine", ownerReferences=controlled_by("web"))
     other = vpa("Off", name="another")
     learnt = [
@@ -385,7 +385,7 @@ def test_the_checkpoints_of_the_vpa_that_it_owns_come_first():
 
 
 def test_the_checkpoints_of_a_vpa_of_another_target_are_not_read():
-    """Though it is named like the Hvpa, its containers are others."""
+    """Though the VPA has the name of the Hvpa, its containers are others."""
     stranger = vpa("Off", target={**TARGET, "name": "db"})
     found = seen(hvpa(), stranger, checkpoint(owner="web", **LEARNT), workload(), kind="Hvpa")
     assert found.usage is None
@@ -398,8 +398,8 @@ def test_checkpoints_of_another_namespace_are_not_read():
     assert seen(vpa(), elsewhere, workload()).usage is None
 
 
-def test_the_knobs_of_an_hvpa_stand_in_its_vpa_template():
-    """Its own annotations are for other things."""
+def test_the_knobs_of_an_hvpa_are_in_its_vpa_template():
+    """Annotations of the Hvpa itself are not knobs."""
     template = {"metadata": {"annotations": {"hypot.dev/safety-margin": "0"}}}
     tuned = hvpa(vpa={"deploy": True, "template": template}, annotations={"hypot.dev/safety-margin": "9"})
     decision = decided(tuned, checkpoint(**LEARNT), *fleet(2), kind="Hvpa")
@@ -409,13 +409,13 @@ def test_the_knobs_of_an_hvpa_stand_in_its_vpa_template():
 # Time.
 
 
-def test_a_checkpoint_tells_the_time():
+def test_a_checkpoint_has_a_time():
     """It was written a minute ago, while the youngest pod is days old."""
     snapshot = Snapshot([vpa(), checkpoint(**LEARNT), *fleet(2)])
     assert snapshot.newest_time() == NOW - 60
 
 
-def test_an_hvpa_tells_when_it_last_scaled():
-    """That is a moment that lies behind every dump."""
+def test_the_last_scale_time_of_an_hvpa_is_a_time():
+    """The last scale time is in the past of every dump."""
     scaled = hvpa(status={"lastScaling": {"lastUpdated": ago(HOUR)}})
     assert Snapshot([scaled, *fleet(2)]).newest_time() == NOW - HOUR
