@@ -1,4 +1,4 @@
-"""A dump of a cluster, as kubectl prints it, with a workload called web, what sizes it, and what is around it."""
+"""A dump of a cluster, as kubectl prints it, with a workload called web, its autoscalers, and its surroundings."""
 
 import json
 from importlib.resources import files
@@ -38,14 +38,14 @@ def named(name, **more):
 
 
 def made(api_version, kind, name, spec=None, status=None, **metadata):
-    """An object with what is given of it."""
+    """An object with the given parts."""
     parts = {"spec": spec, "status": status}
     written = {key: part for key, part in parts.items() if part is not None}
     return {"apiVersion": api_version, "kind": kind, "metadata": named(name, **metadata), **written}
 
 
 def sized(cpu=None, memory=None):
-    """Quantities by resource; what is not given is not set."""
+    """Quantities by resource; resources that are not given are not set."""
     return {resource: amount for resource, amount in (("cpu", cpu), ("memory", memory)) if amount is not None}
 
 
@@ -73,7 +73,7 @@ def advised(*recommended, **conditions):
 
 
 def recommended(name="app", target=("1", "1Gi"), lower=None, upper=None):
-    """Figures of one container: cpu and memory of its target and of its bounds."""
+    """The figures of one container: cpu and memory of its target and of its bounds."""
     written = {"lowerBound": lower, "target": target, "uncappedTarget": target, "upperBound": upper}
     return {"containerName": name, **{key: sized(*amounts) for key, amounts in written.items() if amounts}}
 
@@ -128,7 +128,7 @@ def pods(count, *containers, **more):
 
 
 def fleet(count, *containers, **more):
-    """A Deployment of so many pods, and its ReplicaSet."""
+    """A Deployment with this many pods, and its ReplicaSet."""
     return [
         workload("Deployment", count, *containers),
         workload("ReplicaSet", count, *containers, name="web-5d9c"),
@@ -147,7 +147,7 @@ def limit_range(kind="Container", name="sizes", **bounds):
 
 
 def sample(index=0, cpu="500m", memory="512Mi", *, seconds=30.0, container="app"):
-    """What a pod of web used."""
+    """The usage of a pod of web."""
     measured = [{"name": container, "usage": sized(cpu, memory)}]
     made_at = {"timestamp": ago(seconds), "window": "15s", "containers": measured}
     return {**made("metrics.k8s.io/v1beta1", "PodMetrics", f"web-{index}", labels=LABELS), **made_at}
@@ -158,13 +158,13 @@ INTERVALS = [
     {"maxReplicas": 2, "maxResources": sized("2", "4Gi")},
     {"maxReplicas": 4, "maxResources": sized("4", "8Gi")},
 ]
-# Every change matters.
+# Every change counts.
 FREE = {"minChange": {"cpu": {"value": "0"}, "memory": {"value": "0"}}}
 ALONE = {"deploy": False, "template": {"spec": {"minReplicas": 1}}}
 
 
 def hvpa(*, group="autoscaling.k8s.io", annotations=None, status=None, name="web", **spec):
-    """An Hvpa of web that is sized by usage alone; fields beside that, or None to leave one out."""
+    """An Hvpa of web that is sized by usage alone; fields to add, or None to leave a field out."""
     usual = {"targetRef": TARGET, "hpa": ALONE, "scaleUp": FREE, "scaleDown": FREE, "scalingIntervals": INTERVALS}
     body = {key: value for key, value in {**usual, **spec}.items() if value is not None}
     return made(f"{group}/v1alpha1", "Hvpa", name, body, status, annotations=annotations or {})
@@ -186,7 +186,7 @@ class Result(NamedTuple):
 
 
 def hypot(*arguments):
-    """Run the real entry point and take what it prints; a traceback would be an error of the test."""
+    """Run the real entry point and take its output; a traceback is an error of the test."""
     with CliRunner().isolation() as (out, err, _):
         try:
             main(["decide", *map(str, arguments)])
@@ -202,7 +202,7 @@ def written(folder, *objects, name="dump.yaml"):
 
 
 def ran(folder, *objects, args=(), now=0.0):
-    """What the command says of these objects, so many seconds later."""
+    """The output of the command for these objects, this many seconds later."""
     return hypot("-f", written(folder, *objects), "--now", ago(-now), *args)
 
 
@@ -213,7 +213,7 @@ def document(folder, *objects, args=(), **more):
 def reported(
     *objects, memory=None, now=NOW, name="web", kind="VerticalPodAutoscaler", **settings
 ) -> tuple[Decision, State]:
-    """The decision on one autoscaler of these objects, and what is remembered."""
+    """The decision on one autoscaler of these objects, and the new state."""
     snapshot, setup = Snapshot(objects), Settings(**settings)
     chosen = next(one for one in snapshot.autoscalers() if (one.KIND, one.name) == (kind, name))
     before = State.from_status(chosen.status) if memory is None else memory
@@ -225,7 +225,7 @@ def decided(*objects, **more) -> Decision:
 
 
 def acts(decision):
-    """What happens to each pod, in the order in which they are taken."""
+    """The action on each pod, in the order in which they are handled."""
     return [(action.pod, action.action, action.rule) for action in decision.actions]
 
 

@@ -1,4 +1,4 @@
-"""Who may shrink, and how much a shrink frees."""
+"""Which autoscalers may scale down, and how much a scale-down frees."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ def wants(count, millicores=1000, start=0):
 
 
 class TestBudget:
-    """Per 5 minutes."""
+    """The budget for 5 minutes."""
 
     @pytest.mark.parametrize(
         ("workloads", "millicores", "budget"),
@@ -53,15 +53,15 @@ class TestBudget:
         ],
     )
     def test_a_tenth_and_at_least_five(self, workloads, millicores, budget):
-        """Of workloads, and of the cores that they request."""
+        """A tenth of the workloads and of the cores that they request."""
         assert budget_of(workloads, millicores) == ScaleDownBudget(*budget)
 
 
 class TestNoticed:
-    """A shrink that nobody remembers."""
+    """A scale-down that is not in the state."""
 
     def test_it_counts_from_now_on_with_the_cores_of_those_that_are_gone(self):
-        """For one window, as if it had been admitted; pods that are there stand for the others."""
+        """It counts for one window as if it had been admitted; existing pods give the size of those that are gone."""
         state = NOBODY.noticed(NOW, key(0), 3, seen(2, pods=(pod("a"), pod("b"))))
         assert state.admitted == (Admitted(NOW, 3000, key(0)),)
         for i in range(1, LEAST):
@@ -71,10 +71,10 @@ class TestNoticed:
 
 
 class TestQueue:
-    """Who goes first."""
+    """The order of admission."""
 
     def test_five_of_many_go_and_the_others_wait(self):
-        """By name where they began to want at the same time."""
+        """By name where they began to ask at the same time."""
         admitted, state = govern(NOBODY, wants(8), 20, 20_000, NOW)
         assert admitted == {key(i) for i in range(5)}
         assert [one for one, _ in state.waiting] == [key(5), key(6), key(7)]
@@ -87,21 +87,21 @@ class TestQueue:
         assert govern(state, later, 20, 20_000, NOW + WINDOW - 1)[0] == frozenset()
         assert govern(state, later, 20, 20_000, NOW + WINDOW)[0] == {want.key for want in later}
 
-    def test_who_waits_longest_goes_first(self):
-        """Whatever its name."""
+    def test_the_longest_wait_goes_first(self):
+        """The name does not matter."""
         _, state = govern(NOBODY, wants(6, start=10), 20, 20_000, NOW)
         admitted, _ = govern(state, [*wants(9), Want(key(15), 1000)], 20, 20_000, NOW + WINDOW)
         assert key(15) in admitted
 
-    def test_who_no_longer_wants_loses_its_place(self):
-        """And who comes back queues again."""
+    def test_an_autoscaler_that_stops_asking_loses_its_place(self):
+        """If it asks again, it queues again."""
         _, state = govern(NOBODY, wants(7), 20, 20_000, NOW)
         _, state = govern(state, [Want(key(6), 1000)], 20, 20_000, NOW + 15)
         _, state = govern(state, wants(2, start=5), 20, 20_000, NOW + 30)
         assert state.waiting == ((key(6), NOW), (key(5), NOW + 30))
 
-    def test_nobody_overtakes_the_first(self):
-        """Else small ones could keep a large one waiting for ever."""
+    def test_the_first_is_not_overtaken(self):
+        """Else small scale-downs could keep a large one waiting for ever."""
         _, state = govern(NOBODY, wants(1, 9000), 100, 100_000, NOW)
         admitted, state = govern(state, [Want(key(1), 5000)], 100, 100_000, NOW + 15)
         assert admitted == frozenset()
@@ -109,12 +109,12 @@ class TestQueue:
         assert admitted == frozenset()
 
     def test_cores_count_as_well(self):
-        """Two of 4 cores where 10 may go: the third waits."""
+        """Two of 4 cores fit where 10 may go; the third waits."""
         admitted, _ = govern(NOBODY, wants(3, 4000), 100, 100_000, NOW)
         assert admitted == {key(0), key(1)}
 
-    def test_one_that_is_larger_than_all_goes_alone(self):
-        """Once nothing else was admitted for a window."""
+    def test_one_larger_than_the_budget_goes_alone(self):
+        """It goes once nothing else was admitted for a window."""
         huge = Want(key(9), 50_000)
         _, state = govern(NOBODY, wants(1), 100, 100_000, NOW)
         admitted, state = govern(state, [huge], 100, 100_000, NOW + 15)
@@ -123,8 +123,8 @@ class TestQueue:
         assert admitted == {key(9)}
         assert govern(state, wants(3), 100, 100_000, NOW + WINDOW + 15)[0] == frozenset()
 
-    def test_one_that_goes_on_takes_no_turn_of_others(self):
-        """With many steps it counts once; each step is charged for its cores."""
+    def test_further_steps_take_no_turn_of_others(self):
+        """Many steps count as one turn; each step is charged for its cores."""
         state = NOBODY
         for step in range(8):
             admitted, state = govern(state, [Want(key(0), 100)], 20, 20_000, NOW + 15 * step)
@@ -133,15 +133,15 @@ class TestQueue:
         assert admitted == {key(i) for i in range(1, 5)}
         assert sum(one.millicores for one in state.admitted) == 4800
 
-    def test_one_that_goes_on_does_not_overtake(self):
-        """While another waits for its turn nobody else begins, so that the turns run out; then it goes."""
+    def test_further_steps_do_not_overtake(self):
+        """While another waits for its turn no other begins, so that the turns expire; then it goes."""
         _, state = govern(NOBODY, wants(5, 10), 20, 20_000, NOW)
         both = [Want(key(0), 10), Want(key(9), 10)]
         _, state = govern(state, both[1:], 20, 20_000, NOW + 15)
         assert govern(state, both, 20, 20_000, NOW + 30)[0] == frozenset()
         assert govern(state, both, 20, 20_000, NOW + WINDOW)[0] == {key(0), key(9)}
 
-    def test_one_alone_waits_once_its_cores_are_used_up(self):
+    def test_further_steps_wait_once_the_cores_are_used_up(self):
         """One object cannot empty a cluster in many small steps."""
         _, state = govern(NOBODY, [Want(key(0), 4000)], 20, 20_000, NOW)
         assert govern(state, [Want(key(0), 4000)], 20, 20_000, NOW + 15)[0] == frozenset()
@@ -150,14 +150,14 @@ class TestQueue:
         """Memory alone, or pods without requests."""
         assert len(govern(NOBODY, wants(9, 0), 20, 0, NOW)[0]) == LEAST
 
-    def test_nobody_wants(self):
-        """What was admitted is remembered as long as it matters."""
+    def test_no_requests(self):
+        """Admissions are kept until their window is over."""
         _, state = govern(NOBODY, wants(2), 20, 20_000, NOW)
         assert govern(state, [], 20, 20_000, NOW + 15) == (frozenset(), state)
         assert govern(state, [], 20, 20_000, NOW + WINDOW) == (frozenset(), NOBODY)
 
-    def test_what_was_refused_leaves_its_turn_to_another(self):
-        """A budget that spares no pod does not use up everybody's; one that is not known changes nothing."""
+    def test_a_refused_scale_down_frees_its_turn(self):
+        """A disruption budget that allows no eviction does not use up the turns; an unknown key changes nothing."""
         _, state = govern(NOBODY, wants(5), 10, 10_000, NOW)
         assert govern(state, wants(1, start=5), 10, 10_000, NOW + 1)[0] == frozenset()
         state = state.refused(NOW, key(2))
@@ -167,25 +167,25 @@ class TestQueue:
 
 
 class TestClock:
-    """Times that do not go on as they should."""
+    """Times that do not advance as they should."""
 
     def test_going_back_gives_no_budget(self):
-        """What was admitted counts from the new now on: neither less, nor for hours."""
+        """Admissions count from the new time on: neither less, nor for hours."""
         _, state = govern(NOBODY, wants(8), 20, 20_000, NOW)
         admitted, state = govern(state, wants(3, start=5), 20, 20_000, NOW - 7200)
         assert admitted == frozenset()
         assert set(state.admitted) == {Admitted(NOW - 7200, 1000, key(i)) for i in range(5)}
         assert len(govern(state, wants(3, start=5), 20, 20_000, NOW - 7200 + WINDOW)[0]) == 3
 
-    def test_the_order_of_the_queue_stands(self):
-        """Though those who came last have the earlier time."""
+    def test_the_order_of_the_queue_stays(self):
+        """Even though the last to come have the earlier time."""
         _, state = govern(NOBODY, wants(6), 20, 20_000, NOW)
         _, state = govern(state, wants(3, start=4), 20, 20_000, NOW - 60)
         assert [one for one, _ in state.waiting] == [key(5), key(4), key(6)]
 
 
 def test_the_state_survives_as_json():
-    """It is kept with the memories."""
+    """It is kept with the states of the autoscalers."""
     _, state = govern(NOBODY, wants(8), 20, 20_000, NOW)
     assert Governor.from_dict(json.loads(json.dumps(state.to_dict()))) == state
     assert Governor.from_dict({}) == NOBODY
@@ -196,7 +196,7 @@ def decided(spec, observed):
 
 
 class TestFreed:
-    """What a decision gives back."""
+    """How much a decision frees."""
 
     SPEC = wpa(
         band("queue", high="10", low="5"),
@@ -217,42 +217,42 @@ class TestFreed:
         assert shrinks(decision, around)
         assert freed(decision, around) == (10 - decision.desired) * 1000
 
-    def test_pods_that_are_not_there_yet_count_like_the_others(self):
-        """And a size that differs is averaged."""
+    def test_pods_that_do_not_exist_yet_count_like_the_others(self):
+        """Different sizes are averaged."""
         small, large = (pod(f"web-{i}", containers=(Container("app", {"cpu": c}),)) for i, c in enumerate((500, 1000)))
         decision, around = self.reported(1, 4, pods=(small, large))
         assert freed(replace(decision, desired=2), around) == 1500
 
-    def test_without_pods_the_template_tells(self):
-        """Where that is not known either, nothing is."""
+    def test_without_pods_the_template_counts(self):
+        """Without a template the result is zero."""
         decision, around = self.reported(1)
         bare = replace(around, pods=(), template=(Container("app", {"cpu": 250}),))
         assert freed(decision, bare) == (10 - decision.desired) * 250
         assert freed(decision, replace(bare, template=())) == 0
 
     def test_growth_frees_nothing(self):
-        """And is no shrink."""
+        """It is not a scale-down."""
         decision, around = self.reported(500)
         assert decision.desired > 10
         assert not shrinks(decision, around)
         assert freed(decision, around) == 0
 
     def test_what_is_not_written_is_no_shrink(self):
-        """A dry run only tells."""
+        """A dry run only reports."""
         decision, around = self.reported(1)
         assert not shrinks(replace(decision, dry_run=True), around)
         assert freed(replace(decision, dry_run=True), around) == 0
         assert not shrinks(replace(decision, decided=False), around)
 
     def test_sizes_free_what_all_replicas_give(self):
-        """Of an Hvpa: the total before less the total after."""
+        """For an Hvpa: the total before minus the total after."""
         around = world(1, box(cpu=400, memory=GI), app={"cpu": 100, "memory": GI})
         decision = decided(hvpa(), around)
         assert shrinks(decision, around)
         assert freed(decision, around) == 300
 
     def test_fewer_and_larger_pods_may_free_nothing(self):
-        """It is a shrink all the same: some pods go."""
+        """It is still a scale-down: some pods go."""
         around = world(4, box(cpu=1000), app={"cpu": 1000})
         decision = decided(hvpa(), around)
         larger = (decision.sizes[0]._replace(requests={"cpu": 2000}),)
@@ -261,7 +261,7 @@ class TestFreed:
         assert freed(crossed, around) == 0
 
     def test_pods_that_get_less_are_summed(self):
-        """Of a VPA: those that grow do not hide those that shrink."""
+        """For a VPA: pods that get more do not hide pods that get less."""
         pods = tuple(
             pod(f"web-{i}", containers=(Container("app", {"cpu": c}),), node="n1", qos="Burstable")
             for i, c in enumerate((100, 900))

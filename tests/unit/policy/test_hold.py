@@ -1,4 +1,4 @@
-"""What annotations and other holds make of a decision, for each kind."""
+"""How annotations and other holds change a decision, for each kind."""
 
 from dataclasses import replace
 
@@ -26,17 +26,17 @@ FREE = {"scale_up": WatermarkPace(percent=10_000), "scale_down": WatermarkPace(p
 LONG_BEFORE = State(last_scale=NOW - 3600, desired=5, scalings=4)
 
 
-def ran(spec, observed, memory=KNOWN, *holds):
-    """The decision and what is remembered, under these holds."""
-    return decide(spec, observed, memory, SETUP, holds)
+def ran(spec, observed, state=KNOWN, *holds):
+    """The decision and the new state, under these holds."""
+    return decide(spec, observed, state, SETUP, holds)
 
 
-def reported(spec, observed, memory=KNOWN, *holds):
-    return ran(spec, observed, memory, *holds)[0]
+def reported(spec, observed, state=KNOWN, *holds):
+    return ran(spec, observed, state, *holds)[0]
 
 
 def marked(**annotations):
-    """A WatermarkPodAutoscaler of a queue that should be at 10 a pod, with these annotations of ours."""
+    """A WatermarkPodAutoscaler with a queue target of 10 per pod and these annotations of ours."""
     written = {f"hypot.dev/{name}": value for name, value in annotations.items()}
     return wpa(band("queue", high="10", low="5"), min_replicas=1, annotations=written, **FREE)
 
@@ -55,45 +55,45 @@ def events_of(decision):
 
 
 class TestAnnotations:
-    """Words on the object itself."""
+    """Annotations of the object itself."""
 
     def test_none_is_no_hold(self):
-        """An object that does not speak of it is free, and so is one that says it is not paused."""
+        """An object without the annotation is free, and so is an object that is not paused."""
         assert holds_of({"other": "true"}) == ()
         assert holds_of({PAUSED: "false"}) == ()
 
     @pytest.mark.parametrize(("word", "blocks"), [("true", "both"), ("up", "up"), ("down", "down"), (True, "both")])
     def test_paused_in_a_direction(self, word, blocks):
-        """All scaling, or one way; a file may hold a bare true."""
+        """All scaling or one direction is paused; a file may hold a bare true."""
         (hold,) = holds_of({PAUSED: word})
         assert (hold.reason, hold.blocks, hold.pinned) == ("Paused", blocks, None)
 
     @pytest.mark.parametrize(("word", "count"), [("0", 0), ("7", 7), (7, 7), (str(MOST_REPLICAS), MOST_REPLICAS)])
     def test_a_count_is_pinned(self, word, count):
-        """A whole number is a count."""
+        """A whole number pins the count."""
         (hold,) = holds_of({PINNED: word})
         assert (hold.reason, hold.blocks, hold.pinned) == ("Held", "both", count)
 
     @pytest.mark.parametrize("word", ["", "yes", "True ", "UP", 3, [], "x" * 100_000])
-    def test_a_word_that_nobody_knows_holds_everything(self, word):
-        """When in doubt, hold, and say so in a message of bounded length."""
+    def test_an_unknown_word_holds_everything(self, word):
+        """When in doubt, everything is held, with a message of bounded length."""
         (hold,) = holds_of({PAUSED: word})
         assert (hold.blocks, hold.pinned) == ("both", None)
         assert "not true, false, up or down" in hold.message
         assert len(hold.message) < 200
 
     @pytest.mark.parametrize("word", ["", "-1", "1.5", "five", "٣", str(MOST_REPLICAS + 1), "1" * 5000, True])
-    def test_a_count_that_is_none_holds_everything(self, word):
+    def test_an_invalid_count_holds_everything(self, word):
         """Nothing is guessed: the count stays as it is."""
         (hold,) = holds_of({PINNED: word})
         assert (hold.reason, hold.blocks, hold.pinned) == ("Held", "both", None)
 
 
 class TestWatermark:
-    """A count alone."""
+    """Kinds that set only a count."""
 
-    def test_growth_is_held_and_told(self):
-        """The count stays, the status says what was before, and nothing is told as done."""
+    def test_a_scale_up_is_held_and_reported(self):
+        """The count stays, the status keeps its old values, and no scaling is reported."""
         before = LONG_BEFORE
         free, _ = ran(marked(), long_queue(), before)
         decision, after = ran(marked(paused="true"), long_queue(), before)
@@ -113,7 +113,7 @@ class TestWatermark:
         ("word", "items", "stays"), [("up", 200, 1), ("up", 1, 0), ("down", 200, 0), ("down", 1, 1)]
     )
     def test_one_direction_is_held(self, word, items, stays):
-        """The other one goes on, and that a hold is in force is told all the same."""
+        """The other direction continues; the hold is reported in both cases."""
         free = reported(marked(), long_queue(items))
         decision = reported(marked(paused=word), long_queue(items))
         assert decision.desired == (5 if stays else free.desired)
@@ -121,7 +121,7 @@ class TestWatermark:
         assert reason_of(decision, "ScalingBlocked") == "True/Paused"
 
     def test_a_pin_moves_the_count(self):
-        """Whatever the metrics say, and told as what it is."""
+        """The metrics are ignored, and the pin is reported as the reason."""
         decision, after = ran(marked(hold="9"), long_queue(7), LONG_BEFORE)
         assert (decision.desired, decision.moves) == (9, True)
         assert decision.reason == f"the annotation {PINNED} keeps the count at 9"
@@ -133,21 +133,21 @@ class TestWatermark:
         assert after.desired == 5
         assert after.acted(decision, NOW).desired == 9
 
-    def test_a_pin_holds_what_the_metrics_want(self):
-        """At its count nothing moves, however long the queue."""
+    def test_a_pin_overrides_the_metrics(self):
+        """At the pinned count nothing moves, however long the queue."""
         decision = reported(marked(hold="5"), long_queue())
         assert (decision.moves, events_of(decision)) == (False, ["ScalingHeld"])
         assert rules_of(decision)[-1] == "held"
 
     def test_a_pin_counts_without_metrics(self):
-        """It needs none; that they are missing is still told."""
+        """A pin needs no metrics; missing metrics are still reported."""
         observed = seen(5, external_metrics={})
         decision = reported(marked(hold="7"), observed)
         assert (decision.decided, decision.desired) == (True, 7)
         assert "FailedComputeMetricsReplicas" in events_of(decision)
 
-    def test_a_pin_does_not_open_a_block(self):
-        """Paused downwards and pinned below: it stays, and both are told."""
+    def test_a_pin_does_not_override_a_pause(self):
+        """Scale-down is paused and the pin is lower: the count stays, and both are reported."""
         decision = reported(marked(paused="down", hold="2"), long_queue())
         assert decision.desired == 5
         assert "stops scaling down; the annotation" in condition_of(decision.conditions, "ScalingBlocked").message
@@ -158,13 +158,13 @@ class TestWatermark:
         ids=["no target", "the monitor blocks"],
     )
     def test_a_pin_needs_more_than_metrics(self, observed):
-        """Nothing is moved that cannot be seen, or that the object's own guard keeps still."""
+        """Nothing moves if the target is missing or the object's own monitor blocks it."""
         decision = reported(guarded(PINNED, "9"), observed)
         assert (decision.decided, decision.moves) == (False, False)
         assert reason_of(decision, "ScalingBlocked") == "True/Held"
 
-    def test_a_hold_that_ended_is_taken_back(self):
-        """The kind itself would leave the condition as it was."""
+    def test_a_hold_that_ended_is_cleared(self):
+        """The kind itself would leave the condition unchanged."""
         _, paused = ran(marked(paused="true"), long_queue(40))
         decision, after = ran(marked(), long_queue(40), paused)
         assert reason_of(decision, "ScalingBlocked") == "False/NotHeld"
@@ -172,20 +172,20 @@ class TestWatermark:
         assert reported(marked(), long_queue(40), after).conditions == decision.conditions
 
     def test_what_the_monitor_said_is_left_alone(self):
-        """It is not ours to take back."""
+        """A condition that the monitor set is not cleared."""
         said = Condition("ScalingBlocked", "True", "DatadogMonitorNotOK", "", NOW - 60)
         decision = reported(marked(), long_queue(40), State(conditions=(said,)))
         assert condition_of(decision.conditions, "ScalingBlocked") == said
 
-    def test_the_time_of_the_condition_stands(self):
-        """As long as it is held, by whomever, nothing of it changes."""
+    def test_the_time_of_the_condition_stays(self):
+        """While a hold lasts, its condition does not change."""
         later = replace(long_queue(), now=NOW + 15)
         _, after = ran(marked(), long_queue(), KNOWN, STOP)
         decision = reported(marked(), later, after, STOP)
         assert condition_of(decision.conditions, "ScalingBlocked").since == NOW
 
     def test_a_second_hold_that_blocks_nothing_is_named(self):
-        """The condition names both; no further step and no further event comes of it."""
+        """The condition names both; there is no further step and no further event."""
         spec, observed = marked(paused="up"), long_queue()
         first = reported(spec, observed)
         decision = reported(spec, observed, KNOWN, NO_SHRINK)
@@ -194,14 +194,14 @@ class TestWatermark:
         assert decision.steps == first.steps
         assert events_of(decision) == events_of(first)
 
-    def test_what_stops_everything_is_the_reason(self):
-        """Whoever reads only the reason must not take it for a hold of one way."""
+    def test_a_full_block_is_the_reason(self):
+        """A user who reads only the reason must not take it for a hold of one direction."""
         spec, observed = marked(paused="up"), long_queue()
         decision = reported(spec, observed, KNOWN, Hold("Conflict", "another controller writes to it"))
         assert condition_of(decision.conditions, "ScalingBlocked").reason == "Conflict"
 
     def test_without_a_hold_nothing_changes(self):
-        """The very same values come back."""
+        """The decision comes back unchanged."""
         decision = reported(marked(), long_queue())
         assert held(decision, (), long_queue()) == decision
 
@@ -212,7 +212,7 @@ class TestHorizontal:
     SPEC = hpa(cpu(utilization=50))
 
     def test_it_is_not_able_to_scale(self):
-        """That is how it says so."""
+        """The hold is reported by the condition AbleToScale."""
         observed = busy(900, 900)
         assert reported(self.SPEC, observed).desired == 4
         decision, after = ran(self.SPEC, observed, KNOWN, STOP)
@@ -222,8 +222,8 @@ class TestHorizontal:
         assert "lastScaleTime" not in decision.reported
         assert reason_of(reported(self.SPEC, observed, after), "AbleToScale") == "True/SucceededRescale"
 
-    def test_growth_passes_a_hold_on_shrinking(self):
-        """And it is told as done."""
+    def test_a_scale_up_passes_a_hold_on_scale_down(self):
+        """It is reported as done."""
         decision = reported(self.SPEC, busy(900, 900), KNOWN, NO_SHRINK)
         assert (decision.desired, events_of(decision)) == (4, ["SuccessfulRescale"])
 
@@ -232,12 +232,12 @@ class TestBothAxes:
     """An Hvpa: count and sizes."""
 
     def test_everything_is_held(self):
-        """The last scaling stays in the status as it was written."""
+        """The last scaling in the status stays as it was written."""
         old = {"lastUpdated": show_time(NOW - 9999), "hpaStatus": {"currentReplicas": 1, "desiredReplicas": 2}}
         spec = hvpa(annotations={PAUSED: "true"}, status={"lastScaling": old})
-        observed, memory = world(2, box(cpu=1000, memory=GI), app={"cpu": 4000, "memory": 9 * GI}), LONG_BEFORE
-        assert reported(hvpa(), observed, memory).moves
-        decision, after = ran(spec, observed, memory)
+        observed, state = world(2, box(cpu=1000, memory=GI), app={"cpu": 4000, "memory": 9 * GI}), LONG_BEFORE
+        assert reported(hvpa(), observed, state).moves
+        decision, after = ran(spec, observed, state)
         assert one(decision) == (2, {"cpu": 1000, "memory": GI})
         assert reason_of(decision, "ScalingBlocked") == "True/Paused"
         assert decision.reported["lastScaling"] == {**old, "lastUpdated": show_time(NOW - 3600)}
@@ -245,8 +245,8 @@ class TestBothAxes:
         assert (decision.reported["desiredReplicas"], after.desired) == (2, 2)
         assert events_of(decision) == ["ScalingHeld"]
 
-    def test_the_condition_stands_though_the_kind_says_otherwise(self):
-        """An Hvpa says at each decision that nothing blocks it; for whom it is held, that is no change."""
+    def test_the_condition_stays_though_the_kind_says_otherwise(self):
+        """An Hvpa reports at each decision that nothing blocks it; under a hold this does not change the condition."""
         observed = world(2, box(cpu=1000, memory=GI), app={"cpu": 1000, "memory": GI})
         _, after = ran(hvpa(annotations={PAUSED: "up"}), observed)
         later = replace(observed, now=NOW + 15)
@@ -254,8 +254,8 @@ class TestBothAxes:
         assert condition_of(decision.conditions, "ScalingBlocked").since == NOW
         assert reason_of(reported(hvpa(), later, after), "ScalingBlocked") == "False/NotBlocked"
 
-    def test_one_size_grows_while_another_may_not_shrink(self):
-        """Resources are independent; what is done is told as it is."""
+    def test_one_resource_is_raised_while_another_is_held(self):
+        """Resources are independent; the report says what is really done."""
         observed = world(1, box(cpu=200, memory=2 * GI), app={"cpu": 400, "memory": GI})
         free = reported(hvpa(), observed)
         assert one(free)[1]["memory"] < 2 * GI
@@ -276,25 +276,25 @@ class TestBothAxes:
         assert decision.events[0].message.startswith("replicas 1 → 5; reason: the annotation")
 
     def test_a_pin_counts_without_a_recommendation(self):
-        """The status keeps what it had beside that."""
+        """The rest of the status is kept."""
         spec = hvpa(annotations={PINNED: "3"}, status={"targetSelector": "app=web"})
         decision = reported(spec, world(1, box(cpu=1000, memory=GI)))
         assert (decision.decided, decision.desired) == (True, 3)
         assert decision.reported["targetSelector"] == "app=web"
         assert decision.reported["desiredReplicas"] == 3
 
-    def test_a_stale_hold_is_taken_back_where_nothing_is_decided(self):
-        """Without a recommendation an Hvpa does not speak of blocks."""
+    def test_a_stale_hold_is_cleared_where_nothing_is_decided(self):
+        """Without a recommendation an Hvpa does not report blocks itself."""
         blank = world(1, box(cpu=1000, memory=GI))
         _, after = ran(hvpa(), blank, KNOWN, STOP)
         assert reason_of(reported(hvpa(), blank, after), "ScalingBlocked") == "False/NotHeld"
 
 
 class TestHalfADecision:
-    """Count and sizes that go opposite ways."""
+    """Count and sizes that move in opposite directions."""
 
     def crossed(self, desired, before, after, *holds):
-        """A decision from 4 replicas and so much cpu, as if an Hvpa had made it."""
+        """A decision from 4 replicas with this cpu, as if an Hvpa had made it."""
         observed = world(4, box(cpu=before), app={"cpu": before})
         decision = reported(hvpa(), observed)
         size = decision.sizes[0]
@@ -302,23 +302,23 @@ class TestHalfADecision:
         return one(held(made, holds, observed))
 
     def test_less_of_both_is_never_the_result(self):
-        """Fewer and larger pods, of which only fewer were left, would be half of what is there."""
+        """Fewer, larger pods with the size held would be half the current total."""
         assert self.crossed(2, 1000, 2000, NO_GROWTH) == (4, {"cpu": 1000})
         assert self.crossed(8, 1000, 500, NO_GROWTH) == (4, {"cpu": 1000})
 
-    def test_growth_that_nobody_needs_is_not_done(self):
-        """As many and larger pods would be twice what is needed."""
+    def test_growth_that_is_not_needed_is_not_done(self):
+        """Larger pods with the count held would be twice what is needed."""
         assert self.crossed(2, 1000, 2000, NO_SHRINK) == (4, {"cpu": 1000})
         assert self.crossed(8, 1000, 500, NO_SHRINK) == (4, {"cpu": 1000})
 
     def test_growth_that_is_needed_is(self):
-        """More in total is never held by who only holds shrinking."""
+        """A hold on scale-down does not stop a larger total."""
         assert self.crossed(2, 1000, 3000, NO_SHRINK) == (4, {"cpu": 3000})
         assert self.crossed(9, 1000, 500, NO_SHRINK) == (9, {"cpu": 1000})
 
 
 class TestByPod:
-    """A VPA: each pod for itself."""
+    """A VPA: each pod separately."""
 
     @staticmethod
     def vpa(mode="InPlaceOrRecreate", **annotations):
@@ -335,8 +335,8 @@ class TestByPod:
         kept = {WEB: Controller(*WEB, len(requests))}
         return seen(len(requests), pods=pods, size_advice=advice, controllers=kept)
 
-    def test_only_pods_that_would_shrink_are_held(self):
-        """The others get what they need."""
+    def test_only_pods_that_would_get_less_are_held(self):
+        """The other pods get what they need."""
         observed = self.observed({"cpu": 500}, {"cpu": 100}, {"cpu": 900})
         free = reported(self.vpa(), observed)
         assert {one.action for one in free.actions} == {"resize"}
@@ -349,16 +349,16 @@ class TestByPod:
         assert decision.reason == "1 of 2 pods changed"
         assert decision.steps[-1].numbers == {"pods": ["web-1"]}
 
-    def test_a_part_is_left_where_resources_differ(self):
-        """More cpu and less memory: the cpu is given."""
+    def test_a_part_is_done_where_resources_differ(self):
+        """More cpu and less memory: only the cpu is raised."""
         mebi = 1024 * 1024
         observed = self.observed({"cpu": 500, "memory": 100 * mebi}, {"cpu": 100, "memory": 900 * mebi * 1000})
         (action,) = reported(self.vpa(), observed, KNOWN, NO_SHRINK).actions
         assert action.action == "resize"
         assert action.sizes[0].requests == {"cpu": 500, "memory": 900 * mebi}
 
-    def test_who_is_evicted_comes_back_with_all_of_it(self):
-        """So where a part is held, the pod is left alone."""
+    def test_an_eviction_applies_the_whole_size(self):
+        """So if a part is held, the pod is left alone."""
         mebi = 1024 * 1024
         observed = self.observed({"cpu": 500, "memory": 100 * mebi}, *[{"cpu": 100, "memory": 900 * mebi * 1000}] * 2)
         assert {one.action for one in reported(self.vpa(mode="Recreate"), observed).actions} == {"evict"}
@@ -371,8 +371,8 @@ class TestByPod:
         ).actions
         assert grown.action == "evict"
 
-    def test_paused_it_still_recommends(self):
-        """Nothing is resized, new pods come up as the others are, and the status has the recommendation."""
+    def test_a_paused_vpa_still_recommends(self):
+        """Nothing is resized, new pods start with the current size, and the status has the recommendation."""
         observed = self.observed({"cpu": 500}, {"cpu": 100}, {"cpu": 900})
         decision = reported(self.vpa(**{PAUSED: "true"}), observed)
         assert not decision.moves
@@ -382,15 +382,15 @@ class TestByPod:
         assert [condition.type for condition in decision.conditions] == ["RecommendationProvided", "ScalingBlocked"]
 
     def test_it_is_released(self):
-        """The condition is taken back, and the pods are resized."""
+        """The condition is cleared, and the pods are resized."""
         observed = self.observed({"cpu": 500}, {"cpu": 100})
         _, after = ran(self.vpa(**{PAUSED: "true"}), observed)
         decision = reported(self.vpa(), observed, after)
         assert decision.moves
         assert reason_of(decision, "ScalingBlocked") == "False/NotHeld"
 
-    def test_a_limit_that_appears_is_less(self):
-        """No limit is no end: to set one takes something away."""
+    def test_a_new_limit_is_less(self):
+        """Without a limit there is no bound, so a new limit takes something away."""
         unlimited = self.observed({"cpu": 500}, {"cpu": 100})
         decision = reported(self.vpa(), unlimited)
         (action,) = decision.actions
@@ -398,16 +398,16 @@ class TestByPod:
         limited = replace(decision, actions=(capped,))
         assert held(limited, (NO_SHRINK,), unlimited).actions[0].sizes[0] == ("app", {"cpu": 500}, {})
 
-    def test_a_pod_that_nobody_sees_is_left_alone(self):
-        """What it has is not known, so neither is which way it would go."""
+    def test_a_pod_that_is_not_observed_is_left_alone(self):
+        """Its size is unknown, and so is the direction of the change."""
         observed = self.observed({"cpu": 500}, {"cpu": 100})
         unseen = held(reported(self.vpa(), observed), (NO_SHRINK,), replace(observed, pods=()))
         assert [one.action for one in unseen.actions] == ["none"]
 
 
 @pytest.mark.parametrize("word", [PAUSED, PINNED])
-def test_the_quick_step_of_a_replay_leaves_held_ones_to_the_whole_decision(word):
-    """It knows of no holds, so it must not decide for who has one."""
+def test_the_quick_rule_of_a_replay_does_not_cover_holds(word):
+    """It ignores holds, so autoscalers with a hold need the full decision."""
     free, held = {}, {word: "3"}
     names = {"queue": "queue"}
     for annotations, covered in ((free, True), (held, False)):

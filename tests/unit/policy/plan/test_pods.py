@@ -1,4 +1,4 @@
-"""What becomes of one pod that was made since its plan began, or that is killed again and again."""
+"""What happens to a pod that was created after its plan began, or that is OOM-killed again and again."""
 
 from dataclasses import replace
 
@@ -25,26 +25,26 @@ def fate(look=LOOK, **more):
     ("created", "started", "new"),
     [(NOW, None, True), (NOW - 3600, NOW, False), (None, NOW, True), (None, None, False), (NOW - 60, NOW, True)],
 )
-def test_who_is_new(created, started, new):
-    """Not who waited long for a node."""
+def test_which_pod_is_new(created, started, new):
+    """A pod that only waited long for a node is not new."""
     assert came_after(pod(created=created, started=started), NOW - 60) is new
 
 
-def test_one_that_was_waiting_when_the_plan_began():
-    """It has the size of before, so it goes like the others; one made since then would come back the same."""
+def test_a_pod_that_was_pending_when_the_plan_began():
+    """It has the old size and is evicted like the others; a pod created since then would come back the same."""
     look = replace(LOOK, kubernetes=OLD)
     assert fate(look, created=LONG_AGO, started=NOW - 5).action == "evict"
     assert fate(look, created=NOW - 30, started=NOW - 5).action == "infeasible"
 
 
-def test_who_is_killed_again_and_again_is_evicted():
-    """And has a size to get in place, for the case that it has to wait; not where that cannot be."""
+def test_a_pod_killed_again_and_again_is_evicted():
+    """It also has a size to get in place if the eviction must wait, unless Kubernetes cannot resize in place."""
     found = fate(containers=(DYING,))
     assert (found.action, [size.requests for size in found.sizes]) == ("evict", [LARGE.requests])
     assert fate(replace(LOOK, kubernetes=OLD), containers=(DYING,))[::2] == ("evict", ())
 
 
 @pytest.mark.parametrize("more", [{"started": NOW - 40, "created": NOW - 40}, {"owners": ()}])
-def test_who_is_killed_and_cannot_be_evicted_is_resized(more):
-    """It came up with too little already, or nobody would make another: in place is better than not at all."""
+def test_a_killed_pod_that_cannot_be_evicted_is_resized(more):
+    """It started with too little already, or has no controller: a resize in place is better than nothing."""
     assert fate(containers=(DYING,), **more).action == "resize"

@@ -1,4 +1,4 @@
-"""How one decision on both axes is carried out, step by step."""
+"""How a decision on both axes is carried out, step by step."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ def milli(amounts):
 
 
 def container(size=SMALL, has=None, **more):
-    """A container that asks for a size, and has another one where the kubelet says so."""
+    """A container that requests a size, and has another size where the kubelet reports it."""
     said = {} if has is None else {"actual_requests": milli(has.requests), "actual_limits": milli(has.limits)}
     return Container(size.container, milli(size.requests), milli(size.limits), **{**said, **more})
 
@@ -81,34 +81,34 @@ def plan(before, after, had=SMALL, wanted=SMALL, resizing="InPlaceOrRecreate", *
 
 
 def pursued(known, observed, kubernetes=NEWEST, at=NOW):
-    """The next step; asking twice is asking once."""
+    """The next step; calling twice gives the same result."""
     progress = pursue(known, observed, kubernetes, at)
     assert pursue(known, observed, kubernetes, at) == progress
     return progress
 
 
 def reported(progress):
-    """Actions in short: what is done, to whom."""
+    """Actions in short: the action and its object."""
     return [
         f"{type(each).__name__} {each[0] if isinstance(each[0], int | str) else ''}".strip() for each in progress[0]
     ]
 
 
 class TestResizing:
-    """How pods get another size is written on the object."""
+    """An annotation on the object says how pods get another size."""
 
     @pytest.mark.parametrize("word", ["InPlaceOrRecreate", "InPlace", "Template"])
     def test_known_words(self, word):
-        """Each is what it says."""
+        """Each known word is used as written, without a note."""
         assert resizing_of({"hypot.dev/resize": word}) == word
         assert resizing_note({"hypot.dev/resize": word}) == ""
 
     def test_nothing_written(self):
-        """In place where that can be."""
+        """Without an annotation pods are resized in place where possible."""
         assert (resizing_of({}), resizing_note({})) == ("InPlaceOrRecreate", "")
 
     def test_an_unknown_word(self):
-        """It counts as the default, and that is told."""
+        """The default applies, and a note says so."""
         written = {"hypot.dev/resize": "inplace"}
         assert resizing_of(written) == "InPlaceOrRecreate"
         assert resizing_note(written) == (
@@ -122,17 +122,17 @@ class TestOneAxis:
 
     @pytest.mark.parametrize("after", [1, 5])
     def test_only_the_count_without_sizes(self, after):
-        """As a horizontal autoscaler does it: one write, no plan."""
+        """One write and no plan, as a horizontal autoscaler does it."""
         progress = begun(decided(3, after, sizes=(), desired_sizes=()), seen(3))
         assert progress == ((ScaleTo(after, 3),), None, "Done", f"Scale from 3 to {after}.")
 
     def test_fewer_pods_of_the_same_size(self):
-        """At once, even while some pods do not serve."""
+        """It happens at once, even while some pods are not ready."""
         progress = begun(decided(3, 1), seen(3, pods(3, ready="False")))
         assert (progress.actions, progress.ended) == ((ScaleTo(1, 3),), "Done")
 
     def test_fewer_pods_of_several_sizes(self):
-        """Whichever stay must be as large as it was decided by: those that are behind grow first."""
+        """Any pod may stay, so smaller pods get the decided size first."""
         found = [pod("web-0", LARGE), *[pod(f"web-{i}") for i in range(1, 8)]]
         first = begun(decided(8, 2, LARGE, LARGE), seen(8, found))
         assert reported(first) == ["RecordSize", *[f"ResizePod web-{i}" for i in range(1, 8)]]
@@ -140,12 +140,12 @@ class TestOneAxis:
         assert pursued(first.plan, seen(8, pods(8, LARGE))).actions == (ScaleTo(2, 8),)
 
     def test_more_pods_of_the_template_s_size(self):
-        """They come up right by themselves; the record still says so first."""
+        """They start with the right size; the size is still recorded first."""
         progress = begun(decided(1, 3), seen(1, template=(container(),)))
         assert progress[:3] == ((RecordSize((SMALL,)), ScaleTo(3, 1)), None, "Done")
 
     def test_more_pods_than_the_template_would_make_right(self):
-        """The plan stays until they are there, and sees to their size where the record was not read."""
+        """The plan stays until the new pods exist, and resizes those that did not get the recorded size."""
         first = begun(decided(1, 2), seen(1, template=(container(LARGE),)))
         assert first.actions == (RecordSize((SMALL,)), ScaleTo(2, 1))
         assert pursued(first.plan, seen(2, pods(1))).message == "Waiting: 1 of 2 pods exist."
@@ -155,37 +155,37 @@ class TestOneAxis:
         assert pursued(first.plan, right).ended == "Done"
 
     def test_only_the_count_under_template(self):
-        """The template is left as it is."""
+        """The template does not change."""
         assert begun(decided(1, 3), seen(1), "Template").actions == (ScaleTo(3, 1),)
 
     @pytest.mark.parametrize(("had", "wanted"), [(SMALL, LARGE), (LARGE, SMALL), (SMALL, MIXED)])
     def test_only_the_size(self, had, wanted):
-        """All pods at once, after the record, whichever way it goes."""
+        """All pods are resized at once, after the record, in either direction."""
         progress = begun(decided(2, 2, had, wanted), seen(2, pods(2, had, ready="False")))
         assert reported(progress) == ["RecordSize", "ResizePod web-0", "ResizePod web-1"]
         assert progress.actions[1].sizes == (wanted,)
         assert pursued(progress.plan, seen(2, pods(2, wanted))).ended == "Done"
 
     def test_no_pods(self):
-        """The next ones are to have the size."""
+        """The size is recorded for the next pods."""
         progress = begun(decided(0, 0, SMALL, LARGE), seen(0))
         assert progress[:3] == ((RecordSize((LARGE,)),), None, "Done")
 
     def test_nothing_to_do(self):
-        """Neither for a decision that moves nothing, nor in a dry run."""
+        """A decision that moves nothing and a dry run lead to no action."""
         assert begun(decided(2, 2), seen(2))[:3] == ((), None, "Done")
         assert begun(decided(2, 4, dry_run=True), seen(2)).actions == ()
 
     def test_the_count_is_there_already(self):
-        """Somebody was faster."""
+        """Another writer has set the count already."""
         assert begun(decided(2, 4), seen(4))[:3] == ((), None, "Done")
 
 
 class TestBothAxes:
-    """What grows grows first."""
+    """What gets larger goes first: replicas or requests."""
 
     def test_more_and_smaller(self):
-        """The record, then more pods; once those serve, the old ones shrink."""
+        """The record, then more pods; once they are ready, the old pods get smaller."""
         first = begun(decided(2, 4, LARGE, SMALL), seen(2, pods(2, LARGE)))
         assert first.actions == (RecordSize((SMALL,)), ScaleTo(4, 2))
         assert first.plan == plan(2, 4, LARGE, SMALL, since=NOW)
@@ -206,14 +206,14 @@ class TestBothAxes:
         assert pursued(first.plan, seen(4, [*pods(2), *ready])).ended == "Done"
 
     def test_new_pods_that_are_too_small_do_not_count(self):
-        """The record was not read: they grow before the others shrink."""
+        """They did not get the recorded size, so they are resized before the old pods get smaller."""
         tiny = Size("app", {"cpu": 10, "memory": MIB})
         found = [pod("old", LARGE), pod("new", tiny, started=NOW - 30)]
         progress = pursued(plan(1, 2, LARGE, SMALL), seen(2, found))
         assert progress.actions[1:] == (ResizePod("new", "uid-of-new", (SMALL,)),)
 
     def test_fewer_and_larger(self):
-        """Every pod grows; once all of them have the size and enough serve, some go."""
+        """Every pod gets larger; once all have the size and enough are ready, the count is lowered."""
         first = begun(decided(3, 2, SMALL, LARGE), seen(3))
         assert reported(first) == ["RecordSize", "ResizePod web-0", "ResizePod web-1", "ResizePod web-2"]
         assert pursued(first.plan, seen(3, pods(3, LARGE, has=SMALL))).actions == ()
@@ -223,42 +223,42 @@ class TestBothAxes:
         assert pursued(first.plan, seen(2, pods(2, LARGE))).ended == "Done"
 
     @pytest.mark.parametrize(("kind", "actions"), [("ReplicaSet", (ScaleTo(2, 3),)), ("StatefulSet", ())])
-    def test_who_goes_first(self, kind, actions):
-        """A pod that does not serve goes first, but not from a StatefulSet, which lets the last one go."""
+    def test_which_pod_goes_first(self, kind, actions):
+        """A pod that is not ready goes first, except in a StatefulSet, which removes the last pod."""
         found = [replace(one, owners=(Owner(kind, "web"),)) for one in pods(3, LARGE)]
         found[0] = replace(found[0], ready="False")
         assert pursued(plan(3, 2, SMALL, LARGE), seen(3, found)).actions == actions
 
-    def test_too_few_serve(self):
-        """All have the size, and nobody goes yet."""
+    def test_too_few_are_ready(self):
+        """All pods have the size, but none is removed yet."""
         progress = pursued(plan(3, 2, SMALL, LARGE), seen(3, pods(3, LARGE, ready="False")))
         assert progress[0::3] == ((), "Waiting: 0 of 3 pods are ready, and 2 must be before any is removed.")
 
     def test_more_and_larger(self):
-        """Both at once."""
+        """Both happen at once."""
         progress = begun(decided(1, 2, SMALL, LARGE), seen(1))
         assert reported(progress) == ["RecordSize", "ScaleTo 2", "ResizePod web-0"]
         assert not progress.plan.waits
         assert progress.message == "Scale from 1 to 2, resize pod web-0 in place."
 
     def test_fewer_and_smaller(self):
-        """Those that stay shrink once the others have gone."""
+        """The remaining pods get smaller once the others are gone."""
         first = begun(decided(3, 2, LARGE, SMALL), seen(3, pods(3, LARGE)))
         assert first.actions == (ScaleTo(2, 3),)
         assert len(pursued(first.plan, seen(2, pods(2, LARGE))).actions) == 3
 
     def test_none_at_all(self):
-        """Where nothing is to stay, nothing is waited for."""
+        """Scaling to zero waits for nothing."""
         assert begun(decided(2, 0, SMALL, LARGE), seen(2)).actions == (ScaleTo(0, 2),)
 
     def test_more_with_less_of_one_thing_and_more_of_another(self):
-        """What there is less of decides when; the growing part comes along."""
+        """The part that gets smaller decides when; the larger part comes with it."""
         found = [pod("old"), pod("new", MIXED)]
         assert pursued(plan(1, 2, SMALL, MIXED), seen(2, [pod("old"), pod("new", MIXED, ready="False")])).actions == ()
         assert reported(pursued(plan(1, 2, SMALL, MIXED), seen(2, found)))[1:] == ["ResizePod old"]
 
     def test_a_lost_write_is_asked_for_again(self):
-        """Nothing was done: the same again."""
+        """Nothing was done, so the same actions come again."""
         first = begun(decided(2, 4, LARGE, SMALL), seen(2, pods(2, LARGE)))
         assert pursued(first.plan, seen(2, pods(2, LARGE))).actions == first.actions
 
@@ -267,17 +267,17 @@ class TestInPlace:
     """What is asked of a pod, and what is not."""
 
     def test_asked_already(self):
-        """The node has the word."""
+        """The node has the request, so nothing is asked again."""
         progress = pursued(plan(1, 1, SMALL, LARGE), seen(1, [pod(size=LARGE, has=SMALL)]))
         assert progress[0::3] == ((), "Waiting: pod web-0: its node has not applied the new size yet.")
 
     def test_an_older_request_is_taken_back(self):
-        """It has the size, but asks for another that is put off."""
+        """The pod has the size, but requests another size that is deferred."""
         found = [pod(size=LARGE, has=SMALL, resize=PendingResize("deferred", NOW))]
         assert pursued(plan(1, 1, MIXED, SMALL), seen(1, found)).actions[1].sizes == (SMALL,)
 
     def test_others_are_left_alone(self):
-        """Sidecars, and containers that the plan does not name; pods that end or are gone."""
+        """Sidecars, containers that the plan does not name, and pods that are terminating or finished."""
         side = replace(container(SMALL), sidecar=True)
         beside = Container("proxy", {"cpu": 5})
         found = [
@@ -290,7 +290,7 @@ class TestInPlace:
         assert pursued(plan(2, 2, SMALL, LARGE), seen(2, found)).ended == "Done"
 
     def test_what_the_plan_does_not_name_is_asked_for_as_it_is(self):
-        """A resize cannot take away what is set."""
+        """A resize cannot remove what is set."""
         given = Container("app", {"cpu": 100, "memory": 64_000, "disk": 1}, {"memory": 64_000})
         wanted = Size("app", {"cpu": 200})
         found = [pod(containers=(given,))]
@@ -329,7 +329,7 @@ class TestInPlace:
         assert staying == ((RecordSize((wanted,)),), None, "Infeasible", f"pod web-0: {message} (and 1 more).")
 
     def test_room_on_the_node_for_all_containers(self):
-        """Those that the plan does not name count too."""
+        """Containers that the plan does not name count too."""
         beside = Container("proxy", {"cpu": 60})
         found = [pod(containers=(container(), beside))]
         for room, action in ((260, ResizePod), (259, EvictPod)):
@@ -348,7 +348,7 @@ class TestInPlace:
         ],
     )
     def test_no_pod_goes_for_a_size_that_no_node_holds(self, others, fits):
-        """It would never come back: one node must hold all of it. Of one that is not described nobody knows."""
+        """The pod would stay Pending: one node must hold all of it. A node without known size may be large enough."""
         sizes = dict(enumerate([{"cpu": 150, "memory": 10**15}, *others], 1))
         nodes = {f"n{number}": ClusterNode(f"n{number}", size) for number, size in sizes.items()}
         ended = Ended("OOMKilled", NOW - 65, NOW - 60)
@@ -363,8 +363,8 @@ class TestInPlace:
             recorded = begun(decided(1, 1, SMALL, LARGE), found).actions[:1]
             assert recorded == ((RecordSize((LARGE,)),) if fits else ())
 
-    def test_one_odd_pod_keeps_no_size_from_the_others(self):
-        """New pods are as most of them are: the size is theirs where a node holds those."""
+    def test_one_odd_pod_does_not_stop_the_record(self):
+        """The size is recorded if a node can hold the most common kind of pod, as new pods are like it."""
         huge = pod("web-2", containers=(container(), Container("debug", {"cpu": 10**6})))
         nodes = {"n1": ClusterNode("n1", {"cpu": 150}), "n2": ClusterNode("n2", {"cpu": 10**4})}
         for found, recorded in (([*pods(2), huge], (RecordSize((LARGE,)),)), ([pod(), huge, huge], ())):
@@ -372,7 +372,7 @@ class TestInPlace:
             assert (progress.actions, progress.ended) == (recorded, "Infeasible")
 
     def test_more_pods_of_the_old_size_where_no_node_holds_the_new_one(self):
-        """They run at least; with the new size they would wait for a node."""
+        """They can at least run; with the new size they would stay Pending."""
         observed = seen(1, nodes={"n1": ClusterNode("n1", {"cpu": 150})})
         progress = begun(decided(1, 2, SMALL, LARGE), observed)
         assert progress.actions == (ScaleTo(2, 1),)
@@ -380,7 +380,7 @@ class TestInPlace:
         assert reported(pursued(progress.plan, larger))[0] == "RecordSize"
 
     def test_the_others_get_their_size_first(self):
-        """One that cannot have it ends the plan only after them."""
+        """A pod that cannot have the size ends the plan only after the others have it."""
         never = pod("web-1", LARGE, SMALL, resize=PendingResize("infeasible", NOW, "no such node"))
         known = plan(2, 2, SMALL, LARGE, "InPlace")
         first = pursued(known, seen(2, [pod(), never]))
@@ -392,12 +392,12 @@ class TestInPlace:
         )
 
     def test_fewer_pods_only_if_the_others_could_grow(self):
-        """A refusal for good ends the plan before anything shrinks."""
+        """A final refusal ends the plan before anything is scaled down."""
         found = [*pods(2, LARGE), pod("web-2", LARGE, SMALL, resize=PendingResize("infeasible", NOW))]
         assert pursued(plan(3, 1, SMALL, LARGE, "InPlace"), seen(3, found))[:3] == ((), None, "Infeasible")
 
     def test_restarts_in_turn(self):
-        """A size that restarts its container takes the pod away for a while, as an eviction does."""
+        """A resize that restarts its container makes the pod unavailable for a while, as an eviction does."""
         found = [pod(f"web-{i}", containers=(container(restarts_on_resize=frozenset({"memory"})),)) for i in range(8)]
         assert len(begun(decided(8, 8, SMALL, LARGE), seen(8, found)).actions) == 3
         found[0] = replace(found[0], containers=(replace(found[0].containers[0], **_asks(LARGE, SMALL)),))
@@ -410,8 +410,8 @@ def _asks(size, has):
     return {"requests": milli(size.requests), "actual_requests": milli(has.requests), "actual_limits": {}}
 
 
-class TestGivingUp:
-    """Waiting has an end."""
+class TestAbandoning:
+    """Plans do not wait for ever."""
 
     @pytest.mark.parametrize(
         ("state", "ago", "evicts"),
@@ -425,7 +425,7 @@ class TestGivingUp:
         ],
     )
     def test_what_a_node_does_not_grant(self, state, ago, evicts):
-        """It comes back on another one, where the mode lets it."""
+        """The pod is evicted, so that it starts on another node, if the mode allows it."""
         stuck = pod(size=LARGE, has=SMALL, resize=PendingResize(state, NOW - ago))
         known = plan(2, 2, SMALL, LARGE, since=NOW - ago - 15)
         found = [stuck, pod("web-1", LARGE)]
@@ -433,8 +433,8 @@ class TestGivingUp:
         assert pursued(replace(known, resizing="InPlace"), seen(2, found)).actions == ()
 
     @pytest.mark.parametrize(("ago", "ended"), [(300, ""), (301, "TimedOut")])
-    def test_put_off_for_too_long(self, ago, ended):
-        """Counted from when the node said so, without an eviction."""
+    def test_deferred_for_too_long(self, ago, ended):
+        """The time counts from when the node deferred it; without an eviction the plan is abandoned."""
         stuck = pod(size=LARGE, has=SMALL, resize=PendingResize("deferred", NOW - ago, "no room"))
         progress = pursued(plan(1, 1, SMALL, LARGE, "InPlace", since=NOW - 315), seen(1, [stuck]))
         assert progress.ended == ended
@@ -444,14 +444,14 @@ class TestGivingUp:
             )
 
     @pytest.mark.parametrize(("lasted", "ended"), [(PATIENCE, ""), (PATIENCE + 1, "TimedOut")])
-    def test_pods_that_never_serve(self, lasted, ended):
-        """Nothing shrinks, neither then nor in the end."""
+    def test_pods_that_are_never_ready(self, lasted, ended):
+        """Nothing gets smaller, neither while waiting nor at the end."""
         found = [pod("old", LARGE), pod("new", ready="False", started=None, ready_since=None)]
         progress = pursued(plan(1, 2, LARGE, SMALL, since=NOW - lasted), seen(2, found))
         assert (progress.actions, progress.ended) == ((), ended)
 
-    def test_progress_buys_time(self):
-        """A pod that came up with the size a while ago, and one that is still to follow; but not for ever."""
+    def test_progress_extends_the_time(self):
+        """A pod that recently started with the size extends the time for the others, but not for ever."""
         found = [pod("a", LARGE, started=NOW - 200), pod("b", LARGE, SMALL)]
         assert pursued(plan(2, 2, SMALL, LARGE, since=NOW - 900), seen(2, found)).ended == ""
         assert pursued(plan(2, 2, SMALL, LARGE, since=NOW - 3601), seen(2, found)).ended == "TimedOut"
@@ -459,16 +459,16 @@ class TestGivingUp:
         assert pursued(plan(2, 2, SMALL, LARGE, since=NOW - 900), seen(2, found)).ended == "TimedOut"
 
     def test_a_refused_write_is_not_asked_for_for_ever(self):
-        """The pods never change, whatever is asked."""
+        """The pods never change, so the plan is abandoned."""
         assert pursued(plan(1, 1, SMALL, LARGE, since=NOW - 301), seen(1))[:3] == ((), None, "TimedOut")
 
-    def test_what_has_grown_may_still_shrink(self):
-        """After a long break, all is there that was waited for."""
+    def test_a_finished_scale_up_may_still_scale_down(self):
+        """After a long break all pods have the size that the plan waited for."""
         late = plan(3, 2, SMALL, LARGE, since=NOW - 1200)
         assert pursued(late, seen(3, pods(3, LARGE))).actions == (ScaleTo(2, 3),)
 
-    def test_somebody_else_scaled(self):
-        """Neither what was nor what is to be: nothing is done."""
+    def test_another_writer_scaled(self):
+        """The count is neither the old nor the new count, so nothing is done."""
         assert pursued(plan(2, 4, LARGE, SMALL), seen(3, pods(3, LARGE))) == (
             (),
             None,
@@ -479,58 +479,58 @@ class TestGivingUp:
         assert begun(decided(2, 4, LARGE, SMALL), seen(5))[:3] == ((), None, "Superseded")
 
     def test_an_unknown_scale(self):
-        """It waits, and gives up in the end."""
+        """The plan waits, and is abandoned in the end."""
         blind = Seen(NOW, Failure("no such resource"), tuple(pods(2)))
         assert pursued(plan(2, 4), blind).message == "Waiting: the scale of the target is unknown: no such resource."
         assert pursued(plan(2, 4, since=NOW - 4000), blind).ended == "TimedOut"
 
 
 class TestEvictions:
-    """Where in place cannot be."""
+    """Pods that cannot be resized in place are evicted."""
 
     OLD = (1, 32)
 
     @pytest.mark.parametrize(("count", "evicted"), [(1, 1), (3, 1), (7, 1), (8, 2), (12, 3)])
     def test_how_many_at_once(self, count, evicted):
-        """A quarter of them, one at least."""
+        """A quarter of the pods, but at least one."""
         progress = begun(decided(count, count, SMALL, LARGE), seen(count), kubernetes=self.OLD)
         assert len(progress.actions) == 1 + evicted
 
-    def test_those_away_count(self):
-        """The next goes when the last has come back."""
+    def test_unavailable_pods_count(self):
+        """The next pod is evicted when the last is ready again."""
         found = [pod("a", LARGE, ready="False", started=NOW - 5), *pods(3)]
         known = plan(4, 4, SMALL, LARGE)
         assert pursued(known, seen(4, found), self.OLD).actions == ()
         found[0] = pod("a", LARGE, started=NOW - 5)
         assert reported(pursued(known, seen(4, found), self.OLD))[1:] == ["EvictPod web-0"]
 
-    def test_who_does_not_serve_goes_first(self):
-        """It is away already."""
+    def test_a_pod_that_is_not_ready_goes_first(self):
+        """It is unavailable already."""
         found = [*pods(3), pod("web-3", ready="False")]
         assert reported(pursued(plan(4, 4, SMALL, LARGE), seen(4, found), self.OLD))[1:] == ["EvictPod web-3"]
 
     def test_a_single_pod_waits_for_the_second(self):
-        """Where the count grows, there is room later."""
+        """If the count is raised, the eviction waits for the second pod."""
         first = begun(decided(1, 2, SMALL, LARGE), seen(1), kubernetes=self.OLD)
         assert reported(first) == ["RecordSize", "ScaleTo 2"]
         both = [pod(), pod("web-1", LARGE, started=NOW - 5)]
         assert reported(pursued(first.plan, seen(2, both), self.OLD))[1:] == ["EvictPod web-0"]
 
-    def test_nobody_would_make_a_new_one(self):
-        """A pod of its own stays."""
+    def test_a_pod_without_a_controller_stays(self):
+        """Nothing would replace it."""
         progress = begun(decided(1, 1, SMALL, LARGE), seen(1, [pod(owners=())]), kubernetes=self.OLD)
         assert progress.ended == "Infeasible"
         assert progress.message.endswith("in place, and it has no controller that would replace it.")
 
     def test_one_that_came_back_wrong_is_not_evicted_again(self):
-        """Nobody read the record, so a third one would be no better."""
+        """The recorded size was not applied, so another eviction would not help."""
         found = [pod(started=NOW - 5)]
         progress = pursued(plan(1, 1, SMALL, LARGE), seen(1, found), self.OLD)
         assert progress[:3] == ((), None, "Infeasible")
         assert "it started with another size than the recorded one" in progress.message
 
-    def test_one_that_has_not_started_is_waited_for(self):
-        """It may be one that just came."""
+    def test_a_pod_that_has_not_started_is_waited_for(self):
+        """It may be a new pod."""
         found = [pod(started=None, ready=None, phase="Pending")]
         assert pursued(plan(1, 1, SMALL, LARGE), seen(1, found), self.OLD)[:3:2] == ((), "")
 
@@ -542,15 +542,15 @@ class TestEvictions:
             ("False", 700, "InPlaceOrRecreate", "ResizePod"),
         ],
     )
-    def test_killed_for_memory_again_and_again(self, ready, finished, mode, action):
-        """All of them go at once, for none of them serves; a kill of long ago does not matter."""
+    def test_oom_killed_again_and_again(self, ready, finished, mode, action):
+        """All are evicted at once, as none is ready; an old kill does not matter."""
         ended = Ended("OOMKilled", NOW - finished - 20, NOW - finished)
         found = pods(4, ready=ready, containers=(container(ended=ended, restarts=5),))
         progress = begun(decided(4, 4, SMALL, LARGE), seen(4, found), mode)
         assert reported(progress)[1:] == [f"{action} web-{i}" for i in range(4)]
 
     def test_killed_but_up_again(self):
-        """One at a time, while they serve."""
+        """They are evicted one at a time while they are ready."""
         ended = Ended("OOMKilled", NOW - 50, NOW - 30)
         found = pods(4, containers=(container(ended=ended, restarts=1),))
         progress = begun(decided(4, 4, SMALL, LARGE), seen(4, found))
@@ -562,7 +562,7 @@ class TestTemplate:
     """Only the template and the count are written."""
 
     def test_only_the_size(self):
-        """The workload's controller rolls the pods, and the plan watches."""
+        """The workload's controller replaces the pods, and the plan waits for it."""
         first = begun(decided(2, 2, SMALL, LARGE), seen(2, template=(container(),)), "Template")
         assert first.actions == (SetTemplate((LARGE,)),)
         set_ = {"template": (container(LARGE),)}
@@ -572,7 +572,7 @@ class TestTemplate:
         assert pursued(first.plan, seen(2, pods(2, LARGE), **set_)).ended == "Done"
 
     def test_more_and_smaller(self):
-        """First more, and the template once those serve."""
+        """First the count is raised; the template is set once the new pods are ready."""
         first = begun(decided(1, 2, LARGE, SMALL), seen(1, pods(1, LARGE), template=(container(LARGE),)), "Template")
         assert first.actions == (ScaleTo(2, 1),)
         found = [pod("a", LARGE), pod("b", LARGE, ready="False")]
@@ -581,7 +581,7 @@ class TestTemplate:
         assert pursued(first.plan, replace(observed, pods=tuple(pods(2, LARGE)))).actions == (SetTemplate((SMALL,)),)
 
     def test_fewer_and_larger(self):
-        """First the template, and fewer once all pods have the size; without that, never."""
+        """First the template; the count is lowered only once all pods have the size."""
         known = plan(3, 2, SMALL, LARGE, "Template")
         assert pursued(known, seen(3, template=(container(),))).actions == (SetTemplate((LARGE,)),)
         rolling = seen(3, [*pods(2, LARGE), pod("web-2")], template=(container(LARGE),))
@@ -592,13 +592,13 @@ class TestTemplate:
 
     @pytest.mark.parametrize(("before", "after", "had", "wanted"), [(1, 2, SMALL, LARGE), (2, 1, LARGE, SMALL)])
     def test_one_way(self, before, after, had, wanted):
-        """Both at once."""
+        """Both happen at once."""
         observed = seen(before, pods(before, had), template=(container(had),))
         progress = begun(decided(before, after, had, wanted), observed, "Template")
         assert progress.actions == (ScaleTo(after, before), SetTemplate((wanted,)))
 
     def test_injected_containers_are_not_the_template_s(self):
-        """They cannot be written there."""
+        """Their sizes cannot be written there."""
         proxy = Size("proxy", {"cpu": 10})
         decision = decided(1, 1, sizes=(SMALL, proxy), desired_sizes=(LARGE, proxy._replace(requests={"cpu": 20})))
         assert begun(decision, seen(1, template=(container(),)), "Template").actions == (SetTemplate((LARGE,)),)
@@ -607,7 +607,7 @@ class TestTemplate:
         assert pursued(known, seen(1, found, template=(container(LARGE),))).ended == "Done"
 
     def test_an_unknown_template(self):
-        """The pods tell whether it was written."""
+        """The sizes of the pods show whether it was written."""
         known = plan(1, 1, SMALL, LARGE, "Template")
         assert pursued(known, seen(1)).actions == (SetTemplate((LARGE,)),)
         assert pursued(known, seen(1, pods(1, LARGE))).ended == "Done"
@@ -617,7 +617,7 @@ class TestPodByPod:
     """A decision that names each pod needs no plan."""
 
     def test_each_as_it_is_named(self):
-        """With the uid, for a StatefulSet uses names again; who is gone is left out."""
+        """With the uid, as a StatefulSet reuses names; pods that are gone are left out."""
         deeds = (
             PodAction("web-0", "resize", "", "", (LARGE,)),
             PodAction("web-1", "evict", "", "Too small."),
@@ -636,28 +636,28 @@ class TestPodByPod:
         )
 
 
-class TestMemory:
+class TestState:
     """A plan survives a restart."""
 
     KNOWN = plan(2, 4, LARGE_GUARANTEED, SMALL_GUARANTEED)
 
     def test_json_and_back(self):
-        """Alone and in memory, where no plan leaves no trace."""
+        """Alone and inside a state; a state without a plan has no such key."""
         written = json.loads(json.dumps(self.KNOWN.to_dict()))
         assert Plan.from_dict(written) == self.KNOWN
-        memory = State(plan=self.KNOWN)
-        assert State.from_dict(json.loads(json.dumps(memory.to_dict()))) == memory
-        assert hash(State.from_dict(memory.to_dict())) == hash(memory)
+        state = State(plan=self.KNOWN)
+        assert State.from_dict(json.loads(json.dumps(state.to_dict()))) == state
+        assert hash(State.from_dict(state.to_dict())) == hash(state)
         assert "plan" not in State().to_dict()
 
     def test_it_is_kept(self):
-        """By everything that makes a memory of a memory."""
-        memory, decision = State(plan=self.KNOWN), decided(2, 4)
+        """Every method that makes a new state keeps the plan."""
+        state, decision = State(plan=self.KNOWN), decided(2, 4)
         after = [
-            memory.after_deciding(None),
-            memory.first_seen(2, NOW),
-            memory.acted(decision, NOW),
-            memory.reported(decision),
+            state.after_deciding(None),
+            state.first_seen(2, NOW),
+            state.acted(decision, NOW),
+            state.reported(decision),
         ]
         assert [each.plan for each in after] == [self.KNOWN] * 4
 
@@ -683,14 +683,14 @@ class TestMemory:
             {"beforeSizes": [{"container": 1, "requests": {}, "limits": {}}]},
         ],
     )
-    def test_what_is_no_plan(self, change):
-        """It is refused alone, and forgotten in a memory."""
+    def test_an_invalid_plan(self, change):
+        """Alone it is an error; inside a state it is ignored."""
         written = {**self.KNOWN.to_dict(), **change}
         with pytest.raises(ValueError, match=next(iter(change))):
             Plan.from_dict(written)
         assert State.from_dict({"plan": written}).plan is None
 
-    def test_what_is_no_object(self):
-        """Neither is that a plan."""
+    def test_a_plan_that_is_not_an_object(self):
+        """A list is an error."""
         with pytest.raises(ValueError, match="must be an object"):
             Plan.from_dict([])

@@ -1,4 +1,4 @@
-"""What an Hvpa allows a plan of: its own way, the way of each step, and the containers and resources that it sizes."""
+"""What an Hvpa allows a plan to do: the total's direction, each step's direction, and the containers and resources."""
 
 import pytest
 
@@ -17,14 +17,14 @@ RESIZE = "hypot.dev/resize"
 
 
 def plan(before, after):
-    """From so many pods of so many millicores and megabytes to so many others."""
+    """From a number of pods with these millicores and megabytes to another."""
     old, new = ((Size("app", {"cpu": cpu, "memory": memory * 10**6}),) for _, cpu, memory in (before, after))
     return Plan(
         after[0], new, NOW, waits=True, resizing="InPlaceOrRecreate", before_replicas=before[0], before_sizes=old
     )
 
 
-# In total: more by fewer, less by fewer, less by more, and more of one resource only.
+# In total: more with fewer pods, less with fewer, less with more, and more of one resource only.
 LARGER, FEW = plan((4, 200, 200), (2, 600, 600)), plan((4, 400, 400), (2, 500, 500))
 MANY, MIXED = plan((2, 1000, 1000), (4, 400, 400)), plan((4, 200, 200), (4, 300, 100))
 
@@ -48,14 +48,14 @@ MANY, MIXED = plan((2, 1000, 1000), (4, 400, 400)), plan((4, 200, 200), (4, 300,
         (MIXED, EVICT, [], ""),
     ],
 )
-def test_each_step_needs_its_way_and_that_of_the_whole(made, step, off, why):
-    """What grows one resource is growth, as in the decision."""
+def test_each_step_needs_its_direction_and_that_of_the_whole(made, step, off, why):
+    """More of one resource counts as scaling up, as in the decision."""
     assert withdrawn(hvpa(**dict.fromkeys(off, OFF)), made, [step], NOW) == why
 
 
 @pytest.mark.parametrize(("off", "then", "why"), [("scaleDown", "scaleUp", UP), ("scaleUp", "scaleDown", DOWN)])
-def test_what_was_closed_from_the_beginning_stops_nothing(off, then, why):
-    """The decision did not need it; the way that it did need may still be taken away."""
+def test_a_direction_off_from_the_start_stops_nothing(off, then, why):
+    """The decision did not need that direction; the direction it needed may still be switched off."""
     made = LARGER if off == "scaleDown" else FEW
     begun = entitled(made, hvpa(**{off: OFF}), NOW)
     for step in (EVICT, FEWER):
@@ -63,8 +63,8 @@ def test_what_was_closed_from_the_beginning_stops_nothing(off, then, why):
         assert withdrawn(hvpa(**{off: OFF, then: OFF}), begun, [step], NOW) == why
 
 
-def test_stabilisation_is_not_asked_again():
-    """It begins with the plan."""
+def test_stabilisation_is_not_checked_again():
+    """It starts with the plan."""
     assert withdrawn(hvpa(scaleUp=scale(stabilizationDuration="1h")), LARGER, [EVICT], NOW) == ""
 
 
@@ -78,8 +78,8 @@ def test_stabilisation_is_not_asked_again():
         ({"minAllowed": {"cpu": "1m"}}, False),
     ],
 )
-def test_what_is_not_sized_any_more_is_left_alone(policy, alone):
-    """A container, or one of its resources that the plan changes."""
+def test_what_is_no_longer_sized_is_left_alone(policy, alone):
+    """A container, or a resource of it that the plan changes."""
     rules = {"resourcePolicy": {"containerPolicies": [{"containerName": "app", **policy}]}}
     made = hvpa(vpa={"deploy": True, "template": {"spec": rules}})
     assert withdrawn(made, LARGER, [EVICT], NOW) == ("the size of app must not be changed any more" if alone else "")
@@ -87,13 +87,13 @@ def test_what_is_not_sized_any_more_is_left_alone(policy, alone):
 
 @pytest.mark.parametrize("word", ["InPlace", "Template", "InPlaceOrRecreate", "in-place"])
 def test_another_way_to_resize(word):
-    """A word that is none counts as the default, as everywhere."""
+    """An unknown word counts as the default, as everywhere."""
     reported = withdrawn(hvpa(annotations={RESIZE: word}), LARGER, [], NOW)
     assert reported == (f"{RESIZE} is {word} now, and was InPlaceOrRecreate" if word in {"InPlace", "Template"} else "")
 
 
 @pytest.mark.parametrize("message", ["up", [1], ["both"], None])
-def test_closed_ways_that_are_none_are_not_believed(message):
+def test_closed_directions_that_are_invalid(message):
     """The plan is read as a whole or not at all."""
     made = entitled(LARGER, hvpa(scaleDown=OFF), NOW)
     assert made.closed == ("down",)
@@ -104,7 +104,7 @@ def test_closed_ways_that_are_none_are_not_believed(message):
 
 @pytest.mark.parametrize(("replicas", "cpu", "more"), [(3, 150, False), (5, 150, False), (5, 170, True)])
 def test_what_is_not_sized_does_not_outgrow_a_plan(replicas, cpu, more):
-    """An Hvpa of cpu alone: that its pods have memory is no reason to give up a plan that names none."""
+    """For an Hvpa of cpu only, its pods' memory is no reason to abandon a plan that has no memory."""
     only_cpu = hvpa(vpa=vpa(policy(controlledResources=["cpu"])))
     size, had = (Size("app", {"cpu": amount}) for amount in (200, 100))
     made = Plan(4, (size,), NOW, waits=False, resizing="InPlaceOrRecreate", before_replicas=4, before_sizes=(had,))

@@ -1,4 +1,4 @@
-"""Samples of containers folded into histograms, and sizes read from them."""
+"""Container samples folded into histograms, and the sizes read from them."""
 
 from dataclasses import replace
 from math import inf, nan
@@ -37,7 +37,7 @@ def target(usage, knobs=None, container="app"):
 
 
 def test_the_same_container_is_one_row():
-    """However often it is declared; another name, owner or pod is another one."""
+    """Repeated declarations share the row; another name, owner or pod gets its own."""
     usage, aggregate, number = one()
     assert one(usage=usage)[1:] == (aggregate, number)
     others = {usage.declare(OWNER, "proxy", Knobs(), START), usage.declare("other", "app", Knobs(), START)}
@@ -47,7 +47,7 @@ def test_the_same_container_is_one_row():
 
 
 def test_what_was_never_declared():
-    """Has a view with nothing in it, and no checkpoint."""
+    """It has an empty view and no checkpoint."""
     usage = Usage()
     assert usage.view(OWNER).containers() == ()
     assert usage.view(OWNER).estimate(Knobs(), ["app"], {}) == ()
@@ -56,7 +56,7 @@ def test_what_was_never_declared():
 
 
 def test_an_impossible_half_life_takes_no_row():
-    """Nothing is half declared."""
+    """A failed declaration leaves no rows."""
     usage = Usage()
     for knobs in (Knobs(cpu_half_life=0), Knobs(memory_half_life=-1)):
         with pytest.raises(ValueError, match="half-life"):
@@ -65,7 +65,7 @@ def test_an_impossible_half_life_takes_no_row():
 
 
 def test_cpu_must_be_strictly_newer_memory_not_older():
-    """Per instance, and each resource by itself."""
+    """This holds per instance and per resource."""
     usage, aggregate, number = one()
     taken = [usage.observe([(number, 1, 1, at)]) for at in (10.0, 10.0, 9.0, 11.0)]
     assert [fold.cpu.tolist() for fold in taken] == [[True], [False], [False], [True]]
@@ -79,8 +79,8 @@ def test_cpu_must_be_strictly_newer_memory_not_older():
 @pytest.mark.parametrize(
     ("cpu", "memory", "at"), [(None, None, START), (-1, -1, START), (nan, nan, START), (1, 1, nan), (1, 1, inf)]
 )
-def test_samples_that_cannot_be(cpu, memory, at):
-    """Leave no trace."""
+def test_invalid_samples(cpu, memory, at):
+    """They change nothing."""
     usage, aggregate, number = one()
     folded = usage.observe([(number, cpu, memory, at)])
     assert not folded.cpu.any()
@@ -91,13 +91,13 @@ def test_samples_that_cannot_be(cpu, memory, at):
 
 
 def test_nothing_to_fold():
-    """No samples at all."""
+    """An empty list of samples is accepted."""
     usage, _, _ = one()
     assert usage.observe([]).cpu.tolist() == []
 
 
 def test_many_samples_of_one_instance_in_any_order():
-    """The same as one after the other."""
+    """The result is the same as one sample after the other."""
     usage, aggregate, number = one()
     samples = [(number, 100 + i, GB * (1 + i % 7), START + 5 * HOUR * i) for i in range(20)]
     usage.observe(samples[::-1])
@@ -109,8 +109,8 @@ def test_many_samples_of_one_instance_in_any_order():
     assert usage.instances["window_end"][number] == START + 4 * DAY
 
 
-def test_an_instance_let_go_takes_no_samples():
-    """Its number may be somebody else's soon."""
+def test_a_released_instance_takes_no_samples():
+    """Its number may be reused soon."""
     usage, aggregate, number = one()
     usage.retain({"web-2"})
     assert not usage.observe([(number, 1, 1, START)]).cpu.any()
@@ -120,7 +120,7 @@ def test_an_instance_let_go_takes_no_samples():
 
 
 def test_pods_come_and_go():
-    """What they used stays known, and the windows of those that stay go on."""
+    """Their usage stays known, and the windows of the remaining pods continue."""
     usage, aggregate, number = one()
     proxy = usage.instance(usage.declare(OWNER, "proxy", Knobs(), START), "web-1")
     kept = usage.instance(aggregate, "web-2")
@@ -133,7 +133,7 @@ def test_pods_come_and_go():
 
 
 def test_an_owner_is_forgotten():
-    """With its instances; the rows are given to the next one, empty."""
+    """With its instances; its rows are reused, empty."""
     usage, aggregate, number = one()
     usage.observe([(number, 500, GB, START)])
     usage.forget(OWNER)
@@ -144,7 +144,7 @@ def test_an_owner_is_forgotten():
 
 
 def test_what_was_never_measured_is_not_recommended():
-    """No size shrinks because nothing is known."""
+    """No size is lowered because nothing is known."""
     usage, _, number = one()
     view = usage.view(OWNER)
     assert view.estimate(Knobs(), ["app"], {}) == ()
@@ -154,7 +154,7 @@ def test_what_was_never_measured_is_not_recommended():
 
 
 def test_one_sample_makes_a_target_without_bounds():
-    """The end of its bucket and a margin; the lower bound is the minimum, the upper one says nothing."""
+    """The target is the end of its bucket plus the margin; lower is the minimum, upper is unbounded."""
     usage, _, number = one()
     usage.observe([(number, 1000, GB, START)])
     (bounds,) = usage.view(OWNER).estimate(Knobs(), ["app"], {"app": BOTH})
@@ -176,7 +176,7 @@ def test_bounds_come_closer_with_history():
 
 
 def test_containers_share_the_minimum_of_a_pod():
-    """All that are asked for, known or not, and each once."""
+    """All requested containers count, known or not, each once."""
     usage, _, number = one()
     usage.observe([(number, 1, 1, START)])
     view = usage.view(OWNER)
@@ -187,7 +187,7 @@ def test_containers_share_the_minimum_of_a_pod():
 
 
 def test_each_container_has_its_own_knobs():
-    """Sorted by name, only what is controlled."""
+    """Sorted by name, only controlled resources."""
     usage, _, number = one()
     proxy = usage.instance(usage.declare(OWNER, "a-proxy", Knobs(), START), "web-1")
     usage.observe([(number, 1000, GB, START), (proxy, 1000, GB, START)])
@@ -200,7 +200,7 @@ def test_each_container_has_its_own_knobs():
 
 
 def test_percentiles_and_intervals_are_knobs():
-    """The median of a day with one wild hour is calm, the maximum is not."""
+    """The median of a day ignores one busy hour, the maximum does not."""
     usage, _, number = one()
     usage.observe([(number, 4000 if hour == 5 else 100, GB, START + hour * HOUR) for hour in range(24)])
     calm = target(usage, Knobs(target_cpu_percentile=0.5))
@@ -213,8 +213,8 @@ def test_percentiles_and_intervals_are_knobs():
     assert short.upper["memory"] == long.upper["memory"]
 
 
-def test_all_estimates_are_the_single_ones():
-    """In bulk, with the knobs that each was declared with."""
+def test_bulk_estimates_equal_single_estimates():
+    """Each row uses the knobs that it was declared with."""
     usage = Usage()
     knobs = [Knobs(), Knobs(safety_margin=0.5, target_memory_percentile=0.99, round_cpu=7)]
     owners = [f"web-{i}" for i in range(20)]
@@ -232,7 +232,7 @@ def test_all_estimates_are_the_single_ones():
 
 
 def test_views_see_what_comes_later():
-    """Even after the bank has grown."""
+    """Even after the bank has been enlarged."""
     usage, _, number = one()
     view = usage.view(OWNER)
     for i in range(100):
@@ -242,7 +242,7 @@ def test_views_see_what_comes_later():
 
 
 def test_a_shorter_half_life_forgets_sooner():
-    """From the time it is declared."""
+    """It applies from the time of its declaration."""
     usage, aggregate, number = one()
     days(7, usage, number, cpu=4000)
     now = START + 7 * DAY
@@ -255,7 +255,7 @@ def test_a_shorter_half_life_forgets_sooner():
 
 
 def test_an_oom_kill_asks_for_more():
-    """Than was asked for and used; told twice it is the same."""
+    """More than was requested and used; a second report changes nothing."""
     usage, aggregate, number = one()
     usage.observe([(number, 100, GB, START)])
     for _ in range(2):
@@ -290,7 +290,7 @@ STATUS = {"version": "v3", "totalSamplesCount": 3, "cpuHistogram": {"bucketWeigh
     ],
 )
 def test_checkpoints_that_cannot_be_loaded(status, message):
-    """Say where and why, and leave both histograms alone."""
+    """The error says where and why, and both histograms stay unchanged."""
     usage, aggregate, _ = one()
     with pytest.raises(ValueError, match=message):
         usage.load(OWNER, "app", status)
@@ -298,8 +298,8 @@ def test_checkpoints_that_cannot_be_loaded(status, message):
     assert usage.aggregates["samples"][aggregate] == 0
 
 
-def test_a_checkpoint_goes_round():
-    """A new process recommends what the old one did, but for the unfinished window."""
+def test_a_checkpoint_survives_a_restart():
+    """A new process recommends the same as the old process, except for the unfinished window."""
     usage, _, number = one()
     days(3, usage, number)
     status = usage.save(OWNER, "app", START + 3 * DAY + HOUR)
@@ -339,7 +339,7 @@ def test_an_empty_checkpoint():
 
 
 def test_expiry_names_what_is_gone():
-    """What was loaded stays while its owner lives, and so does what has a pod."""
+    """Loaded rows stay while their owner exists, and so do rows with a pod."""
     usage, _, number = one()
     usage.observe([(number, 1, 1, START)])
     usage.declare(OWNER, "loaded", Knobs(), START)
