@@ -1,4 +1,4 @@
-"""Manifests of Hvpas for tests: the proposal's own, a released one, and short ways to make others."""
+"""Hvpa manifests for tests: the proposal's, a released one, and helpers to make others."""
 
 import copy
 from functools import cache
@@ -7,7 +7,7 @@ import yaml
 
 from hypot.kinds.hvpa import Hvpa
 
-# The proposal's blocks, without the dots; the keys that it misspells are right here.
+# The proposal's blocks, without the ellipses; misspelt keys are corrected.
 BASE = """
     baseResourcesPerReplica:
       cpu:
@@ -52,7 +52,7 @@ OVERLAP = """
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "kube-apiserver"}
 HEAD = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "metadata": {"name": "kube-apiserver"}}
 
-# As the released controller's readers wrote them: weights, four blocks of scale parameters, metrics of v2beta1.
+# As users of the released controller wrote them: weights, four blocks of scale parameters, metrics of v2beta1.
 RELEASED = """
     replicas: 1
     maintenanceTimeWindow: {begin: 220000-0000, end: 230000-0000}
@@ -103,13 +103,13 @@ def manifest(*blocks, **spec):
 
 
 def seed(**changes):
-    """The proposal's last example, with other fields beside it or in its place."""
+    """The proposal's last example, with fields added or replaced."""
     spec = manifest(BASE, INTERVALS, OVERLAP)["spec"]
     return {**copy.deepcopy(HEAD), "spec": {k: v for k, v in {**spec, **changes}.items() if v is not None}}
 
 
 def at(path, value):
-    """The proposal's last example with one value set; a number in the path is a place in a list."""
+    """The proposal's last example with one value set; a number in the path is a list index."""
     made = seed()
     *steps, last = path
     here = made["spec"]

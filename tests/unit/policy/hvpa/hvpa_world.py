@@ -1,4 +1,4 @@
-"""A workload called kube-apiserver under the proposal's intervals: its pods, what is recommended, what is decided."""
+"""A workload called kube-apiserver with the proposal's intervals: its pods, recommendations and decisions."""
 
 from builders import LONG_AGO, NOW, hvpa_decided
 from hypot.core.amount import to_milli
@@ -13,7 +13,7 @@ from unit.policy.hvpa.hvpa_cases import HEAD, INTERVALS, hpa, manifest
 
 GI = 2**30
 FRESH = State()
-# Every change matters.
+# Every change counts.
 FREE = {"minChange": {"cpu": {"value": 0}, "memory": {"value": 0}}}
 UTILIZATION = {
     "type": "Resource",
@@ -24,7 +24,7 @@ BY_OBJECTS = {"hypot.dev/recommendations": "objects"}
 
 
 def hvpa(*, annotations=None, status=None, **spec):
-    """The proposal's intervals with the VPA alone, where every change matters; fields beside them or in their place."""
+    """The proposal's intervals with only the VPA, where every change counts; fields may be added or replaced."""
     usual = {"hpa": {"deploy": False}, "scaleUp": FREE, "scaleDown": FREE}
     made = manifest(INTERVALS, **{**usual, **spec})
     made["spec"] = {key: value for key, value in made["spec"].items() if value is not None}
@@ -43,7 +43,7 @@ def scale(mode="Auto", **more):
 
 
 def sizes(cpu=None, memory=None):
-    """Millicores and bytes; what is not given is not set."""
+    """Millicores and bytes; resources that are not given are not set."""
     return {resource: amount for resource, amount in (("cpu", cpu), ("memory", memory)) if amount is not None}
 
 
@@ -64,7 +64,7 @@ def advice(**targets):
 
 
 def world(count, *containers, desired=None, now=NOW, **observed):
-    """So many pods of these containers; other keywords are what a VPA says of a container, or what else is seen."""
+    """This many pods of these containers; other keywords are a VPA's target for a container, or fields of Seen."""
     names = {container.name for container in containers}
     targets = {name: observed.pop(name) for name in list(observed) if name in names}
     usual = {"pods": pods(count, *containers), "size_advice": advice(**targets) if targets else None}
@@ -74,18 +74,18 @@ def world(count, *containers, desired=None, now=NOW, **observed):
 
 
 def used(count, *, at=NOW - 10, **usage):
-    """One sample of each pod, in amounts: a container and what it uses."""
+    """One sample of each pod, in amounts: containers and their usage."""
     measured = tuple((name, {r: to_milli(r, a) for r, a in each.items()}) for name, each in usage.items())
     return {f"web-{i}": PodSample(at, 30.0, measured) for i in range(count)}
 
 
-def run(spec, seen, memory=FRESH, sources=SOURCES, **settings):
-    """The decision and what is remembered."""
-    return hvpa_decided(spec, seen, memory, Settings(**settings), sources)
+def run(spec, seen, state=FRESH, sources=SOURCES, **settings):
+    """The decision and the new state."""
+    return hvpa_decided(spec, seen, state, Settings(**settings), sources)
 
 
-def decided(spec, seen, memory=FRESH, sources=SOURCES):
-    return run(spec, seen, memory, sources)[0]
+def decided(spec, seen, state=FRESH, sources=SOURCES):
+    return run(spec, seen, state, sources)[0]
 
 
 def asking(name="test", *, measured=True, replicas=None, missing="", **totals):
@@ -97,7 +97,7 @@ def asking(name="test", *, measured=True, replicas=None, missing="", **totals):
 
 
 def context(spec, seen):
-    """What every source gets to see."""
+    """The context that every source gets."""
     looks = []
     decided(spec, seen, sources=[looks.append])
     return looks[0]

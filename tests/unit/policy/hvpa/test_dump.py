@@ -1,4 +1,4 @@
-"""An Hvpa as a dump of a cluster has it: whose recommendations count, and what there is to size."""
+"""An Hvpa in a dump of a cluster: which recommendations count, and which pods are sized."""
 
 import pytest
 
@@ -74,7 +74,7 @@ def undecided(*objects, **more):
     return decision.error
 
 
-# Whose recommendations.
+# Sources of recommendations.
 
 
 @pytest.mark.parametrize("owner", ["web-child", "web"])
@@ -86,7 +86,7 @@ def test_checkpoints_of_the_vpa_of_the_target_or_of_the_hvpa(owner):
 
 
 def test_the_status_of_a_vpa_where_there_are_no_checkpoints():
-    """Three cores of each of two pods are six in total, which are for three replicas."""
+    """Three cores for each of two pods are six in total, which leads to three replicas."""
     objects = [hvpa(), child(recommended(target=("3", "3Gi"))), *fleet(2)]
     assert point(*objects) == (3, 2000, 2_147_484_000)
     assert sentences(decided(*objects, kind="Hvpa"), "size")[0].startswith(
@@ -95,7 +95,7 @@ def test_the_status_of_a_vpa_where_there_are_no_checkpoints():
 
 
 def test_broken_checkpoints_leave_the_status():
-    """And are told."""
+    """The status is used, and the broken checkpoint is reported."""
     objects = [hvpa(), child(recommended(target=("3", "3Gi"))), checkpoint(version="v2"), *fleet(2)]
     assert point(*objects)[0] == 3
     assert "checkpoint web-app cannot be used" in decided(*objects, kind="Hvpa").unknown[0]
@@ -115,8 +115,8 @@ def test_neither_checkpoints_nor_a_vpa():
         {"LowConfidence": "True"},
     ],
 )
-def test_a_vpa_that_does_not_stand_by_its_word(said):
-    """Its recommendation is not used, and the answer names the VPA."""
+def test_a_vpa_with_an_unreliable_recommendation(said):
+    """Its recommendation is not used, and the error names the VPA."""
     assert "VerticalPodAutoscaler web-child" in undecided(hvpa(), child(recommended(), **said), *fleet(2))
 
 
@@ -128,7 +128,7 @@ def test_objects_alone():
 
 @pytest.mark.parametrize("target", [TARGET, HVPA], ids=["of the target", "of the Hvpa"])
 def test_the_count_of_an_hpa(target):
-    """Four times the size of one pod is wanted: four cores, which two pods of two can have."""
+    """Four pods of one core are four cores, which two pods of two cores provide."""
     objects = [hvpa(hpa=COUNTED, annotations=OBJECTS), hpa(target), child(recommended()), *fleet(2)]
     assert point(*objects) == (2, 2000, 2_147_484_000)
     assert sentences(decided(*objects, kind="Hvpa"), "count") == [
@@ -137,7 +137,7 @@ def test_the_count_of_an_hpa(target):
 
 
 def test_the_count_of_an_hpa_that_saw_another_count():
-    """It would be read twice; so it counts for nothing, and nothing shrinks meanwhile."""
+    """Used again it would count twice, so it is ignored, and nothing scales down meanwhile."""
     objects = [
         hvpa(hpa=COUNTED, annotations=OBJECTS),
         hpa(current=1),
@@ -151,7 +151,7 @@ def test_the_count_of_an_hpa_that_saw_another_count():
 
 
 def test_own_metrics_where_the_dump_has_them():
-    """Both pods use twice their request of one core, so four are wanted."""
+    """Both pods use twice their request of one core, so four cores are needed."""
     objects = [hvpa(hpa=COUNTED), child(recommended()), *fleet(2, status=READY), sample(0, "2"), sample(1, "2")]
     assert point(*objects) == (2, 2000, 2_147_484_000)
 
@@ -165,8 +165,8 @@ def test_an_hpa_that_scales_the_hvpa_is_decided_too():
     assert (decision.decided, decision.current, decision.desired) == (True, 2, 4)
 
 
-def test_who_asked_for_a_change_of_size():
-    """Where only memory changes, memory is the reason, and what is said of cpu is true."""
+def test_the_reason_of_a_change_of_size():
+    """If only memory changes, memory is the reason, and nothing false is said about cpu."""
     quiet = [hvpa(hpa=COUNTED), checkpoint(**LEARNT), *fleet(2)]
     decision = decided(*quiet, kind="Hvpa")
     assert wanted(decision) == {"cpu": 1000, "memory": MEMORY}
@@ -178,7 +178,7 @@ def test_who_asked_for_a_change_of_size():
 
 
 def test_the_group_of_gardener_is_an_alias():
-    """The same object, decided alike."""
+    """Both groups lead to the same decision."""
     objects = [checkpoint(**LEARNT), *fleet(2)]
     alias = decided(hvpa(group="autoscaling.gardener.cloud"), *objects, kind="Hvpa")
     assert alias.desired_sizes == decided(hvpa(), *objects, kind="Hvpa").desired_sizes
@@ -188,7 +188,7 @@ def test_the_group_of_gardener_is_an_alias():
 
 
 def test_a_weight_based_manifest():
-    """The released form is kept and judged."""
+    """The released form is read, but not decided by."""
     weights = [
         {"vpaWeight": 0, "startReplicaCount": 1, "lastReplicaCount": 2},
         {"vpaWeight": 100, "startReplicaCount": 3},
@@ -197,8 +197,8 @@ def test_a_weight_based_manifest():
     assert "use scalingIntervals" in undecided(old, checkpoint(**LEARNT), *fleet(2))
 
 
-def test_all_that_is_wrong_is_told():
-    """In one error."""
+def test_all_errors_are_reported():
+    """One message contains all of them."""
     intervals = [{"maxReplicas": 3, "maxResources": sized("1")}, {"maxReplicas": 3, "maxResources": sized("2")}]
     policies = [{"containerName": "app", "minAllowed": sized("2"), "maxAllowed": sized("1")}]
     broken = hvpa(
@@ -210,18 +210,18 @@ def test_all_that_is_wrong_is_told():
     assert all(word in error for word in ("scalingIntervals[1].maxReplicas", "maintenanceTimeWindow", "maxAllowed"))
 
 
-# What there is.
+# Existing pods and containers.
 
 
 def test_zero_replicas():
-    """It stays off."""
+    """The workload stays switched off."""
     decision = decided(hvpa(), checkpoint(**LEARNT), workload("Deployment", 0), kind="Hvpa")
     assert (decision.decided, decision.moves) == (True, False)
     assert sentences(decision, "scaling-disabled")
 
 
 def test_no_pods_but_a_template():
-    """Its size stands for the pods that will come."""
+    """The size of the template counts for the pods to come."""
     assert point(hvpa(), checkpoint(**LEARNT), workload("Deployment", 2)) == (2, 410, MEMORY)
 
 
@@ -233,7 +233,7 @@ def test_neither_pods_nor_a_template():
 
 
 def test_pods_of_different_size():
-    """In a rollout the total is what they really have; the size is that of the largest."""
+    """In a rollout the total is what the pods really have; the size is that of the largest pod."""
     rollout = [workload("Deployment", 2), pod(0, box(cpu="300m")), pod(1, box(cpu="1"))]
     decision = decided(hvpa(), checkpoint(**LEARNT), *rollout, kind="Hvpa")
     assert decision.sizes[0].requests["cpu"] == 1000
@@ -241,14 +241,14 @@ def test_pods_of_different_size():
 
 
 def test_what_was_resized_in_place_counts():
-    """The template is stale then."""
+    """The actual size of the pods counts, as the template is stale then."""
     status = {"containerStatuses": [{"name": "app", "resources": {"requests": sized("410m", str(MEMORY))}}]}
     decision = decided(hvpa(), checkpoint(**LEARNT), *fleet(2, status=status), kind="Hvpa")
     assert not decision.moves
 
 
 def test_containers_that_are_switched_off_or_new():
-    """The one is left alone, of the other nothing is known."""
+    """Both keep their size: one is switched off, nothing is known about the other."""
     policies = [{"containerName": "log", "mode": "Off"}]
     spec = {"vpa": {"deploy": True, "template": {"spec": {"resourcePolicy": {"containerPolicies": policies}}}}}
     learnt = [checkpoint(**LEARNT), checkpoint("log", **LEARNT), checkpoint("gone", **LEARNT)]
@@ -262,13 +262,13 @@ def test_containers_that_are_switched_off_or_new():
 
 
 def test_limits_follow():
-    """In the proportion that was there."""
+    """They keep their proportion to the requests."""
     decision = decided(hvpa(), checkpoint(**LEARNT), *fleet(2, box(limits=sized("2"))), kind="Hvpa")
     assert limits(decision) == {"cpu": 820}
 
 
 def test_a_node_that_is_not_in_the_dump():
-    """Whether pods without a limit are saturated nobody can say, and that is told."""
+    """Whether pods without a limit are saturated is unknown, and this is reported."""
     hot = [sample(0, "1500m"), sample(1, "1500m")]
     objects = [hvpa(), child(recommended()), *fleet(2), *hot]
     assert "without the Node in the input" in " ".join(decided(*objects, kind="Hvpa").unknown)
@@ -276,12 +276,12 @@ def test_a_node_that_is_not_in_the_dump():
 
 
 def test_an_oom_that_was_answered():
-    """A kill before the last growth opens nothing any more."""
+    """A kill before the last scale-up overrides nothing any more."""
     ended = {"reason": "OOMKilled", "startedAt": ago(DAY), "finishedAt": ago(2 * HOUR)}
     status = {"containerStatuses": [{"name": "app", "lastState": {"terminated": ended}}]}
     slow = {"scaleUp": {"minChange": {"cpu": {"value": "9"}, "memory": {"value": "90Gi"}}}}
     objects = [hvpa(**slow), child(recommended(target=("1", "1500Mi"))), *fleet(2, status=status)]
-    decision, memory = reported(*objects, kind="Hvpa")
+    decision, state = reported(*objects, kind="Hvpa")
     assert decision.moves
-    answered = State.from_dict(memory.acted(decision, NOW - HOUR).to_dict())
+    answered = State.from_dict(state.acted(decision, NOW - HOUR).to_dict())
     assert not decided(*objects, kind="Hvpa", memory=answered).moves

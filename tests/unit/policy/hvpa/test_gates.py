@@ -1,4 +1,4 @@
-"""When an Hvpa may move, when it holds, and what it tells and remembers."""
+"""When an Hvpa may scale, when it holds, and what it reports and remembers."""
 
 import json
 from dataclasses import replace
@@ -35,7 +35,7 @@ M = 10**6
 APP = box(cpu=500, memory=G)
 SAME = sizes(500, G)
 UP, DOWN = world(2, APP, app=sizes(600, G)), world(2, APP, app=sizes(400, G))
-# Eight in the morning is now.
+# NOW is eight in the morning.
 OPEN, SHUT = {"begin": "070000+0000", "end": "090000+0000"}, {"begin": "100000+0200", "end": "100000-0100"}
 OUTSIDE = {"begin": "090000+0000", "end": "100000+0000"}
 LARGE = {"minChange": {"cpu": {"value": "1"}, "memory": {"value": "1G"}}}
@@ -46,10 +46,10 @@ def ago(seconds):
 
 
 class TestGates:
-    """Update policy, stabilisation, maintenance window, minimum change: the first one counts."""
+    """Update policy, stabilisation, maintenance window, minimum change: the first that blocks counts."""
 
     @pytest.mark.parametrize(
-        ("spec", "memory", "reason"),
+        ("spec", "state", "reason"),
         [
             ({"mode": "Off", "stabilizationDuration": "3m", **LARGE}, ago(10), "UpdatePolicy"),
             ({"mode": "MaintenanceWindow", "stabilizationDuration": "3m", **LARGE}, ago(10), "StabilizationWindow"),
@@ -61,16 +61,16 @@ class TestGates:
         ],
     )
     @pytest.mark.parametrize(("direction", "seen"), [("scaleUp", UP), ("scaleDown", DOWN)])
-    def test_in_order(self, direction, seen, spec, memory, reason):
+    def test_in_order(self, direction, seen, spec, state, reason):
         """In each direction; nothing moves, and status and condition say why."""
         made = hvpa(maintenanceTimeWindow=OUTSIDE, **{direction: scale(**spec)})
-        decision = decided(made, seen, memory)
+        decision = decided(made, seen, state)
         assert blocked(decision) == ([reason] if reason else [])
         assert decision.moves is not bool(reason)
         assert reason_of(decision, "ScalingBlocked") == (f"True/{reason}" if reason else "False/NotBlocked")
 
-    def test_the_words(self):
-        """A container, what holds it back, and by how much."""
+    def test_the_messages(self):
+        """They name the container, what blocks it, and by how much."""
         shut = hvpa(maintenanceTimeWindow=OUTSIDE, scaleUp=scale("MaintenanceWindow"), scaleDown=scale("Off"))
         message = [
             (
@@ -108,18 +108,18 @@ class TestGates:
         ],
     )
     def test_the_minimum_change_is_of_the_total(self, least, moves):
-        """200m of 1 core; the default is just as much. Of value and percentage the smaller counts."""
+        """The change is 200m of 1 core, as much as the default. Of value and percentage the smaller counts."""
         made = hvpa(scaleUp={"minChange": least})
         assert decided(made, UP).moves is moves
 
     def test_one_resource_that_changes_enough(self):
-        """Opens the gate for both."""
+        """It opens the gate for both."""
         made = hvpa(scaleUp={"minChange": {"cpu": {"value": "1"}, "memory": {"value": "100M"}}})
         assert one(decided(made, world(2, APP, app=sizes(501, 1100 * M)))) == (2, sizes(501, 1100 * M))
 
     @pytest.mark.parametrize("mode", ["Off", "MaintenanceWindow"])
     def test_nothing_is_needed(self, mode):
-        """What does not change is not blocked, and does not change by the way either."""
+        """What does not change is not blocked, and stays unchanged."""
         closed = {"scaleUp": scale(mode), "scaleDown": scale(mode), "maintenanceTimeWindow": OUTSIDE}
         decision = decided(hvpa(**closed), world(2, APP, app=SAME))
         assert (decision.moves, blocked(decision)) == (False, [])
@@ -141,55 +141,55 @@ class TestGates:
         ],
     )
     def test_what_is_switched_off_is_off(self, spec):
-        """No bound, no pinned size and no gap moves anything past the gates, though the total stays as it is."""
+        """No bound, pinned size or gap changes anything past the gates, while the total stays the same."""
         closed = {"scaleUp": scale("Off"), "scaleDown": scale("Off")}
         decision = decided(hvpa(**closed, **spec), world(1, box(cpu=100, limits=sizes(200)), app=sizes(100)))
         assert (decision.decided, decision.moves) == (True, False)
 
 
 class TestSeveral:
-    """Containers that are blocked beside others that are not."""
+    """Some containers are blocked, others are not."""
 
     PAIR = (box("a", 4000, G), box("b", 2000, G))
 
     @pytest.mark.parametrize("mode", ["Off", "MaintenanceWindow"])
-    def test_who_may_not_move_keeps_the_count(self, mode):
-        """Else another container would take the replicas away under it."""
+    def test_a_blocked_container_keeps_the_count(self, mode):
+        """Else another container would remove replicas that it needs."""
         made = hvpa(scaleUp=scale(mode), maintenanceTimeWindow=OUTSIDE)
         seen = world(4, *self.PAIR, a=sizes(4100, G), b=sizes(100, 10 * M))
         decision = decided(made, seen)
         assert point(decision) == (4, {"a": sizes(4000, G), "b": sizes(100, 10 * M)})
 
-    def test_a_postponed_one_keeps_the_count(self):
-        """The same for who would have to grow."""
+    def test_a_postponed_container_keeps_the_count(self):
+        """The same for a container whose requests would have to rise."""
         seen = world(2, box("a", 240, 900 * M), box("b", 500, G), a=sizes(239, 890 * M), b=sizes(10, M))
         decision = decided(hvpa(), seen)
         assert point(decision) == (2, {"a": sizes(240, 900 * M), "b": sizes(10, M)})
         assert blocked(decision) == ["ParadoxicalScaling"]
 
     def test_a_small_container_shrinks_while_another_keeps_the_count(self):
-        """Alone it would need one pod, a larger one; but there are five, and nothing is postponed for its sake."""
+        """Alone it would need one larger pod; with five pods there is no reason to postpone it."""
         seen = world(5, box("a", 8000), box("b", 100), a=sizes(7900), b=sizes(80))
         decision = decided(hvpa(), seen)
         assert point(decision) == (5, {"a": sizes(7900), "b": sizes(80)})
         assert blocked(decision) == []
 
-    def test_a_small_change_goes_along(self):
-        """Where another container changes, there is no reason to wait for more."""
+    def test_a_small_change_joins_a_large_one(self):
+        """If another container changes, there is no reason to wait."""
         seen = world(2, box("a", 500), box("b", 500), a=sizes(550), b=sizes(1000))
         decision = decided(hvpa(scaleUp=LARGE), seen)
         assert point(decision) == (2, {"a": sizes(550), "b": sizes(1000)})
         assert blocked(decision) == ["MinChange"]
 
     def test_a_small_change_does_not_lose_its_replicas(self):
-        """What needs four pods keeps them, though another container would do with one."""
+        """A container that needs four pods keeps them, though the other needs only one."""
         made = hvpa(scaleUp=None, scaleDown=None, vpa=vpa(policy(high=sizes("8", "32Gi"))))
         seen = world(4, *self.PAIR, a=sizes(3990, G), b=sizes(100, 50 * M))
         replicas, made_sizes = point(decided(made, seen))
         assert replicas * made_sizes["a"]["cpu"] >= 4 * 3990
 
-    def test_stabilisation_goes_along_as_well(self):
-        """Down waits, up does not: what goes down now waits for nobody."""
+    def test_a_stabilised_change_joins_another(self):
+        """A scale-down that would wait is done together with the scale-up of another container."""
         made = hvpa(scaleDown=scale(stabilizationDuration="1h"))
         seen = world(2, box("a", 500, G), box("b", 500, G), a=sizes(400, G), b=sizes(600, G))
         decision = decided(made, seen, ago(60))
@@ -197,7 +197,7 @@ class TestSeveral:
         assert blocked(decision) == ["StabilizationWindow"]
 
     def test_alone_they_stay(self):
-        """Two small changes are none."""
+        """Two small changes do not add up."""
         made = hvpa(scaleUp=LARGE)
         assert not decided(made, world(2, *self.PAIR, a=sizes(4100, G), b=sizes(2100, G))).moves
 
@@ -218,7 +218,7 @@ class TestHolds:
         ],
     )
     def test_without_anything_to_go_by(self, seen, message):
-        """Nothing moves."""
+        """Nothing moves, and the error says why."""
         decision = decided(hvpa(), seen)
         assert (decision.desired, decision.decided, decision.moves) == (2, False, False)
         assert message in decision.error
@@ -231,7 +231,7 @@ class TestHolds:
         assert (decision.moves, decision.error) == (False, "no source is switched on")
 
     def test_an_answer_that_is_missing(self):
-        """Nothing shrinks, neither in number nor in size; what grows may."""
+        """Neither replicas nor sizes fall; they may rise."""
         silent = asking("other", missing="the other one is away")
         down = decided(hvpa(), world(2, APP), sources=[asking(app=sizes(100, 10 * M)), silent])
         assert (down.moves, blocked(down)) == (False, ["MissingData"])
@@ -239,14 +239,14 @@ class TestHolds:
         up = decided(hvpa(), world(2, APP), sources=[silent, asking(app=sizes(3000, 3 * G))])
         assert one(up) == (3, sizes(1000, G))
 
-    def test_nothing_shrinks_beside_what_grows(self):
-        """Where an answer is missing, memory is kept while cpu rises."""
+    def test_nothing_falls_while_another_rises(self):
+        """With an answer missing, memory is kept while cpu rises."""
         silent = asking("other", missing="the other one is away")
         decision = decided(hvpa(), world(2, APP), sources=[asking(app=sizes(1200, G)), silent])
         assert one(decision) == (2, sizes(600, G))
 
-    def test_nor_does_what_has_one_size(self):
-        """It is pinned when everybody has spoken."""
+    def test_a_pinned_size_does_not_fall_either(self):
+        """It is applied once all sources have answered."""
         row = {
             "maxReplicas": 5,
             "maxResources": sizes("400m", "1G"),
@@ -257,7 +257,7 @@ class TestHolds:
         assert one(decision) == (3, sizes(500, G))
 
     def test_zero_replicas(self):
-        """Somebody switched it off."""
+        """The workload was switched off."""
         decision = decided(hvpa(), world(0, APP, app=sizes(9000, G), template=(APP,)))
         assert (decision.desired, decision.decided, decision.moves) == (0, True, False)
         assert rules_of(decision) == ["scaling-disabled"]
@@ -284,7 +284,7 @@ class TestHolds:
         ],
     )
     def test_a_spec_that_is_wrong(self, spec, message):
-        """Everything that is wrong is told, and nothing moves."""
+        """The error names the field, and nothing moves."""
         decision = decided(hvpa(**spec), UP)
         assert (decision.desired, decision.decided, decision.error_kind) == (2, False, "spec")
         assert message in decision.error
@@ -292,23 +292,23 @@ class TestHolds:
         assert rules_of(decision) == ["bad-spec"]
 
     def test_weights_are_not_decided_by(self):
-        """They are read and judged, no more."""
+        """They are read and checked only."""
         decision = decided(Hvpa.from_dict(manifest(RELEASED)), UP)
         assert not decision.moves
         assert "use scalingIntervals" in decision.error
 
     def test_an_old_status_is_kept(self):
-        """Where nothing could be decided, nobody's times are lost."""
+        """If nothing could be decided, the times of the status are kept."""
         status = {"lastScaling": {"lastUpdated": show_time(NOW - 60)}, "desiredReplicas": 2, "conditions": []}
         decision = decided(hvpa(status=status), world(2, APP))
         assert decision.reported == {key: value for key, value in status.items() if key != "conditions"}
 
 
-class TestTelling:
-    """What stands in the status, in events, and in memory."""
+class TestReporting:
+    """The status, the events and the state."""
 
     def test_the_status(self):
-        """Of a decision that moves."""
+        """After a decision that moves."""
         decision = decided(hvpa(scaleUp=scale("MaintenanceWindow"), maintenanceTimeWindow=OPEN), UP)
         resources = {"requests": {"cpu": "600m", "memory": "1G"}}
         app = {"containerResources": [{"containerName": "app", "resources": resources}]}
@@ -332,18 +332,18 @@ class TestTelling:
         assert json.loads(json.dumps(decision.to_dict()))["status"]["lastScaling"]
 
     def test_what_does_not_move_is_no_scaling(self):
-        """The last one stays where it was, and stabilisation does not begin again."""
+        """The last scaling stays as it was, and stabilisation does not start again."""
         status = {"lastScaling": {"lastUpdated": show_time(NOW - 60), "hpaStatus": {"desiredReplicas": 2}}}
-        decision, memory = run(hvpa(status=status), world(2, APP, app=SAME), ago(60))
+        decision, state = run(hvpa(status=status), world(2, APP, app=SAME), ago(60))
         assert (decision.moves, decision.events) == (False, ())
         assert decision.reported["lastScaling"] == status["lastScaling"]
-        assert memory.acted(decision, NOW).last_scale == NOW - 60
+        assert state.acted(decision, NOW).last_scale == NOW - 60
 
     def test_a_write_that_failed(self):
-        """Nothing moved: the old times stay, and it is told."""
+        """Nothing moved: the old times stay, and the failure is reported."""
         status = {"lastScaling": {"lastUpdated": show_time(NOW - 60)}, "desiredReplicas": 2}
-        memory = replace(ago(60), desired=2)
-        decision, after = run(hvpa(status=status), world(2, APP, app=sizes(3000, G)), memory)
+        state = replace(ago(60), desired=2)
+        decision, after = run(hvpa(status=status), world(2, APP, app=sizes(3000, G)), state)
         failed = refused(hvpa(status=status), decision, after, "conflict")
         assert (failed.moves, failed.error) == (False, "conflict")
         assert reason_of(failed, "Ready") == "False/FailedUpdate"
@@ -353,28 +353,28 @@ class TestTelling:
         assert after.reported(failed).last_scale == NOW - 60
 
     def test_deciding_twice(self):
-        """Changes nothing, and the one entry decides the same."""
+        """It changes nothing, and the common entry point decides the same."""
         first = run(hvpa(), UP)
         assert run(hvpa(), UP) == first
-        decision, memory = decide_any(hvpa(), UP, FRESH, Settings())
-        assert (replace(decision, holds=None), memory) == first
+        decision, state = decide_any(hvpa(), UP, FRESH, Settings())
+        assert (replace(decision, holds=None), state) == first
         assert run(hvpa(), UP, first[1])[0].desired_sizes == first[0].desired_sizes
 
-    def test_memory_survives_the_way_through_json(self):
-        """With the change of the count, what was recommended before it, and pods at their cap."""
-        _, memory = run(hvpa(), world(1, APP, app=sizes(400, G)))
-        decision, memory = run(hvpa(), replace(UP, now=NOW + 60), memory)
-        memory = memory.acted(decision, NOW + 60)
-        assert memory.vertical.recount.to_dict() == {
+    def test_the_state_survives_json(self):
+        """With the change of the count, and what was recommended before it."""
+        _, state = run(hvpa(), world(1, APP, app=sizes(400, G)))
+        decision, state = run(hvpa(), replace(UP, now=NOW + 60), state)
+        state = state.acted(decision, NOW + 60)
+        assert state.vertical.recount.to_dict() == {
             "at": NOW + 60,
             "before": 1,
             "after": 2,
             "advice": {"app": sizes(400, G)},
         }
-        assert State.from_dict(json.loads(json.dumps(memory.to_dict()))) == memory
+        assert State.from_dict(json.loads(json.dumps(state.to_dict()))) == state
 
     def test_scale_and_status_may_differ(self):
-        """While pods come up the count that is asked for is what counts."""
+        """While pods start, the desired count is what counts."""
         seen = replace(UP, scale=Scale(2, 1, "app=web"))
         decision = decided(hvpa(), seen)
         assert (decision.current, decision.reported["replicas"]) == (2, 1)

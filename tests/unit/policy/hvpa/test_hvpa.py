@@ -34,7 +34,7 @@ ONE_SIZE = {
 
 
 def steps_down(counts, *, size, **spec):
-    """Where each total leads, one after the other, from five replicas."""
+    """The result of each total in turn, starting from five replicas."""
     replicas, rows = 5, []
     for total in counts:
         asked = asking(app={"cpu": total})
@@ -48,14 +48,14 @@ class TestUp:
     """Totals that rise."""
 
     def test_replicas_rise_and_pods_keep_their_size(self):
-        """600m are for two pods; 300m would be less than each has, so the next round trims them."""
+        """600m leads to two pods; 300m would be less than each has, so the next round lowers them."""
         first = decided(hvpa(), world(1, APP, app=sizes(600, G)))
         assert one(first) == (2, SAME)
         then = decided(hvpa(), world(2, APP), sources=[asking(app=sizes(600, G))])
         assert one(then) == (2, sizes(300, G // 2))
 
     def test_what_is_more_than_a_pod_has_is_given(self):
-        """3 cores are for three pods of 1000m."""
+        """3 cores lead to three pods of 1000m."""
         assert one(decided(hvpa(), world(1, APP, app=sizes(3000, G)))) == (3, sizes(1000, G))
 
     @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ class TestUp:
         [(1600, ["cpu", "memory"], True), (1300, ["cpu", "memory"], False), (1600, ["memory"], False)],
     )
     def test_pods_that_are_behind_catch_up_where_more_is_needed(self, total, controls, expected):
-        """An earlier move ended half way: the largest pod has what all need; 1300m are there as it is."""
+        """An earlier change ended half way: all pods need the largest size; 1300m exist already."""
         mixed = (
             *pods(1, box(cpu=800, memory=G)),
             *(each for each in pods(2, box(cpu=500, memory=G)) if each.name == "web-1"),
@@ -74,7 +74,7 @@ class TestUp:
         assert decision.sizes[0].requests["cpu"] == 800
 
     def test_pods_that_a_plan_changes_need_not_catch_up(self):
-        """Also where the plan sizes only cpu: as much memory as there is, is no more than it gives."""
+        """Also if the plan sizes only cpu: unchanged memory is not more than the plan gives."""
         mixed = (
             *pods(1, box(cpu=800, memory=G)),
             *(each for each in pods(2, box(cpu=500, memory=G)) if each.name == "web-1"),
@@ -91,18 +91,18 @@ class TestUp:
         assert one(decided(hvpa(), world(2, APP, app=sizes(777, G)))) == (2, sizes(777, G))
 
     def test_within_an_interval_the_other_resource_may_fall(self):
-        """Only while replicas rise no pod shrinks."""
+        """Requests are kept only while replicas rise."""
         assert one(decided(hvpa(), world(2, APP, app=sizes(777, 900 * M)))) == (2, sizes(777, 900 * M))
 
     def test_with_mixed_directions_it_goes_up(self):
-        """While memory takes the count from 4 to 5, cpu is kept, though its total falls."""
+        """While memory raises the count from 4 to 5, cpu is kept, though its total falls."""
         seen = world(4, box(cpu=613, memory=11 * G), app=sizes(134, 25 * G))
         decision = decided(hvpa(), seen)
         assert one(decision) == (5, sizes(613, 20 * G))
         assert sentences(decision, "size")[-1].endswith("; cpu is kept: nothing is lowered while replicas are added.")
 
     def test_the_conflict_of_resources_in_the_proposal(self):
-        """4 cores are for three replicas, 26 Gi for four: four it is, because of memory."""
+        """4 cores lead to three replicas, 26 Gi to four: memory decides."""
         seen = world(2, APP)
         decision = decided(hvpa(), seen, sources=[asking("vpa", app=sizes(4000, 26 * GI))])
         assert decision.desired == 4
@@ -113,7 +113,7 @@ class TestUp:
         ]
 
     def test_a_request_that_was_not_there(self):
-        """Is made."""
+        """It is added."""
         assert one(decided(hvpa(), world(1, box(cpu=100), app=sizes(100, G)))) == (1, sizes(100, G))
 
 
@@ -121,7 +121,7 @@ class TestDown:
     """Totals that fall."""
 
     def test_the_border_of_two_intervals(self):
-        """The proposal's chart: pods shrink, then all is frozen until fewer pods would not be larger ones."""
+        """The proposal's chart: sizes fall, then nothing changes until fewer pods would not be larger."""
         totals = [17_000, 16_500, 16_000, 13_500, 13_000, 12_500]
         assert steps_down(totals, size=8000) == [
             (5, 3400, False),
@@ -133,11 +133,11 @@ class TestDown:
         ]
 
     def test_a_big_drop(self):
-        """To the fewest that hold the total."""
+        """To the fewest replicas that hold the total."""
         assert steps_down([1200, 100], size=8000) == [(2, 600, False), (1, 100, False)]
 
     def test_the_overlap_keeps_a_count(self):
-        """30 % below 16 cores, which is 11.2."""
+        """The overlap is 30 % of 16 cores: the count stays down to 11.2."""
         overlap = {"scalingIntervalsOverlap": {"cpu": {"percentage": 30}}}
         assert steps_down([16_000, 11_200, 8000], size=8000, **overlap) == [
             (5, 3200, False),
@@ -146,7 +146,7 @@ class TestDown:
         ]
 
     def test_postponed_only_while_every_resource_would_grow(self):
-        """Fewer replicas make cpu larger and memory smaller, which is a fair trade."""
+        """Fewer replicas with more cpu and less memory each are fine; more of both is postponed."""
         decision = decided(hvpa(), world(2, APP, app=sizes(249, 200 * M)))
         assert one(decision) == (1, sizes(498, 400 * M))
         held = decided(hvpa(), world(2, box(cpu=300, memory=G), app=sizes(250, 900 * M)))
@@ -156,23 +156,23 @@ class TestDown:
         assert sentences(held, "paradoxical-scaling") == [message]
 
     def test_a_resource_that_stays_keeps_the_count(self):
-        """Memory is still for two replicas."""
+        """Memory still needs two replicas."""
         seen = world(2, box(cpu=900, memory=3 * G), app=sizes(100, 2 * G))
         assert one(decided(hvpa(), seen)) == (2, sizes(100, 2 * G))
 
     def test_postponed_means_nothing_at_all(self):
-        """Were pods made smaller meanwhile, the day for fewer of them would never come."""
+        """If sizes fell meanwhile, the count would never fall."""
         decision = decided(hvpa(), world(5, box(cpu=3300), app=sizes(cpu=3200)))
         assert not decision.moves
         assert reason_of(decision, "ScalingBlocked") == "True/ParadoxicalScaling"
 
     def test_more_replicas_though_the_total_falls(self):
-        """By hand there are two pods of 8 cores: 15 are for four smaller ones."""
+        """Two pods of 8 cores were set manually: 15 cores lead to four smaller pods."""
         assert one(decided(hvpa(), world(2, box(cpu=8000), app=sizes(cpu=7500)))) == (4, sizes(cpu=3750))
 
 
 class TestSequence:
-    """The way there changes nothing."""
+    """The result does not depend on the way there."""
 
     ROWS = sized((1, "1", "100M"), (2, "600m", "200M"), (3, "500m", "300M"))["spec"]["scalingIntervals"]
 
@@ -188,23 +188,23 @@ class TestSequence:
 
     @pytest.mark.parametrize("way", [[], [sizes(1000, 150 * M)], [sizes(1300, 50 * M)], [sizes(1100, 120 * M)]])
     def test_at_the_end_of_a_climb(self, way):
-        """1300m are for three, also where memory took it to two before."""
+        """1300m leads to three replicas, also if memory led to two before."""
         assert self.climbed(*way, sizes(1300, 150 * M)) == (3, sizes(434, 50 * M))
 
     def test_within_one_round(self):
-        """What memory keeps of cpu is too much for two pods: with both, the most that any resource asks for counts."""
+        """The cpu that is kept is too much for two pods: the highest count that any resource asks for applies."""
         spec = hvpa(scalingIntervals=self.ROWS)
         seen = world(2, box(cpu=1000, memory=75 * M))
         assert one(decided(spec, seen, sources=[asking(app=sizes(1300, 150 * M))]))[0] == 3
 
 
 class TestContainers:
-    """Several of them, and their coming and going."""
+    """Several containers, new ones and removed ones."""
 
     PAIR = (box("app", 500, G), box("side", 100, 100 * M))
 
     def test_the_most_that_any_asks_for(self):
-        """Not the sum; the reason names container, resource and source."""
+        """The maximum counts, not the sum; the reason names container, resource and source."""
         decision = decided(hvpa(), world(1, *self.PAIR, app=SAME, side=sizes(2100, 100 * M)))
         assert point(decision) == (3, {"app": SAME, "side": sizes(700, 100 * M)})
         assert decision.reason == "cpu of side needs 2100m in total (vpa)"
@@ -213,7 +213,7 @@ class TestContainers:
         assert "replicas 1 → 3" in decision.events[0].message
 
     def test_a_container_that_is_switched_off(self):
-        """Is never sized and does not vote."""
+        """It is never sized and does not vote."""
         spec = hvpa(vpa=vpa(policy("side", mode="Off")))
         decision = decided(spec, world(2, *self.PAIR, app=sizes(100, 100 * M), side=sizes(9000, G)))
         assert point(decision) == (1, {"app": sizes(200, 200 * M), "side": sizes(100, 100 * M)})
@@ -224,12 +224,12 @@ class TestContainers:
         assert point(decision) == (2, {"app": sizes(100, 100 * M), "side": sizes(100, 100 * M)})
 
     def test_a_container_that_vanished(self):
-        """What is recommended for it is for nobody."""
+        """Its recommendation is ignored."""
         seen = world(1, *self.PAIR, app=sizes(400, G), side=sizes(100, 100 * M), pods=pods(1, self.PAIR[0]))
         assert point(decided(hvpa(), seen)) == (1, {"app": sizes(400, G)})
 
     def test_during_a_rollout(self):
-        """The pods that have it stand for the others, and the largest is where it starts from."""
+        """The pods that have the container count for all, and the largest size is the start."""
         mixed = (*pods(1, box(cpu=1000)), *pods(1, box(cpu=500), box("side", 100)))
         seen = world(2, box(), box("side"), app=sizes(cpu=750), side=sizes(cpu=100), pods=mixed)
         decision = decided(hvpa(), seen)
@@ -243,11 +243,11 @@ class TestContainers:
         ]
 
     def test_no_policy_at_all(self):
-        """No bounds."""
+        """There are no bounds."""
         assert one(decided(hvpa(vpa=None), world(1, box(cpu=1), app=sizes(cpu=499)))) == (1, sizes(cpu=499))
 
     def test_pods_that_are_gone_do_not_count(self):
-        """Nor do those on their way out."""
+        """Nor do pods that are terminating."""
         seen = world(1, APP, app=SAME, pods=(*pods(1, APP), *pods(1, box(cpu=9000), deleted=True)))
         assert not decided(hvpa(), seen).moves
 
@@ -257,7 +257,7 @@ class TestContainers:
         assert not decided(hvpa(), world(2, resized, app=sizes(800, G))).moves
 
     def test_the_template_where_no_pod_is_there(self):
-        """Say before the first one is scheduled."""
+        """For example before the first pod is scheduled."""
         seen = world(1, APP, app=sizes(300, G), pods=(), template=(APP,))
         assert one(decided(hvpa(), seen)) == (1, sizes(300, G))
 
@@ -267,7 +267,7 @@ class TestOneAxis:
 
     @pytest.mark.parametrize(("each", "replicas"), [(100, 1), (200, 2), (400, 3), (500, 4), (600, 5), (900, 5)])
     def test_pods_of_one_size(self, each, replicas):
-        """As many as the total needs, rounded up, from four; sizes stay, whatever overlap and paradox say."""
+        """As many as the total needs, rounded up, from four; sizes stay, and overlap and paradox do not apply."""
         spec = hvpa(scalingIntervals=[ONE_SIZE], scalingIntervalsOverlap={"cpu": {"value": "400m"}})
         decision = decided(spec, world(4, APP, app=sizes(each - 40, 10 * M)))
         assert one(decision) == (replicas, SAME)
@@ -275,24 +275,24 @@ class TestOneAxis:
         assert reason_of(decision, "ScalingLimited") == limited
 
     def test_the_size_is_set_on_the_way_in(self):
-        """Whatever it was before."""
+        """Pods get the interval's size, whatever they had before."""
         spec = hvpa(scalingIntervals=[ONE_SIZE])
         assert one(decided(spec, world(2, box(cpu=700, memory=2 * G), app=sizes(900, G)))) == (4, SAME)
 
     def test_a_resource_without_a_size_keeps_its_own(self):
-        """Memory is pinned to what it is."""
+        """Memory stays at its current size."""
         row = {**ONE_SIZE, "maxResources": {"cpu": "500m"}}
         spec = hvpa(scalingIntervals=[row])
         assert one(decided(spec, world(2, box(cpu=500, memory=700 * M), app=sizes(700, G)))) == (3, sizes(500, 700 * M))
 
     def test_the_minimum_change_holds(self):
-        """The only hysteresis that is left."""
+        """It is the only hysteresis that is left."""
         least = {"minChange": {"cpu": {"value": "300m"}, "memory": {"value": "1G"}}}
         spec = hvpa(scalingIntervals=[ONE_SIZE], scaleUp=least)
         assert blocked(decided(spec, world(2, APP, app=sizes(600, G)))) == ["MinChange"]
 
     def test_only_vertically(self):
-        """One count: every total is a size."""
+        """With a single count every total is a size."""
         template = {"deploy": False, "template": {"spec": {"minReplicas": 2}}}
         spec = hvpa(hpa=template, scalingIntervals=[{"maxReplicas": 2, "maxResources": sizes("4", "16Gi")}])
         for cpu in (1, 3999, 4000, 9000):

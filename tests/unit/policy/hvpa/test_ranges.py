@@ -1,4 +1,4 @@
-"""The sizes of an Hvpa in a namespace with LimitRanges: decided as new pods come up."""
+"""The sizes of an Hvpa in a namespace with LimitRanges, as new pods get them."""
 
 from dataclasses import replace
 
@@ -28,8 +28,8 @@ def fitted(*containers, app, spec=None, **bounds):
     return decided(spec or hvpa(**TWO), world(2, *containers, app=app, limit_ranges=ranges(**bounds)))
 
 
-def test_no_more_than_is_taken():
-    """The limit is what a maximum is for, and the request keeps its part of it."""
+def test_no_more_than_the_range_allows():
+    """A maximum applies to the limit, and the request keeps its proportion to it."""
     decision = fitted(APP, app=sizes(1500, G), high=sizes(2000))
     assert one(decision) == (2, sizes(1000, G))
     assert limits_of(decision) == sizes(2000, 2 * G)
@@ -37,34 +37,34 @@ def test_no_more_than_is_taken():
     assert reason_of(decision, "ScalingLimited") == "True/CutAtAllowed"
 
 
-def test_no_less_than_is_taken():
-    """Where less would do."""
+def test_no_less_than_the_range_allows():
+    """The minimum applies even if less would be enough."""
     assert one(fitted(APP, app=sizes(100, G), low=sizes(300))) == (2, sizes(300, G))
 
 
 @pytest.mark.parametrize("more", [{}, {"high": sizes(8000)}])
-def test_what_is_taken_is_left_alone(more):
-    """Also where there is no range at all."""
+def test_a_size_within_the_range_is_left_alone(more):
+    """Also if there is no range."""
     decision = fitted(APP, app=sizes(1500, G), **more)
     assert one(decision) == (2, sizes(1500, G))
     assert not sentences(decision, "limit-range")
 
 
-def test_who_has_all_that_is_taken_stays():
-    """By rounding alone it would be made a little smaller or larger in every reconcile."""
+def test_a_size_at_the_maximum_stays():
+    """Else rounding would change it a little in every reconcile."""
     for cpu, limit in ((1985, 4266), (4048, 4051), (1750, 1987)):
         there = box(cpu=cpu, memory=G, limits=sizes(limit, 2 * G))
         assert not fitted(there, app=sizes(9000, G), high=sizes(limit + 1)).moves
 
 
-def test_the_other_resource_moves_all_the_same():
-    """One that is at its end holds nobody back."""
+def test_the_other_resource_still_moves():
+    """A resource at its maximum does not block the other."""
     there = box(cpu=1985, memory=G, limits=sizes(4266, 2 * G))
     assert one(fitted(there, app=sizes(9000, 2 * G), high=sizes(4267)))[1] == sizes(1985, 2 * G)
 
 
 def test_fewer_pods_that_would_be_too_small():
-    """Fewer and larger ones are no gain where they may not be larger."""
+    """Fewer, larger pods are no gain if they may not be larger."""
     spec = hvpa(scalingIntervals=[{"maxReplicas": 2, "maxResources": sizes("4", "40G")}])
     asked = {"sources": [asking(app=sizes(6000, 4 * G))]}
     there = world(4, box(cpu=1000, memory=G, limits=sizes(1000, G)))
@@ -79,14 +79,14 @@ def test_fewer_pods_that_would_be_too_small():
     "own", [{"mode": "Off"}, {"controlledValues": "RequestsOnly"}, {"controlledResources": ["memory"]}]
 )
 def test_what_is_not_its_own_is_left_alone(own):
-    """Whatever a LimitRange says of it."""
+    """A LimitRange changes nothing that the Hvpa does not control."""
     spec = hvpa(**TWO, vpa=vpa(policy(**own)))
     decision = fitted(APP, app=sizes(1500, 2 * G), spec=spec, high=sizes(900))
     assert not sentences(decision, "limit-range")
 
 
 def test_containers_share_what_a_pod_may_have():
-    """The one that grows and the one that does not; a pod that cannot be made to fit is left to the webhook."""
+    """Raised or not, they share it; a pod that cannot be made to fit is left to the webhook."""
     both = (box(cpu=500, limits=sizes(500)), box("proxy", cpu=500, limits=sizes(500)))
     targets = {"app": sizes(cpu=3000), "proxy": sizes(cpu=1000)}
     seen = world(2, *both, **targets, limit_ranges=ranges("Pod", high=sizes(2000)))
@@ -96,8 +96,8 @@ def test_containers_share_what_a_pod_may_have():
     assert one(decided(hvpa(**TWO), bare)) == (2, sizes(1500))
 
 
-def test_whichever_pod_comes_first():
-    """What else is in a pod takes of what its namespace grants, and the same cluster is always decided on alike."""
+def test_the_order_of_pods_does_not_matter():
+    """Other containers of a pod use part of what its namespace allows; the same cluster gets the same decision."""
     there = world(2, APP, app=sizes(1500, G), limit_ranges=ranges("Pod", high=sizes(2000)))
     first, second = there.pods
     fuller = replace(second, containers=(*second.containers, box("helper", cpu=400, limits=sizes(800))))

@@ -1,4 +1,4 @@
-"""How large the pods of an Hvpa are made: rounding, base load, bounds and limits."""
+"""The sizes of an Hvpa's pods: rounding, base load, bounds and limits."""
 
 import pytest
 
@@ -28,7 +28,7 @@ BASE = {"baseResourcesPerReplica": {"cpu": {"value": "100m"}, "memory": {"percen
 
 
 class TestRounding:
-    """Whole amounts."""
+    """Sizes are whole amounts."""
 
     @pytest.mark.parametrize(("size", "total", "expected"), [(500, 4000, 1334), (3000, 4000, 1334)])
     def test_cpu_up_to_a_millicore(self, size, total, expected):
@@ -37,13 +37,13 @@ class TestRounding:
         assert one(decision) == (3, sizes(cpu=expected))
 
     def test_memory_up_to_a_kilobyte(self):
-        """As it is written."""
+        """Memory is written in kilobytes."""
         decision = decided(hvpa(), world(3, box(memory=G)), sources=[asking(app={"memory": 10 * G})])
         assert one(decision) == (3, sizes(memory=3_333_334_000))
         assert decision.to_dict()["desired"]["resources"]["app"]["requests"] == {"memory": "3333334k"}
 
     def test_nothing_moves_for_the_sake_of_rounding(self):
-        """What is recommended is what is there, in binary units."""
+        """The recommendation equals the current size in binary units."""
         decision = decided(hvpa(), world(1, box(cpu=500, memory=3 * GI // 2), app=sizes(500, 3 * GI // 2)))
         assert not decision.moves
 
@@ -53,13 +53,13 @@ class TestRounding:
         assert one(decision) == (1, sizes(100, 3 * GI // 2))
 
     def test_nothing_grows_by_rounding_while_it_falls(self):
-        """A byte less is not 264 bytes more."""
+        """A recommendation of one byte less does not become 264 bytes more."""
         decision = decided(hvpa(), world(1, box(cpu=500, memory=3 * GI // 2), app=sizes(500, 3 * GI // 2 - 1)))
         assert one(decision)[1]["memory"] <= 3 * GI // 2
 
     @pytest.mark.parametrize("count", [4, 1])
     def test_nothing_grows_by_rounding_while_replicas_change(self, count):
-        """Two pods of what each had before, in binary units, are of just that size."""
+        """Two pods that need what each had before, in binary units, get exactly that size."""
         asked = asking(app=sizes(1000, 2 * GI))
         assert one(decided(hvpa(), world(count, box(cpu=500, memory=GI)), sources=[asked])) == (2, sizes(500, GI))
 
@@ -68,24 +68,24 @@ class TestBase:
     """The base load of each replica."""
 
     def test_going_up(self):
-        """The redesign's own numbers: 500m and 4 G are for two replicas."""
+        """Numbers of the redesign: just over 500m and 4 G lead to two replicas."""
         spec = hvpa(**BASE)
         decision = decided(spec, world(1, box(cpu=150, memory=1800 * M)), sources=[asking(app=sizes(501, 4000 * M))])
         assert one(decision) == (2, sizes(301, 2110 * M))
         assert sentences(decision, "size")[-1].endswith("cpu and memory includes the base load of each replica.")
 
     def test_going_down(self):
-        """450m of three become 175m each of two."""
+        """450m for three pods becomes 175m for each of two: one base load less."""
         spec = hvpa(**BASE, scalingIntervals=[{"maxReplicas": n, "maxResources": sizes("250m", "2G")} for n in (2, 3)])
         seen = world(3, box(cpu=200, memory=2200 * M), app=sizes(150, 800 * M))
         assert one(decided(spec, seen)) == (2, sizes(175, 990 * M))
 
     def test_not_where_only_sizes_change(self):
-        """There are as many replicas with their base as before."""
+        """The number of replicas, and so of base loads, is the same."""
         assert one(decided(hvpa(**BASE), world(2, APP, app=sizes(700, G)))) == (2, sizes(700, G))
 
     def test_bounds_come_last(self):
-        """What the base leaves is raised to what is allowed."""
+        """The size after the base load is raised to the allowed minimum."""
         spec = hvpa(**BASE, vpa=vpa(policy(low=sizes("320m", "100M"))))
         seen = world(1, box(cpu=150, memory=1800 * M))
         decision = decided(spec, seen, sources=[asking(app=sizes(501, 4000 * M))])
@@ -93,10 +93,10 @@ class TestBase:
 
 
 class TestBounds:
-    """What a pod may have, and how many there may be."""
+    """Bounds of a pod's size and of the replicas."""
 
     def test_cut_at_what_is_allowed(self):
-        """And told."""
+        """The cut is reported."""
         spec = hvpa(vpa=vpa(policy(high=sizes("9", "40Gi"))))
         decision = decided(spec, world(5, box(cpu=8000, memory=G), app=sizes(10_000, G)))
         assert one(decision) == (5, sizes(9000, G))
@@ -105,44 +105,44 @@ class TestBounds:
         assert reported == ("cpu of app exceeds the last interval's maximum of 40; cpu of app is capped at its maximum")
 
     def test_beyond_the_last_interval(self):
-        """The last count, and as large as needed where nothing forbids it."""
+        """The last count, with pods as large as needed if no bound forbids it."""
         decision = decided(hvpa(), world(5, box(cpu=8000), app=sizes(cpu=10_000)))
         assert one(decision) == (5, sizes(cpu=10_000))
         assert reason_of(decision, "ScalingLimited") == "True/BeyondLastInterval"
 
     def test_below_the_first_interval(self):
-        """The first count, and no less than is allowed."""
+        """The first count, and no less than the allowed minimum."""
         spec = hvpa(vpa=vpa(policy(low=sizes("125m", "500M"))))
         decision = decided(spec, world(2, APP, app=sizes(10, M)))
         assert one(decision) == (1, sizes(125, 500 * M))
         assert reason_of(decision, "ScalingLimited") == "False/WithinIntervals"
 
     def test_the_policy_for_all_others(self):
-        """Holds for every container without one of its own."""
+        """It applies to every container without its own policy."""
         spec = hvpa(vpa=vpa(policy("app", high=sizes("40", "160Gi")), policy(high=sizes("100m", "160Gi"))))
         seen = world(1, box("app", 50), box("side", 50), app=sizes(cpu=300), side=sizes(cpu=300))
         assert point(decided(spec, seen)) == (1, {"app": sizes(cpu=300), "side": sizes(cpu=100)})
 
     @pytest.mark.parametrize(("count", "expected"), [(7, 5), (6, 5)])
     def test_too_many_replicas(self, count, expected):
-        """By hand: they go back to the last count, in pods that give the same total."""
+        """Replicas set manually go back to the last count, with pods that provide the same total."""
         decision = decided(hvpa(), world(count, box(cpu=1000), app=sizes(cpu=5500)))
         assert decision.desired == expected
         assert decision.desired_sizes[0].requests["cpu"] * expected >= count * 5500
 
-    def test_fewer_of_them_have_the_total(self):
-        """With four each would be larger than it is, but nobody may have seven: five they are, and larger."""
+    def test_fewer_pods_have_the_total(self):
+        """Seven replicas are not allowed; with five, the pods still provide the total."""
         decision = decided(hvpa(), world(7, box(cpu=1000), app=sizes(cpu=900)))
         assert decision.desired in {5, 7}
         assert decision.desired * decision.desired_sizes[0].requests["cpu"] >= 7 * 900
 
-    def test_who_may_not_grow_does_not_lose(self):
-        """More is needed and may not be given: then taking two of seven pods away is no way back."""
+    def test_a_blocked_scale_up_does_not_lower_the_total(self):
+        """More is needed but scaling up is off: going back from seven pods to five must not lower the total."""
         decision = decided(hvpa(scaleUp=scale("Off")), world(7, box(cpu=1000), app=sizes(cpu=1100)))
         assert decision.desired * decision.desired_sizes[0].requests["cpu"] >= 7 * 1000
 
     def test_too_few_replicas(self):
-        """By hand: they go to the first count."""
+        """A count set manually goes to the first count."""
         spec = hvpa(
             hpa={"deploy": False, "template": {"spec": {"minReplicas": 2}}},
             scalingIntervals=[{"maxReplicas": 2, "maxResources": sizes("1", "4Gi")}],
@@ -151,7 +151,7 @@ class TestBounds:
 
     @pytest.mark.parametrize("closed", [{"scaleDown": {"updatePolicy": {"updateMode": "Off"}}}, {"missing": True}])
     def test_too_many_replicas_wait_like_all_others(self, closed):
-        """Nothing is taken away where it may not be, or while an answer is missing."""
+        """They stay while scaling down is off, or while an answer is missing."""
         sources = [asking(missing="nobody is there", app=sizes(cpu=900))] if closed.pop("missing", False) else []
         seen = world(7, box(cpu=1000), app=sizes(cpu=900))
         decision = decided(hvpa(**closed), seen, **({"sources": sources} if sources else {}))
@@ -159,50 +159,50 @@ class TestBounds:
 
 
 class TestLimits:
-    """What follows the requests."""
+    """Limits that follow the requests."""
 
     def sized(self, app, target=None, count=2, **spec):
         return limits_of(decided(hvpa(**spec), world(count, app, app=target or sizes(800, 900 * M))))
 
     def test_in_proportion(self):
-        """Of what was there before."""
+        """To the requests, as before."""
         assert self.sized(box(cpu=400, memory=G, limits=sizes(1000, 3 * G))) == sizes(2000, 2700 * M)
 
     def test_equal_stays_equal(self):
-        """Whatever gap is written: else the class of the pod would change."""
+        """Whatever gap is set: else the QoS class of the pod would change."""
         assert self.sized(box(cpu=400, memory=G, limits=sizes(400, G)), **GAP) == sizes(800, 900 * M)
 
     def test_the_gap_is_of_all_pods_together(self):
-        """One core for two pods is 500m each, and 80 % is more; of 500m it is less."""
+        """One core for two pods is 500m each: less than 80 % of 800m, more than 80 % of 500m."""
         assert self.sized(box(cpu=400, memory=G, limits=sizes(1000, 3 * G)), **GAP) == sizes(1440, 1350 * M)
         small = self.sized(box(cpu=400, memory=G, limits=sizes(1000, 3 * G)), sizes(500, 900 * M), **GAP)
         assert small == sizes(1000, 1350 * M)
 
     def test_none_is_made(self):
-        """A limit that is not there stays away."""
+        """A container without a limit gets none."""
         assert self.sized(APP, **GAP) == {}
 
     def test_left_alone(self):
-        """Then requests stay below them."""
+        """Limits are not controlled, so requests stay below them."""
         bounds = vpa(policy(controlledValues="RequestsOnly"))
         decision = decided(hvpa(vpa=bounds, **GAP), world(2, box(cpu=400, limits=sizes(600)), app=sizes(cpu=800)))
         assert (one(decision), limits_of(decision)) == ((2, sizes(cpu=600)), sizes(cpu=600))
         assert reason_of(decision, "ScalingLimited") == "True/CutAtAllowed"
 
     def test_a_limit_stays_with_its_request(self):
-        """Replicas rise and pods keep their size, limits as well."""
+        """Replicas rise, and pods keep their size and limits."""
         app = box(cpu=500, memory=G, limits=sizes(3000, 4 * G))
         decision = decided(hvpa(**GAP), world(1, app, app=sizes(600, G)))
         assert one(decision) == (2, SAME)
         assert limits_of(decision) == sizes(3000, 4 * G)
 
     def test_each_limit_stays_with_its_own_request(self):
-        """Memory grows and its limit with it; cpu is kept, and so is its limit."""
+        """Memory is raised with its limit; cpu and its limit are kept."""
         app = box(cpu=500, memory=G, limits=sizes(3000, 4 * G))
         decision = decided(hvpa(**GAP), world(1, app, app=sizes(600, 4 * G)))
         assert (one(decision), limits_of(decision)) == ((2, sizes(500, 2 * G)), sizes(3000, 3 * G))
 
     def test_where_nothing_changes_limits_do_not(self):
-        """Even where they are not what the gap would make of them."""
+        """Even if the gap would lead to other limits."""
         app = box(cpu=500, memory=G, limits=sizes(3000, 4 * G))
         assert not decided(hvpa(**GAP), world(1, app, app=SAME)).moves

@@ -1,4 +1,4 @@
-"""Where an Hvpa's totals come from: the HPA, the VPA, others, and what they make of each other."""
+"""Where an Hvpa's totals come from: the HPA, the VPA and other sources, and how they combine."""
 
 import pytest
 
@@ -41,7 +41,7 @@ TOTAL_ONLY = hvpa(hpa=hpa(metrics=[UTILIZATION]), vpa=NO_VPA, annotations=BY_OBJ
 
 
 class Usage:
-    """Histograms that say what they are told to."""
+    """Histograms with fixed estimates."""
 
     def __init__(self, **targets):
         self.targets, self.asked = targets, []
@@ -55,10 +55,10 @@ class Usage:
 
 
 class TestTotals:
-    """The proposal's definition."""
+    """Totals as the proposal defines them."""
 
     def test_of_each_source(self):
-        """Replicas that are asked for times what each has, and replicas that are there times what each needs."""
+        """HPA: desired replicas times the current size; VPA: current replicas times the recommended size."""
         found = recommend(context(both(), world(3, box(cpu=500), app=sizes(700), desired=4)))
         assert {proposal.source: dict(proposal.totals) for proposal in found} == {
             "hpa": {("app", "cpu"): 2000},
@@ -66,7 +66,7 @@ class TestTotals:
         }
 
     def test_by_pods_of_different_size(self):
-        """The total that is there, in the proportion of the counts."""
+        """The current total, scaled by the desired over the current replicas."""
         seen = world(2, box(), pods=(*world(1, box(cpu=300)).pods, *world(1, box(cpu=500)).pods), desired=3)
         assert count_proposal(context(both(), seen)).totals == {("app", "cpu"): 1200}
 
@@ -82,7 +82,7 @@ class TestTotals:
         ],
     )
     def test_measured_before_counted(self, now, totals, expected):
-        """An HPA that is merely steady does not hold pods at their size; where it asks for more, it gets it."""
+        """A steady HPA does not keep the VPA from lowering sizes; an HPA that asks for more gets it."""
         place = ("app", "cpu")
         proposals = tuple(
             SizeProposal(source, (), {place: total}, measured=source == "vpa") for source, total in totals.items()
@@ -107,7 +107,7 @@ class TestTotals:
         ],
     )
     def test_only_utilization_makes_a_total(self, metric, expected):
-        """Replicas times request would grow with every resize, were it anything else."""
+        """With other metrics, replicas times request would grow with every resize."""
         assert makes_total(Metric.read(metric)) is expected
 
 
@@ -115,18 +115,18 @@ class TestSteady:
     """Both sources together."""
 
     def test_a_steady_hpa_lets_pods_shrink_and_keeps_their_number(self):
-        """The total of the size is the VPA's, the most replicas are the HPA's."""
+        """The VPA gives the total, the HPA the number of replicas."""
         decision = decided(both(), world(3, box(cpu=1000), app=sizes(600), desired=3))
         assert one(decision) == (3, sizes(600))
 
-    def test_an_hpa_that_wants_more(self):
-        """Every resource is as much more as replicas are."""
+    def test_an_hpa_that_asks_for_more(self):
+        """Every resource rises in proportion to the replicas."""
         decision = decided(both(), world(2, APP, app=SAME, desired=5))
         assert one(decision) == (3, sizes(834, 1_666_667_000))
         assert decision.reason == "cpu of app needs 2500m in total (hpa)"
 
-    def test_an_hpa_that_wants_less(self):
-        """Says nothing about sizes while the VPA speaks."""
+    def test_an_hpa_that_asks_for_less(self):
+        """It does not change sizes while the VPA has a recommendation."""
         assert one(decided(both(), world(3, box(cpu=1000), app=sizes(990), desired=1))) == (3, sizes(990))
 
     def test_a_count_alone_is_a_count(self):
@@ -139,7 +139,7 @@ class TestSteady:
         assert one(then) == (4, sizes(300))
 
     def test_a_count_never_grows_with_sizes(self):
-        """The request-rate HPA that ran from 5 cores to 18 stays where it is."""
+        """An HPA on request rate, which once ran from 5 cores to 18, stays stable."""
         replicas, size = 3, 1000
         for _ in range(10):
             seen = world(replicas, box(cpu=size), app=sizes(-(-5000 // replicas)), desired=3)
@@ -149,10 +149,10 @@ class TestSteady:
 
 
 class TestSwitches:
-    """Which sources there are."""
+    """Which sources are used."""
 
     def test_only_the_vpa(self):
-        """The HPA is not asked."""
+        """The HPA is not used."""
         assert [proposal.source for proposal in recommend(context(hvpa(), world(1, APP, app=SAME, desired=9)))] == [
             "vpa"
         ]
@@ -170,22 +170,22 @@ class TestSwitches:
         assert one(decided(COUNT_ONLY, world(3, APP, desired=desired))) == (expected, SAME)
 
     def test_absent_blocks_are_our_own(self):
-        """Both recommenders are asked."""
+        """Both of our own recommenders are used."""
         spec = hvpa(hpa=None, vpa=None)
         assert [proposal.source for proposal in recommend(context(spec, world(1, APP)))] == ["hpa", "vpa"]
 
     def test_neither(self):
-        """Nobody is asked."""
+        """No source is used."""
         assert recommend(context(hvpa(vpa=NO_VPA), world(1, APP))) == ()
 
     def test_a_container_that_is_switched_off(self):
-        """The HPA scales because of it, but it is given no size."""
+        """The HPA scales because of it, but it keeps its size."""
         spec = both(vpa=vpa(policy("side", mode="Off")))
         seen = world(2, APP, box("side", 100, G), app=SAME, desired=3)
         assert point(decided(spec, seen)) == (2, {"app": sizes(750, 1500 * M), "side": sizes(100, G)})
 
     def test_every_container_is_switched_off(self):
-        """That stops sizes and not the count."""
+        """Sizes stay, but the count changes."""
         spec = both(vpa=vpa(policy(mode="Off")))
         for desired in (3, 1):
             assert one(decided(spec, world(2, APP, app=SAME, desired=desired))) == (desired, SAME)
@@ -198,12 +198,12 @@ class TestSwitches:
         assert usage.asked[0][2] == {"app": ("cpu",)}
 
     def test_what_is_not_controlled_is_not_sized(self):
-        """Neither by the HPA's total."""
+        """Not by the HPA's total either."""
         spec = both(vpa=vpa(policy(controlledResources=["cpu"])))
         assert one(decided(spec, world(2, APP, app=sizes(500), desired=3))) == (2, sizes(750, G))
 
     def test_nothing_of_a_container_is_controlled(self):
-        """Then nobody waits for a recommendation for it."""
+        """No recommendation for it is needed."""
         spec = hvpa(vpa=vpa(policy("side", controlledResources=[])))
         seen = world(2, APP, box("side", 100, G), app=sizes(100, 100 * M))
         assert point(decided(spec, seen)) == (1, {"app": sizes(200, 200 * M), "side": sizes(100, G)})
@@ -213,7 +213,7 @@ class TestOwn:
     """Our own recommenders on the same observation, or the status of objects."""
 
     def test_histograms_before_a_status(self):
-        """Where both are there, and it says which."""
+        """If both exist, the histograms count, and the sentence says so."""
         decision = decided(hvpa(), world(2, APP, app=sizes(700, G), usage=Usage(app=sizes(600, G))))
         assert one(decision) == (2, sizes(600, G))
         assert sentences(decision, "size")[0].startswith(
@@ -221,14 +221,14 @@ class TestOwn:
         )
 
     def test_a_status_where_there_are_no_histograms(self):
-        """A dump without checkpoints still holds what another recommender made of them."""
+        """A dump without checkpoints still has the recommendation of another recommender."""
         decision = decided(hvpa(), world(2, APP, app=sizes(700, G)))
         assert sentences(decision, "size")[0].startswith(
             "According to the status of a VPA each of the 2 pods needs: app cpu 700m"
         )
 
     def test_objects_where_asked_for(self):
-        """Histograms are left alone."""
+        """Histograms are not used."""
         spec = hvpa(annotations=BY_OBJECTS)
         assert one(decided(spec, world(2, APP, app=sizes(700, G), usage=Usage(app=sizes(600, G))))) == (
             2,
@@ -236,20 +236,20 @@ class TestOwn:
         )
 
     def test_knobs_of_the_template(self):
-        """Go to the recommender, for each container."""
+        """They go to the recommender, for each container."""
         block = {"deploy": True, "template": {"metadata": {"annotations": {"hypot.dev/safety-margin": "0.5"}}}}
         usage = Usage(app=SAME)
         decided(hvpa(vpa=block), world(1, APP, usage=usage))
         assert usage.asked[0][0]["app"].safety_margin == 0.5
 
     def test_the_bound_of_a_pod_does_not_bound_the_total(self):
-        """Our own recommender hands on what it found before bounds."""
+        """Our own recommender passes on its target before bounds."""
         usage = Usage()
         usage.estimate = lambda *_: (Bounds("app", sizes(500), {}, {}, sizes(700)),)
         assert one(decided(hvpa(), world(2, box(cpu=500), usage=usage))) == (2, sizes(700))
 
     def test_metrics_by_our_own_reading(self):
-        """Pods at twice their target are asked to be twice as many."""
+        """Pods at twice their target need twice the total."""
         spec = hvpa(hpa=hpa(metrics=[UTILIZATION]), vpa=NO_VPA)
         seen = world(2, box(cpu=500), pod_metrics=used(2, app=sizes(1000)))
         decision = decided(spec, seen)
@@ -257,13 +257,13 @@ class TestOwn:
         assert one(decision) == (2, sizes(1000))
 
     def test_an_external_metric_by_our_own_reading(self):
-        """A queue of three at a target of one, with one replica, is three replicas."""
+        """A queue of three at a target of one, with one replica, leads to three replicas."""
         spec = hvpa(hpa=hpa(metrics=[QUEUE]), vpa=NO_VPA)
         seen = world(1, APP, external_metrics={metric_key("queue", None): (3000,)})
         assert one(decided(spec, seen)) == (3, SAME)
 
     def test_a_metric_that_fails(self):
-        """The status of an HPA where there is one, else nothing shrinks."""
+        """The status of an HPA counts if there is one, else nothing scales down."""
         spec = hvpa(hpa=hpa(metrics=[QUEUE]))
         silent = decided(spec, world(3, APP, app=sizes(100, 100 * M)))
         assert (silent.moves, reason_of(silent, "RecommendationProvided")) == (False, "False/PartlyMissing")
@@ -271,7 +271,7 @@ class TestOwn:
         assert heard.desired == 4
 
     def test_bounds_of_the_hpa_bound_the_hpa(self):
-        """And nobody else."""
+        """They do not bound other sources."""
         spec = hvpa(hpa=hpa(metrics=[QUEUE], maxReplicas=2), vpa=NO_VPA, annotations=BY_OBJECTS)
         assert decided(spec, world(1, APP, desired=4)).desired == 2
         alone = both(QUEUE)
@@ -282,8 +282,8 @@ class TestStatus:
     """The status of real objects."""
 
     @pytest.mark.parametrize("kind", ["ConfigUnsupported", "ConfigDeprecated", "LowConfidence"])
-    def test_a_vpa_that_does_not_stand_by_it(self, kind):
-        """Its recommendation is none."""
+    def test_a_vpa_with_an_unreliable_recommendation(self, kind):
+        """Its recommendation is not used."""
         found = read_advice(self.vpa([{"type": kind, "status": "True"}]))
         assert isinstance(found, Failure)
         assert kind in found.message
@@ -299,15 +299,15 @@ class TestStatus:
             ("odd", True),
         ],
     )
-    def test_a_vpa_that_does(self, conditions, usable):
-        """Where it says so, or does not say otherwise."""
+    def test_a_vpa_with_a_reliable_recommendation(self, conditions, usable):
+        """It is used if the VPA provides it, or does not say otherwise."""
         found = read_advice(self.vpa(conditions))
         assert isinstance(found, Failure) is not usable
         if usable:
             assert found.containers == (Bounds("app", sizes(700, G)),)
 
-    def test_a_vpa_without_one(self):
-        """Nothing is made up."""
+    def test_a_vpa_without_a_recommendation(self):
+        """It is a failure; no default replaces it."""
         assert isinstance(read_advice(VPA.from_dict({"metadata": {"name": "web"}})), Failure)
 
     @staticmethod
@@ -326,8 +326,8 @@ class TestStatus:
             read_count_advice({"status": "odd"}),
         ],
     )
-    def test_an_hpa_whose_word_is_worth_nothing(self, reported):
-        """Absent, or computed at another count: nothing shrinks meanwhile, and it is told."""
+    def test_an_hpa_without_a_valid_count(self, reported):
+        """Absent, or computed at another count: nothing scales down meanwhile, and this is reported."""
         decision = decided(both(), world(2, APP, app=sizes(100, 10 * M), count_advice=reported))
         assert not decision.moves
         assert "no-count" in rules_of(decision)
@@ -338,17 +338,17 @@ class TestStatus:
         found = read_count_advice({"metadata": {"name": "web"}, "status": {"desiredReplicas": 4, "currentReplicas": 2}})
         assert found == CountAdvice(4, 2, "the status of HorizontalPodAutoscaler web")
 
-    def test_utilization_beside_other_metrics(self):
-        """Nobody knows which of them asked, so it is a count."""
+    def test_utilization_with_other_metrics(self):
+        """Which metric asked is unknown, so it is a count."""
         proposal = count_proposal(context(both(UTILIZATION, QUEUE), world(2, APP, desired=3)))
         assert (proposal.totals, proposal.replicas) == ({}, 3)
 
 
 class TestThird:
-    """A source of one's own beside the two."""
+    """A custom source in addition to the two."""
 
     def test_its_total_counts(self):
-        """Nothing else knows of it; the reason names it."""
+        """Nothing else knows this source; the reason names it."""
         forecast = asking("forecast", measured=False, app=sizes(7000))
         decision = decided(hvpa(), world(2, box(cpu=500), app=sizes(500)), sources=[*SOURCES, forecast])
         assert one(decision) == (4, sizes(1750))
@@ -356,28 +356,28 @@ class TestThird:
         assert sentences(decision, "forecast") == ["The source forecast asks."]
 
     def test_its_vote_counts(self):
-        """A number of replicas alone."""
+        """A source may ask for replicas only."""
         forecast = asking("forecast", measured=False, replicas=3)
         decision = decided(hvpa(), world(2, box(cpu=500), app=sizes(500)), sources=[forecast, *SOURCES])
         assert decision.desired == 3
         assert decision.reason == "forecast asks for 3 replicas"
 
-    def test_its_silence_counts(self):
-        """Nothing shrinks."""
+    def test_its_missing_answer_counts(self):
+        """Nothing scales down."""
         forecast = asking("forecast", missing="no history yet")
         assert not decided(hvpa(), world(2, box(cpu=500), app=sizes(300)), sources=[*SOURCES, forecast]).moves
 
     def test_it_may_be_switched_off(self):
-        """Then it is as if it were not there."""
+        """A source that returns None is ignored."""
         sources = [lambda _: None, *SOURCES]
         assert one(decided(hvpa(), world(2, box(cpu=500), app=sizes(300)), sources=sources)) == (2, sizes(300))
 
     def test_it_sees_what_all_see(self):
-        """One look at the workload."""
+        """All sources get the same context."""
         look = context(hvpa(), world(2, box(cpu=500), app=sizes(500)))
         assert (look.replicas, look.current_sizes[0].totals["cpu"], look.seen.now) == (2, 1000, NOW)
 
-    def test_two_that_agree_are_told_in_one_way(self):
+    def test_two_that_agree_are_reported_alike(self):
         """Their order changes nothing, the reason included."""
         ways = [asking("a", app=sizes(1500)), asking("b", app=sizes(1500))]
         reported = [decided(hvpa(), world(2, box(cpu=500)), sources=each) for each in (ways, ways[::-1])]
@@ -385,6 +385,6 @@ class TestThird:
         assert reported[0].reported == reported[1].reported
 
     def test_what_was_recommended_is_remembered(self):
-        """By the size source, for the day the count changes."""
+        """The size source keeps it for a later change of the count."""
         proposal = size_proposal(context(hvpa(), world(2, APP, size_advice=advice(app=SAME, gone=SAME))))
         assert proposal.advice == {"app": SAME}
