@@ -1,4 +1,4 @@
-"""One decision of a HorizontalPodAutoscaler: from metrics to a count, and the telling of it."""
+"""One decision of a HorizontalPodAutoscaler: from metrics to a count, and its report."""
 
 import json
 from dataclasses import replace
@@ -119,7 +119,7 @@ class TestSources:
         ],
     )
     def test_a_metric_above_its_target(self, metric, observed, desired, reason, current):
-        """The count, the words of the event, and the metric's entry in the status."""
+        """The count, the message of the event, and the metric's entry in the status."""
         decision = decided(hpa(metric), observed)
         assert decision.desired == desired
         assert decision.reason == f"{reason} above target"
@@ -170,7 +170,7 @@ class TestSources:
         ],
     )
     def test_a_metric_without_a_target_fails(self, kind, source, reason):
-        """With the reason of its own type."""
+        """The condition has the reason of the metric's own type."""
         decision = decided(self.read(kind, source), busy(900, 900, 900))
         assert not decision.decided
         assert reason_of(decision, "ScalingActive") == f"False/{reason}"
@@ -212,24 +212,24 @@ class TestTraps:
     """Where a re-implementation goes wrong."""
 
     def test_a_percent_is_cut_before_the_ratio(self):
-        """77.9 % of 70 % is 77 %, which is just within 10 %."""
+        """77.9 % counts as 77 %, which is just within 10 % of 70 %."""
         assert decided(hpa(cpu(utilization=70)), busy(779, 779, 779)).desired == 3
         assert decided(hpa(cpu(utilization=70)), busy(780, 780, 780)).desired == 4
 
     def test_the_multiplier_is_ready_pods_not_replicas(self):
-        """Five are asked for, three are there."""
+        """Five replicas are desired, three pods exist."""
         observed = replace(busy(1000, 1000, 1000), scale=seen(5).scale)
         assert decided(hpa(cpu(utilization=50)), observed).desired == 6
 
     @pytest.mark.parametrize(("target", "percent", "desired"), [(70, 28, 2), (150, 38, 2), (40, 28, 4)])
     def test_a_missing_sample_costs_the_target_on_the_way_down(self, target, percent, desired):
-        """Four pods at 10 % and one unknown, taken for 100 % of its request, or for the target if that is more."""
+        """Four pods at 10 %; the unknown pod counts as 100 % of its request, or as the target if that is more."""
         decision = decided(hpa(cpu(utilization=target)), busy(100, 100, 100, 100, None))
         assert first(decision)["ratioFilledIn"] == percent / target
         assert decision.desired == desired
 
     def test_a_missing_sample_is_the_target_in_averages(self):
-        """Three at 100m, one taken for 500m: 200m on average of four."""
+        """Three pods at 100m, the missing pod counts as 500m: 200m on average of four."""
         assert decided(hpa(cpu(average="500m")), busy(100, 100, 100, None)).desired == 2
 
     @pytest.mark.parametrize(
@@ -237,20 +237,20 @@ class TestTraps:
         [
             ((1000, 1000, None), 4),  # 2000 of 3000 is 66 %: still above 50 %
             ((800, 800, None), 3),  # 53 % is within tolerance
-            ((600, None, None), 3),  # 20 %: it would turn round
+            ((600, None, None), 3),  # 20 %: the direction would change
         ],
     )
     def test_a_missing_sample_is_nothing_on_the_way_up(self, usages, desired):
-        """It never speaks for the move at hand."""
+        """A missing sample never supports the move."""
         assert decided(hpa(cpu(utilization=50)), busy(*usages)).desired == desired
 
     def test_exactly_on_target_nothing_is_filled_in(self):
-        """A ratio of one asks for nothing, whoever is missing."""
+        """A ratio of one changes nothing, whichever sample is missing."""
         decision = decided(hpa(cpu(utilization=50)), busy(500, 500, None))
         assert (decision.desired, first(decision)["ratioFilledIn"]) == (3, 1.0)
 
     def test_unready_pods_count_as_idle_on_the_way_up_only(self):
-        """Three at 90 % and one pending: 67 % of four; at 10 % the pending one is left out."""
+        """Three pods at 90 % and one pending: 67 % of four; at 10 % the pending pod is left out."""
         waiting = (*fleet(3), pod("web-3", phase="Pending"))
         up = decided(hpa(cpu(utilization=50)), seen(4, pods=waiting, pod_metrics=cpu_samples(900, 900, 900)))
         down = decided(hpa(cpu(utilization=50)), seen(4, pods=waiting, pod_metrics=cpu_samples(100, 100, 100)))
@@ -259,20 +259,20 @@ class TestTraps:
         assert down.desired == 1
 
     def test_a_surge_never_turns_the_direction(self):
-        """More pods than replicas during a rollout, nearly idle: fewer are wanted, yet more than now."""
+        """In a rollout there are more pods than replicas: a ratio below one must not raise the count."""
         observed = replace(busy(*[300] * 9, None), scale=seen(4).scale)
         decision = decided(hpa(cpu(utilization=50)), observed)
         assert first(decision)["ratioFilledIn"] < 0.9
         assert decision.desired == 4
 
-    def test_samples_of_strangers(self):
-        """They count in averages, and in no utilisation, which has no request for them."""
+    def test_samples_of_unknown_pods(self):
+        """They count in averages, but not in utilisation, which has no request for them."""
         strange = {**cpu_samples(500, 500), "gone": sample(3000)}
         assert decided(hpa(cpu(average="500m")), seen(2, pod_metrics=strange)).readings[0].proposal == 6
         assert decided(hpa(cpu(utilization=50)), seen(2, pod_metrics=strange)).desired == 2
 
-    def test_strangers_count_among_the_samples_of_a_second_look(self):
-        """Two at 90 % and one missing is 60 % of three, times four samples."""
+    def test_unknown_pods_count_among_the_filled_in_samples(self):
+        """Two pods at 90 % and one missing are 60 % of three, times four samples."""
         strange = {**cpu_samples(900, 900), "gone": sample(1)}
         decision = decided(hpa(cpu(utilization=50)), seen(3, pod_metrics=strange))
         assert decision.desired == 5
@@ -286,38 +286,38 @@ class TestTraps:
         assert "missing request for cpu in container task of Pod job-1" in decision.error
         assert decided(hpa(cpu(average="500m")), replace(busy(900, 900), pods=(*fleet(2), odd))).desired > 2
 
-    def test_totals_are_weighed_by_pods_that_serve(self):
-        """Those being deleted still do; the unready and the pending do not."""
+    def test_totals_are_weighed_by_ready_pods(self):
+        """Pods being deleted still count; unready and pending pods do not."""
         mixed = (pod("a"), pod("b", deleted=True), pod("c", ready="False"), pod("d", phase="Pending"), pod("e"))
         assert decided(hpa(external("queue", value=1)), queue(2000, 5, pods=mixed)).desired == 6
 
     def test_totals_over_no_ready_pod_propose_nothing(self):
-        """Overload that makes every pod unready asks for none: only the minimum holds it."""
+        """If overload makes every pod unready, the proposal is zero: only the minimum holds."""
         decision = decided(
             hpa(external("queue", value=1), min_replicas=2), queue(9000, 5, pods=fleet(5, ready="False"))
         )
         assert (decision.readings[0].proposal, decision.desired) == (0, 2)
 
-    def test_shares_are_divided_among_the_pods_there_are(self):
-        """10 of 5 per pod over the two pods of the status is on target, whatever the spec asks for."""
+    def test_shares_are_divided_among_the_existing_pods(self):
+        """10 at 5 per pod is on target for the two pods of the status, whatever spec.replicas says."""
         decision = decided(hpa(external("queue", average=5)), queue(10_000, 4, status=2))
         assert decision.readings[0].proposal == 2
         assert first(decision)["pods"] == 2
 
     def test_a_negative_running_sum_counts_as_overflow(self):
-        """Only where it is shared among pods."""
+        """Only for a value per pod."""
         shared = decided(hpa(external("queue", average=5)), queue((-1000, 500), 3))
         total = decided(hpa(external("queue", value=5)), queue((-1000, 500), 3))
         assert (shared.desired, total.desired) == (6, 1)
 
-    def test_a_hand_made_history_holds_what_is_beyond_bounds(self):
-        """The bare recommendation is remembered, not the bounded one."""
+    def test_the_history_keeps_what_is_beyond_bounds(self):
+        """The recommendation before bounds is remembered."""
         _, after = decide(hpa(cpu(utilization=10), max_replicas=5), busy(900, 900, 900), KNOWN, Settings())
         assert after.recommendations.values == (27,)
 
 
 class TestGrouping:
-    """Which pods count, one odd pod beside three that do."""
+    """Which pods count: one odd pod next to three ready pods."""
 
     @pytest.mark.parametrize(
         ("state", "group"),
@@ -332,10 +332,10 @@ class TestGrouping:
             ({"started": None}, "unready"),
             ({"ready": "Unknown"}, "ready"),
             ({"ready": "False"}, "unready"),  # unready since its start: it never was ready
-            ({"ready": "False", "ready_since": NOW - 60}, "ready"),  # unready later in life
+            ({"ready": "False", "ready_since": NOW - 60}, "ready"),  # it became unready later
             ({"started": NOW - 200, "ready": "False", "ready_since": NOW - 60}, "unready"),
             ({"started": NOW - 200, "ready_since": NOW - 60}, "ready"),
-            ({"started": NOW - 200, "ready_since": NOW - 35}, "unready"),  # its sample reaches back before
+            ({"started": NOW - 200, "ready_since": NOW - 35}, "unready"),  # its sample began before it was ready
             ({"started": NOW - 300, "ready_since": NOW - 35}, "ready"),
         ],
     )
@@ -356,12 +356,12 @@ class TestGrouping:
         ],
     )
     def test_readiness_matters_for_cpu_alone(self, state, group):
-        """A pending pod is unready to every metric."""
+        """A pending pod is unready for every metric."""
         assert self.group_of(memory(utilization=50), state) == group
         assert self.group_of(pods("rate", average=10), state) == group
 
-    def test_a_sample_without_the_resource_is_none(self):
-        """Nor is one in which a container lacks it."""
+    def test_a_sample_without_the_resource_is_missing(self):
+        """So is a sample in which a container lacks it."""
         half = PodSample(NOW - 10, 30.0, (("app", {"cpu": 900}), ("side", {})))
         observed = seen(3, pod_metrics={**cpu_samples(900, 900), "web-2": half})
         assert first(decided(hpa(cpu(utilization=50)), observed))["missing"] == ["web-2"]
@@ -382,7 +382,7 @@ class TestRequests:
     """What utilisation is measured against."""
 
     def test_native_sidecars_and_all_containers(self):
-        """`containers` holds all that run all the time."""
+        """All containers that run all the time count."""
         both = (Container("app", {"cpu": 500}), Container("side", {"cpu": 500}))
         observed = seen(2, pods=fleet(2, containers=both), pod_metrics=cpu_samples(800, 800))
         assert first(decided(hpa(cpu(utilization=50)), observed))["utilization"] == 80
@@ -392,7 +392,7 @@ class TestRequests:
         [((1, 37), {}, 40), ((1, 33), {}, 80), ((1, 36), {"PodLevelResources": False}, 80)],
     )
     def test_pod_level_requests(self, version, gates, percent):
-        """They outrank the containers' where the gate is open, and the runtime's overhead comes on top."""
+        """They replace the containers' requests if the gate is open, and the runtime's overhead is added."""
         observed = seen(
             1, pods=fleet(1, pod_requests={"cpu": 1900}, overhead={"cpu": 100}), pod_metrics=cpu_samples(800)
         )
@@ -401,7 +401,7 @@ class TestRequests:
 
     @pytest.mark.parametrize(("version", "is_decided"), [((1, 35), False), ((1, 34), True)])
     def test_a_pod_without_the_container(self, version, is_decided):
-        """Since 1.35 it fails the metric; before, it asked for nothing."""
+        """Since 1.35 it fails the metric; before, it counted as a request of zero."""
         other = pod("web-1", containers=(Container("other", {"cpu": 100}),))
         observed = seen(2, pods=(pod("web-0"), other), pod_metrics=cpu_samples(900))
         decision = decided(hpa(cpu(utilization=50, container="app")), observed, kubernetes=version)
@@ -409,11 +409,11 @@ class TestRequests:
 
 
 class TestTolerance:
-    """How far off target nothing moves."""
+    """How far off the target nothing moves."""
 
     @pytest.mark.parametrize(("usage", "desired"), [(44, 9), (45, 10), (50, 10), (55, 10), (56, 12)])
     def test_both_ends_are_inside(self, usage, desired):
-        """Ten pods, target 50 %, 10 %."""
+        """Ten pods, a target of 50 %, a tolerance of 10 %."""
         assert decided(hpa(cpu(utilization=50)), busy(*[usage * 10] * 10)).desired == desired
 
     @pytest.mark.parametrize(
@@ -436,18 +436,18 @@ class TestTolerance:
         ],
     )
     def test_the_gate(self, version, gates, expected):
-        """A closed one leaves the cluster's tolerance."""
+        """If it is closed, the cluster's tolerance applies."""
         spec = hpa(cpu(utilization=50), scale_up=Pace(tolerance="0"))
         assert tolerances(spec, Settings(kubernetes=version, gates=gates)) == expected
         moved = decided(spec, busy(510, 510), kubernetes=version, gates=gates).desired
         assert moved == (3 if expected[1] == 0.0 else 2)
 
     def test_the_cluster_s_own(self):
-        """A setting, for every metric."""
+        """It is a setting for every metric."""
         assert decided(hpa(cpu(utilization=50)), busy(510, 510), tolerance=0.01).desired == 3
 
     def test_it_holds_for_every_source(self):
-        """Within, the count stays where it is, and the step says so."""
+        """Within the tolerance the count stays, and the step says so."""
         for spec, observed in [
             (hpa(pods("rate", average=10)), seen(2, pods_metrics=rates(10_900, 10_900))),
             (hpa(INGRESS), seen(2, object_metrics={INGRESS_KEY: 109_000})),
@@ -460,7 +460,7 @@ class TestTolerance:
 
 
 class TestManyMetrics:
-    """The largest proposal wins, and a failure never shrinks."""
+    """The largest proposal wins, and a failure never scales down."""
 
     BOTH = (cpu(utilization=50), external("queue", average=1))
 
@@ -485,8 +485,8 @@ class TestManyMetrics:
         assert (decision.desired, decision.reason) == (desired, reason)
         assert reason_of(decision, "ScalingActive") == "True/ValidMetricFound"
 
-    def test_up_goes_on_while_one_fails(self):
-        """The error is told beside the move."""
+    def test_scaling_up_continues_while_one_fails(self):
+        """The error is reported together with the move."""
         decision = decided(hpa(*self.BOTH), self.world(1000, Failure("no such metric")))
         assert (decision.desired, decision.rescales) == (8, True)
         assert decision.error.startswith("invalid metrics (1 invalid out of 2), first error is: ")
@@ -494,14 +494,14 @@ class TestManyMetrics:
         assert decision.status["currentMetrics"][1] == {"type": ""}
         assert reason_of(decision, "ScalingActive") == "True/ValidMetricFound"
 
-    def test_staying_goes_on_while_one_fails(self):
-        """Equal to the current size is no shrinking."""
+    def test_staying_is_decided_while_one_fails(self):
+        """A proposal equal to the current size is not a scale-down."""
         decision = decided(hpa(*self.BOTH), self.world(500, Failure("no such metric")))
         assert (decision.desired, decision.decided) == (4, True)
         assert reason_of(decision, "ScalingActive") == "True/ValidMetricFound"
 
     def test_down_is_blocked_while_one_fails(self):
-        """And the condition names the one that failed first."""
+        """The condition names the metric that failed first."""
         old = replace(KNOWN, desired=7, last_scale=NOW - 500)
         decision, after = decide(hpa(*self.BOTH), self.world(100, Failure("no such metric")), old, Settings())
         assert (decision.desired, decision.decided, decision.action) == (4, False, "none")
@@ -525,7 +525,7 @@ class TestManyMetrics:
         ]
 
     def test_the_stages_can_be_called_alone(self):
-        """What decide composes."""
+        """decide is composed of such stages."""
         readings = recommend(hpa(*self.BOTH), self.world(1000, 2000), Settings())
         assert [r.proposal for r in readings] == [8, 2]
         assert [r.action(4) for r in readings] == ["scale_up", "scale_down"]
@@ -535,12 +535,12 @@ class TestManyMetrics:
             recommend(hpa(), Seen(NOW, Failure("gone")), Settings())
 
     def test_no_metric_at_all_is_a_failure(self):
-        """Not a proposal of zero."""
+        """It is not a proposal of zero."""
         assert resolve((), 4).best is None
 
 
 class TestScale:
-    """What stands before any metric."""
+    """Checks before any metric."""
 
     def test_no_scale(self):
         """Nothing else in the status changes."""
@@ -552,8 +552,8 @@ class TestScale:
         assert [e.reason for e in decision.events] == ["FailedGetScale"]
         assert decision.error_kind == "internal"
 
-    def test_a_bad_api_version_is_the_author_s_fault(self):
-        """A spec error, unlike the others."""
+    def test_a_bad_api_version_is_a_spec_error(self):
+        """The other failures are internal errors."""
         spec = {"scaleTargetRef": {"apiVersion": "a/b/c", "kind": "X", "name": "web"}, "maxReplicas": 5}
         decision = decided(HPA.from_dict({"metadata": {"name": "web"}, "spec": spec}), busy(900, 900))
         assert reason_of(decision, "AbleToScale") == "False/FailedGetScale"
@@ -567,7 +567,7 @@ class TestScale:
             ({"others": ("default/other",)}, "AmbiguousSelector", "AmbiguousSelector"),
         ],
     )
-    def test_whose_pods_they_are_must_be_clear(self, changes, reason, event):
+    def test_the_selector_must_be_clear(self, changes, reason, event):
         """Else no metric is read and nothing moves."""
         decision = decided(hpa(cpu(utilization=50)), busy(900, 900, **changes))
         assert (decision.desired, decision.decided, decision.readings) == (2, False, ())
@@ -578,7 +578,7 @@ class TestScale:
         ("current", "desired", "message"), [(12, 10, "above Spec.MaxReplicas"), (1, 3, "below Spec.MinReplicas")]
     )
     def test_outside_the_bounds_it_jumps(self, current, desired, message):
-        """No metric, no window, no policy, no selector is looked at; the event enters the past all the same."""
+        """Metrics, windows, policies and selector are ignored; the event is still recorded."""
         frozen = Pace(select="Disabled", window=3600)
         spec = hpa(cpu(utilization=50), min_replicas=3, max_replicas=10, scale_up=frozen, scale_down=frozen)
         observed = seen(current, selector="", pod_metrics=Failure("down"))
@@ -597,7 +597,7 @@ def replace_status(spec, status):
 
 
 def marked(status):
-    """The memory of an autoscaler that has been at zero before."""
+    """The state of an autoscaler that has been at zero before."""
     if status is None:
         return KNOWN
     return replace(KNOWN, conditions=(Condition("ScaledToZero", status, "X", "", LONG_AGO),))
@@ -607,14 +607,14 @@ OPEN, SHUT = {"HPAScaleToZero": True}, {"HPAScaleToZero": False}
 
 
 class TestZero:
-    """A workload at zero: switched off by hand, or asleep."""
+    """A workload at zero: switched off manually, or scaled to zero."""
 
     SPEC = hpa(external("queue", average=5), min_replicas=0)
 
     @pytest.mark.parametrize(
         ("version", "gates", "mark", "desired"),
         [
-            ((1, 35), {}, None, 4),  # metrics are always computed at a minimum of zero, so that a pause is undone
+            ((1, 35), {}, None, 4),  # metrics are always computed at a minimum of zero, so a pause is undone
             ((1, 35), OPEN, None, 4),
             ((1, 35), OPEN, "False", 4),
             ((1, 36), {}, None, 0),
@@ -629,7 +629,7 @@ class TestZero:
         ],
     )
     def test_at_a_minimum_of_zero(self, version, gates, mark, desired):
-        """Since 1.36 only an autoscaler that went to zero itself wakes up; 50 of 5 per pod, at most four at once."""
+        """Since 1.36 only an autoscaler that scaled to zero itself scales up; 50 at 5 per pod, at most four at once."""
         decision = decided(self.SPEC, queue(50_000, 0), marked(mark), kubernetes=version, gates=gates)
         assert decision.desired == desired
         assert (reason_of(decision, "ScalingActive") == "False/ScalingDisabled") is (desired == 0)
@@ -647,13 +647,13 @@ class TestZero:
         ],
     )
     @pytest.mark.parametrize("pace", [None, Pace(window=0)])
-    def test_a_minimum_raised_while_asleep(self, version, gates, mark, desired, pace):
-        """An empty queue wakes it to the minimum of two, with or without behavior."""
+    def test_a_minimum_raised_while_at_zero(self, version, gates, mark, desired, pace):
+        """Even with an empty queue it scales to the minimum of two, with or without behavior."""
         spec = hpa(external("queue", average=5), min_replicas=2, scale_down=pace)
         assert decided(spec, queue(0, 0), marked(mark), kubernetes=version, gates=gates).desired == desired
 
-    def test_asleep_without_a_metric_from_outside(self):
-        """Nothing could wake it, so it stays off."""
+    def test_at_zero_without_an_external_metric(self):
+        """No metric could scale it up, so it stays off."""
         spec = HPA.from_dict(
             {**self.SPEC.to_dict(), "spec": {**self.SPEC.write(), "metrics": [cpu(average=1).write()]}}
         )
@@ -664,7 +664,7 @@ class TestZero:
         [((1, 37), {}, "True/X"), ((1, 36), OPEN, "True/X"), ((1, 36), {}, ""), ((1, 37), SHUT, "")],
     )
     def test_a_closed_gate_drops_the_mark_while_off(self, version, gates, kept):
-        """With the gate open it is left alone."""
+        """With the gate open the mark stays."""
         spec = replace_metrics(self.SPEC)
         assert (
             reason_of(decided(spec, seen(0), marked("True"), kubernetes=version, gates=gates), "ScaledToZero") == kept
@@ -683,7 +683,7 @@ class TestZero:
         ],
     )
     def test_each_rescale_sets_the_mark(self, version, gates, amount, mark):
-        """From three replicas; where there is no such thing it is removed."""
+        """From three replicas; without the feature the mark is removed."""
         decision = decided(self.SPEC, queue(amount, 3), marked("False"), kubernetes=version, gates=gates)
         assert decision.rescales
         assert reason_of(decision, "ScaledToZero") == mark
@@ -695,27 +695,27 @@ class TestZero:
         assert reason_of(decision, "ScaledToZero") == "False/NotScaledToZero"
 
     def test_to_zero_and_back(self):
-        """The mark it left lets it wake up."""
-        asleep, memory = decide(self.SPEC, queue(0, 3), KNOWN, Settings())
-        memory = memory.acted(asleep, NOW)
+        """The mark that it set lets it scale up again."""
+        asleep, state = decide(self.SPEC, queue(0, 3), KNOWN, Settings())
+        state = state.acted(asleep, NOW)
         later = NOW + 600
-        awake = decided(self.SPEC, queue(7000, 0, now=later), memory)
+        awake = decided(self.SPEC, queue(7000, 0, now=later), state)
         assert (asleep.desired, awake.desired) == (0, 2)
 
     def test_a_total_from_zero_is_not_weighed(self):
-        """The ratio itself is the count, and no pod is looked at."""
+        """The ratio itself is the count, and pods do not matter."""
         spec = hpa(external("queue", value=5), min_replicas=0)
         assert decided(spec, queue(12_000, 0), marked("True")).desired == 3
         assert decided(spec, queue(5_100, 0), marked("True")).desired == 2  # no tolerance either
 
 
 def replace_metrics(spec):
-    """Only a metric of its own pods, which cannot wake it."""
+    """With only a metric of its own pods, which cannot scale it up from zero."""
     return HPA.from_dict({**spec.to_dict(), "spec": {**spec.write(), "metrics": [cpu(average=1).write()]}})
 
 
 class TestConditions:
-    """What is told to the cluster."""
+    """What is reported to the cluster."""
 
     OLD = (
         Condition("ScalingLimited", "True", "TooFewReplicas", "old", LONG_AGO),
@@ -739,7 +739,7 @@ class TestConditions:
         assert [c.since for c in decision.conditions] == [LONG_AGO, LONG_AGO, LONG_AGO]
 
     def test_a_rescale(self):
-        """Written and unwritten differ in what the write itself told."""
+        """Written and unwritten conditions differ in the result of the write."""
         decision, after = decide(hpa(cpu(utilization=50)), busy(1000, 1000), KNOWN, Settings())
         assert reason_of(decision, "AbleToScale") == "True/SucceededRescale"
         assert condition_of(decision.unwritten, "AbleToScale").reason == "ReadyForNewScale"
@@ -749,7 +749,7 @@ class TestConditions:
         assert (decision.status["currentReplicas"], decision.status["desiredReplicas"]) == (2, 4)
 
     def test_a_refused_write(self):
-        """Nothing moved, the old size stays in the status, and that is told."""
+        """Nothing moved, the old size stays in the status, and the refusal is reported."""
         spec, old = hpa(cpu(utilization=50)), replace(KNOWN, desired=2, last_scale=NOW - 100)
         decision, after = decide(spec, busy(1000, 1000), old, Settings())
         failed = refused(spec, decision, after, "etcd is away")
@@ -764,14 +764,14 @@ class TestConditions:
 
     @pytest.mark.parametrize(("version", "seen_generation"), [((1, 37), 4), ((1, 36), None)])
     def test_the_generation(self, version, seen_generation):
-        """Told since 1.37, but not where the scale could not be read."""
+        """It is reported since 1.37, but not if the scale could not be read."""
         spec = HPA.from_dict({**hpa(cpu(utilization=50)).to_dict(), "metadata": {"name": "web", "generation": 4}})
         found = decided(spec, busy(500, 500), kubernetes=version).status.get("observedGeneration")
         assert found == seen_generation
         assert "observedGeneration" not in decided(spec, Seen(NOW, Failure("gone")), kubernetes=version).status
 
 
-class TestTelling:
+class TestReporting:
     """Thresholds, steps and the stable form."""
 
     def test_the_thresholds_of_70_percent(self):
@@ -784,7 +784,7 @@ class TestTelling:
         assert str(found[0]) == "cpu: scales up above 77 %, first at 78 %"
 
     def test_thresholds_change_the_proposal(self):
-        """With two pods of two, 62 % still asks for two; with three ready of four, so does 92 % for four."""
+        """With two pods 62 % still proposes two; with three ready of four 92 % still proposes four."""
         two = decided(hpa(cpu(utilization=70)), busy(700, 700)).thresholds
         assert [(t.beyond, t.first) for t in two] == [("77 %", "78 %"), ("36 %", "35 %")]
         partly = replace(busy(900, 900, 900), scale=Scale(4, 4, "app=web"))
@@ -793,11 +793,11 @@ class TestTelling:
 
     @pytest.mark.parametrize(("percent", "desired"), [(77, 10), (78, 12), (63, 10), (62, 9)])
     def test_the_thresholds_are_true(self, percent, desired):
-        """At them nothing moves, beyond them it does."""
+        """At the thresholds nothing moves, beyond them it does."""
         assert decided(hpa(cpu(utilization=70)), busy(*[percent * 10] * 10)).desired == desired
 
     def test_thresholds_of_amounts(self):
-        """In the metric's own words; below nothing there is nothing."""
+        """In the metric's own units; there is no threshold below zero."""
         spec = hpa(memory(average="100Mi"), external("queue", value=2, labels={"q": "a"}), scale_down=Pace(tolerance=2))
         observed = queue(2000, 1, selector={"matchLabels": {"q": "a"}}, pod_metrics={"web-0": sample(memory=100 * MI)})
         assert [(t.metric, t.direction, t.beyond) for t in decided(spec, observed).thresholds] == [
@@ -819,10 +819,10 @@ class TestTelling:
     )
 
     @pytest.mark.parametrize(("spec", "observed"), WORLDS)
-    @pytest.mark.parametrize("memory", [State(), KNOWN])
-    def test_every_step_is_a_sentence(self, spec, observed, memory):
-        """And all of a decision is JSON."""
-        decision = decided(spec, observed, memory)
+    @pytest.mark.parametrize("state", [State(), KNOWN])
+    def test_every_step_is_a_sentence(self, spec, observed, state):
+        """The whole decision is valid JSON."""
+        decision = decided(spec, observed, state)
         assert decision.steps
         for step in decision.steps:
             assert step.sentence.endswith(".")
@@ -833,20 +833,20 @@ class TestTelling:
 
     @pytest.mark.parametrize("amount", [5000, 0])
     def test_a_share_among_no_pods_is_json_too(self, amount):
-        """Infinity and no number at all have no place in JSON."""
+        """Infinity and NaN are not valid JSON."""
         decision = decided(hpa(external("queue", average=5)), queue(amount, 2, status=0))
         assert decision.readings[0].proposal == amount // 5000
         json.dumps(decision.to_dict(), allow_nan=False)
 
     def test_steps_are_in_the_order_of_the_path(self):
-        """Recommend, resolve, restrain; each takes up where the one before left."""
+        """Recommend, resolve, restrain; each stage starts from the result before it."""
         decision = decided(hpa(cpu(utilization=50), cpu(average=1), max_replicas=3), busy(1000, 1000))
         assert rules_of(decision) == ["utilization", "average-value", "largest", "max-replicas"]
         assert [s.stage for s in decision.steps] == ["recommend", "recommend", "resolve", "restrain"]
         assert [(s.before, s.after) for s in decision.steps] == [(2, 4), (2, 2), (2, 4), (4, 3)]
 
-    def test_whom_it_is_about(self):
-        """Autoscaler and target by name."""
+    def test_the_names(self):
+        """The decision names autoscaler and target."""
         decision = decided(hpa(cpu(utilization=50), name="web-cpu", namespace="shop"), busy(1))
         assert str(decision.autoscaler) == "HorizontalPodAutoscaler shop/web-cpu"
         assert str(decision.target) == "Deployment shop/web"

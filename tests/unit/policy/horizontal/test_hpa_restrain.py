@@ -1,4 +1,4 @@
-"""How a HorizontalPodAutoscaler slows down: windows, policies, bounds, and what it does not know."""
+"""What limits a HorizontalPodAutoscaler: windows, policies, bounds, and an unknown history."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def paced(*, up=None, down=None, **fields):
 
 
 def reported(*entries, **fields):
-    """A memory with these recommendations, as (value, seconds ago)."""
+    """A state with these recommendations, as (value, seconds ago)."""
     return State(recommendations=history(*entries), **fields)
 
 
@@ -55,7 +55,7 @@ class TestWithoutBehavior:
         assert reason_of(unwritten, "AbleToScale") == f"True/{reason}"
 
     def test_the_window_is_a_setting(self):
-        """A minute here."""
+        """Here it is one minute."""
         assert decided(hpa(ITEMS), items(3, 10), reported((8, 61)), downscale_window=60.0).desired == 3
         assert decided(hpa(ITEMS), items(3, 10), reported((8, 60)), downscale_window=60.0).desired == 8
 
@@ -72,23 +72,23 @@ class TestWithoutBehavior:
         ],
     )
     def test_doubling_and_bounds(self, current, wanted, high, desired, reason):
-        """With a minimum of two, or one where that is all there is."""
+        """With a minimum of two, or one if there is only one replica."""
         low = min(2, current)
         decision = decided(hpa(ITEMS, min_replicas=low, max_replicas=high), items(wanted, current))
         assert (decision.desired, reason_of(decision, "ScalingLimited")) == (desired, reason)
 
     def test_no_rate_limit_by_time(self):
         """Doubling is allowed at each sync, and moves are not remembered as events."""
-        memory, current = KNOWN, 4
+        state, current = KNOWN, 4
         for i in range(3):
-            decision, memory = decide(hpa(ITEMS), items(90, current, now=NOW + 15 * i), memory, Settings())
-            memory = memory.acted(decision, NOW + 15 * i)
+            decision, state = decide(hpa(ITEMS), items(90, current, now=NOW + 15 * i), state, Settings())
+            state = state.acted(decision, NOW + 15 * i)
             current = decision.desired
         assert current == 32
-        assert (memory.ups, memory.downs, memory.scalings) == (EMPTY, EMPTY, 3)
+        assert (state.ups, state.downs, state.scalings) == (EMPTY, EMPTY, 3)
 
     def test_history_keeps_the_bare_recommendation(self):
-        """One slot that is too old is reused, the last one found."""
+        """Of the slots that are too old, the last is reused."""
         _, after = decide(
             hpa(ITEMS, max_replicas=20), items(500, 10), reported((1, 900), (2, 301), (3, 300), (4, 5)), Settings()
         )
@@ -132,7 +132,7 @@ class TestWindows:
         assert decided(paced(down=Pace(window=0)), items(3, 10), reported((10, 0))).desired == 3
 
     def test_stabilising_comes_before_limiting(self):
-        """What the window forces is then limited by the policies."""
+        """The stabilised count is then limited by the policies."""
         spec = paced(up=Pace([limit(pods=2, per=60)], window=30))
         decision = decided(spec, items(40, 10), reported((15, 10)))
         assert decision.desired == 12
@@ -140,7 +140,7 @@ class TestWindows:
         assert [(s.before, s.after) for s in decision.steps[-2:]] == [(40, 15), (15, 12)]
 
     def test_history_reuses_what_both_windows_have_forgotten(self):
-        """Strictly older than the longer one."""
+        """A slot must be strictly older than the longer window."""
         spec = paced(up=Pace(window=30), down=Pace(window=60))
         _, after = decide(spec, items(5, 10), reported((1, 100), (2, 61), (3, 60), (4, 31)), Settings())
         assert after.recommendations.values == (1, 5, 3, 4)
@@ -150,15 +150,15 @@ class TestWindows:
         [(paced(up=Pace(window=30)), 12, 11), (paced(down=Pace(window=60)), 8, 9), (hpa(ITEMS), 8, 9)],
     )
     def test_it_says_until_when(self, spec, wanted, value):
-        """And just after that time the bare recommendation passes, if it lasts."""
-        memory = reported((value, 10))
-        decision = decided(spec, items(wanted, 10), memory, **EXACT)
+        """Just after that time the recommendation takes effect, if it lasts."""
+        state = reported((value, 10))
+        decision = decided(spec, items(wanted, 10), state, **EXACT)
         step = next(s for s in decision.steps if s.rule.startswith("stabilise"))
         window = {12: 30, 8: 60}[wanted] if spec.behavior else 300
         until = NOW - 10 + window
         assert step.numbers == {"until": show_time(until)}
-        assert decided(spec, items(wanted, 10, now=until - 1), memory, **EXACT).desired == value
-        assert decided(spec, items(wanted, 10, now=until + 1), memory, **EXACT).desired == wanted
+        assert decided(spec, items(wanted, 10, now=until - 1), state, **EXACT).desired == value
+        assert decided(spec, items(wanted, 10, now=until + 1), state, **EXACT).desired == wanted
 
 
 class TestPolicies:
@@ -169,13 +169,13 @@ class TestPolicies:
 
     @pytest.mark.parametrize(("select", "desired"), [("Max", 14), (None, 14), ("Min", 11), ("Disabled", 10)])
     def test_which_policy_counts_upwards(self, select, desired):
-        """The largest by default."""
+        """The largest change by default."""
         decision = decided(paced(up=Pace(self.FIVE_UP, select=select)), items(40, 10))
         assert (decision.desired, reason_of(decision, "ScalingLimited")) == (desired, "True/ScaleUpLimit")
 
     @pytest.mark.parametrize(("select", "desired"), [("Max", 1), (None, 1), ("Min", 6), ("Disabled", 10)])
     def test_which_policy_counts_downwards(self, select, desired):
-        """The smallest by default: 80 % of ten leaves 1, because 10 x 0.2 is a hair below 2."""
+        """The smallest count by default: ten less 80 % leaves 1, because 10 x 0.2 is just below 2."""
         decision = decided(paced(down=Pace(self.DOWN, window=0, select=select)), items(0, 10))
         assert decision.desired == desired
 
@@ -189,7 +189,7 @@ class TestPolicies:
         ],
     )
     def test_percentages_are_doubles(self, current, policy, wanted, desired):
-        """100 and 10 % allow 111; 5 less 80 % allow 0; a limit below zero is the minimum."""
+        """100 plus 10 % allows 111; 5 less 80 % allows 0; a limit below zero is the minimum."""
         spec = paced(up=Pace([policy]), down=Pace([policy], window=0), min_replicas=0, max_replicas=500)
         assert decided(spec, items(wanted, current)).desired == desired
 
@@ -208,8 +208,8 @@ class TestPolicies:
     )
     def test_what_was_moved_in_the_period_counts(self, ups, downs, desired):
         """At most four pods in a minute."""
-        memory = State(recommendations=EMPTY, ups=history(*ups), downs=history(*downs))
-        assert decided(paced(up=Pace([limit(pods=4, per=60)])), items(40, 10), memory).desired == desired
+        state = State(recommendations=EMPTY, ups=history(*ups), downs=history(*downs))
+        assert decided(paced(up=Pace([limit(pods=4, per=60)])), items(40, 10), state).desired == desired
 
     def test_the_defaults_of_an_empty_behavior(self):
         """Four pods or doubling in 15 s upwards, everything downwards."""
@@ -231,75 +231,75 @@ class TestPolicies:
             (10, 1, 20, 10, "False/DesiredWithinRange"),
         ],
     )
-    def test_bounds_beside_policies(self, wanted, low, high, desired, reason):
-        """Four pods in a minute, both ways; the bound is named where both say the same."""
+    def test_bounds_with_policies(self, wanted, low, high, desired, reason):
+        """Four pods in a minute, both ways; if bound and policy agree, the bound is named."""
         four = Pace([limit(pods=4, per=60)], window=0)
         decision = decided(paced(up=four, down=four, min_replicas=low, max_replicas=high), items(wanted, 10))
         assert (decision.desired, reason_of(decision, "ScalingLimited")) == (desired, reason)
 
     def test_events_are_remembered_as_long_as_their_policy(self):
-        """In the last slot that has outlived the longest period of the direction."""
+        """The last slot older than the longest period of the direction is reused."""
         spec = paced(up=Pace([limit(pods=4, per=60), limit(pods=9, per=120)]))
-        memory = State(recommendations=EMPTY, ups=history((7, 300), (5, 121), (1, 120)), downs=history((2, 10)))
-        decision, after = decide(spec, items(12, 10), memory, Settings())
+        state = State(recommendations=EMPTY, ups=history((7, 300), (5, 121), (1, 120)), downs=history((2, 10)))
+        decision, after = decide(spec, items(12, 10), state, Settings())
         done = after.acted(decision, NOW)
         assert decision.event_period == 120
         assert done.ups.values == (7, 2, 1)
-        assert (done.downs, done.last_scale, done.desired, done.scalings) == (memory.downs, NOW, 12, 1)
+        assert (done.downs, done.last_scale, done.desired, done.scalings) == (state.downs, NOW, 12, 1)
 
     def test_a_frozen_direction(self):
-        """The other one still goes."""
+        """The other direction still works."""
         spec = paced(down=FROZEN)
         assert decided(spec, items(1, 10)).desired == 10
         assert decided(spec, items(12, 10)).desired == 12
 
     def test_a_minute_of_growth(self):
-        """Four pods a minute, one decision each 15 s, on the memory it makes itself."""
-        spec, memory, current, sizes = paced(up=Pace([limit(pods=4, per=60)])), KNOWN, 10, []
+        """Four pods a minute, one decision every 15 s, each with the state of the last."""
+        spec, state, current, sizes = paced(up=Pace([limit(pods=4, per=60)])), KNOWN, 10, []
         for i in range(9):
             now = NOW + 15 * i
-            decision, memory = decide(spec, items(40, current, now=now), memory, Settings())
-            memory = memory.acted(decision, now)
+            decision, state = decide(spec, items(40, current, now=now), state, Settings())
+            state = state.acted(decision, now)
             current = decision.desired
             sizes.append(current)
         assert sizes == [14, 14, 14, 14, 18, 18, 18, 18, 22]
 
 
 class TestUnknown:
-    """What is not known is said, and held."""
+    """What is unknown is reported, and the size is held."""
 
     def test_an_unknown_history_is_not_an_empty_one(self):
-        """The first look takes the current size for the first recommendation, so nothing shrinks yet."""
+        """The first decision takes the current size as the first recommendation, so nothing scales down yet."""
         for spec in (hpa(ITEMS), paced(up=Pace())):
             assert decided(spec, items(3, 10), State()).desired == 10
             assert decided(spec, items(3, 10), KNOWN).desired == 3
             assert decided(spec, items(15, 10), State()).desired == 15
 
-    def test_without_a_window_down_the_first_look_shrinks(self):
+    def test_without_a_window_down_the_first_decision_scales_down(self):
         """There is nothing to wait for."""
         assert decided(paced(down=Pace(window=0)), items(3, 10), State()).desired == 3
 
     def test_an_unknown_history_with_a_window_up(self):
-        """The current size holds growth back as well."""
+        """The current size also blocks a scale-up."""
         assert decided(paced(up=Pace(window=60)), items(15, 10), State()).desired == 10
 
-    def test_the_first_look_says_from_when_on(self):
-        """In the words of the unknown."""
+    def test_the_first_decision_says_from_when_on(self):
+        """The list of unknown things says so."""
         (message,) = decided(hpa(ITEMS), items(3, 10), State()).unknown
         assert "nothing smaller than 10 takes effect before" in message
         assert show_time(NOW + 300) in message
         assert decided(hpa(ITEMS), items(3, 10), KNOWN).unknown == ()
         assert decided(hpa(ITEMS), items(15, 10), State()).unknown == ()
 
-    def test_the_second_look_still_says_so(self):
-        """As long as the window reaches back to before the first."""
+    def test_the_second_decision_still_says_so(self):
+        """As long as the window began before the first decision."""
         _, after = decide(hpa(ITEMS), items(3, 10), State(), Settings())
         assert decided(hpa(ITEMS), items(3, 10, now=NOW + 15), after).unknown
         late = decided(hpa(ITEMS), items(3, 10, now=NOW + 301), after)
         assert (late.desired, late.unknown) == (3, ())
 
-    def test_the_first_look_is_remembered_even_if_nothing_can_be_decided(self):
-        """The seed is the current size."""
+    def test_the_first_size_is_remembered_even_if_nothing_can_be_decided(self):
+        """The current size is the first recommendation."""
         _, after = decide(hpa(ITEMS), queue((), 10), State(), Settings())
         assert after.recommendations.values == (10,)
 
@@ -309,7 +309,7 @@ class TestUnknown:
 
     @pytest.mark.parametrize(("wanted", "spec"), [(40, "up"), (1, "down")])
     def test_a_move_of_unknown_size_holds_for_its_period(self, wanted, spec):
-        """And it says until when."""
+        """The message says until when."""
         four = Pace([limit(pods=4, per=60)], window=0)
         decision = decided(paced(**{spec: four}), items(wanted, 10), self.after_a_move(20))
         assert decision.desired == 10
@@ -324,13 +324,13 @@ class TestUnknown:
         decision = decided(paced(up=Pace([limit(pods=4, per=60)])), items(40, 10), self.after_a_move(seconds))
         assert (decision.desired, decision.unknown) == (14, ())
 
-    def test_the_policy_with_the_shorter_period_may_go_on(self):
-        """Where the more generous one counts."""
+    def test_a_policy_with_a_shorter_period_still_allows_moves(self):
+        """If the policy with the larger change counts."""
         spec = paced(up=Pace([limit(pods=4, per=60), limit(pods=1, per=15)]))
         assert decided(spec, items(40, 10), self.after_a_move(20)).desired == 11
 
     def test_without_behavior_it_does_not_matter(self):
-        """Nothing there counts moves."""
+        """Without behavior no rate limit counts moves."""
         decision = decided(hpa(ITEMS), items(40, 10), self.after_a_move(1))
         assert (decision.desired, decision.unknown) == (20, ())
 
@@ -339,16 +339,16 @@ class TestUnknown:
         assert decided(paced(up=FROZEN), items(40, 10), self.after_a_move(1)).unknown == ()
 
     def test_own_moves_are_known_once_the_unknown_one_is_over(self):
-        """After a move of one pod of four, three more may follow, and nothing is said to be unknown."""
+        """After one pod of the four allowed, three more may follow, and nothing is reported as unknown."""
         spec = paced(up=Pace([limit(pods=4, per=60)]))
-        first, memory = decide(spec, items(11, 10), self.after_a_move(90), Settings(tolerance=0.0))
-        memory = memory.acted(first, NOW)
-        second = decided(spec, items(40, 11, now=NOW + 15), memory)
+        first, state = decide(spec, items(11, 10), self.after_a_move(90), Settings(tolerance=0.0))
+        state = state.acted(first, NOW)
+        second = decided(spec, items(40, 11, now=NOW + 15), state)
         assert (first.desired, second.desired, second.unknown) == (11, 14, ())
 
 
 def test_the_stage_can_be_called_alone():
-    """What decide composes: a count, and the history with the bare recommendation."""
+    """It returns a count, and the history with the recommendation before limits."""
     done = restrain(hpa(ITEMS, min_replicas=1), 90, 10, KNOWN, NOW, Settings())
     assert (done.replicas, done.stabilised.replicas, done.limited.replicas) == (20, 90, 20)
     assert done.history.values == (90,)

@@ -1,4 +1,4 @@
-"""Somebody else's advice: the question, the answer, and what becomes of it."""
+"""An external recommender: the request, the reply, and the decision."""
 
 import json
 
@@ -23,11 +23,11 @@ def asked(reply, replicas=10, **fields):
     return decided(advised(**fields), seen(replicas, reply=reply, **observed), State())
 
 
-class TestQuestion:
+class TestRequest:
     """What is sent."""
 
-    def test_everything_the_service_may_want(self):
-        """Current is what the scale asks for; the marks are plain numbers."""
+    def test_everything_the_service_may_need(self):
+        """currentReplicas is the desired count of the scale; the marks are plain numbers."""
         spec = advised(min_replicas=2, max_replicas=40, namespace="shop")
         body = build_request(spec, seen(10, status=12).scale, 9, "blue")
         assert json.loads(json.dumps(body)) == {
@@ -52,15 +52,15 @@ class TestQuestion:
         assert (body["targetRef"]["cluster"], body["settings"], body["targets"][0]["type"]) == ("", {}, "")
 
     def test_the_name_of_the_metric(self):
-        """Keys sorted."""
+        """Its keys are sorted."""
         assert metric_name(ADVICE) == "recommender{targetType:cpu,env:prod,team:shop}"
         assert metric_name(Recommender("http://a.example/")) == "recommender{targetType:}"
 
 
-class TestAnswer:
-    """What is taken."""
+class TestReply:
+    """What is read."""
 
-    def test_a_whole_one(self):
+    def test_a_complete_reply(self):
         """Only the first observed target is used."""
         answer = {
             "targetReplicas": 12,
@@ -85,7 +85,7 @@ class TestAnswer:
         ],
     )
     def test_what_is_left_out_is_zero(self, answer, reply):
-        """As protobuf's JSON leaves it out."""
+        """Protobuf's JSON leaves zeros out."""
         assert read_reply(answer) == reply
 
     @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ class TestAnswer:
             ({"targetReplicas": 3, "upperBoundReplicas": None}, "not whole numbers"),
         ],
     )
-    def test_what_is_none(self, answer, message):
+    def test_invalid_replies(self, answer, message):
         """Each failure says why."""
         found = read_reply(answer)
         assert isinstance(found, Failure)
@@ -122,7 +122,7 @@ class TestAnswer:
 
 
 class TestDecision:
-    """What becomes of it."""
+    """How a reply is used."""
 
     @pytest.mark.parametrize(
         ("reply", "desired", "above", "below"),
@@ -133,29 +133,29 @@ class TestDecision:
             (Reply(7, 6, 12), 7, "False", "False"),
             (Reply(10, 12, 14), 10, "False", "False"),  # it agrees: no flag, whatever its bounds
             (Reply(200, 11, 300), 100, "True", "False"),
-            (Reply(0, 0, 0), 10, "False", "False"),  # not believed
+            (Reply(0, 0, 0), 10, "False", "False"),  # zero is not tolerated
         ],
     )
     def test_from_ten_replicas(self, reply, desired, above, below):
-        """Above means below the answer's lower bound, below means above its upper one."""
+        """AboveHighWatermark: below the reply's lower bound; BelowLowWatermark: above its upper bound."""
         decision = asked(reply)
         assert decision.desired == desired
         assert reason_of(decision, "AboveHighWatermark").startswith(above)
         assert reason_of(decision, "BelowLowWatermark").startswith(below)
 
     def test_a_zero_that_is_tolerated(self):
-        """Down to the minimum, as fast as it may."""
+        """Down to the minimum, as fast as the limit allows."""
         assert asked(Reply(0), tolerate_zero=True).desired == 1
         assert asked(Reply(0), tolerate_zero=True, scale_down=WatermarkPace(percent=20)).desired == 8
 
     def test_an_untolerated_zero_holds_with_fewer_ready(self):
-        """At the current size."""
+        """It holds at the current size."""
         pods = (*fleet(7), *(pod(f"new-{i}", ready="False") for i in range(3)))
         assert asked(Reply(0), pods=pods).desired == 10
 
     @pytest.mark.parametrize(("count", "desired"), [(11, 15), (7, 10), (4, 5)])
     def test_groups(self, count, desired):
-        """Raised to whole ones, never past the current size."""
+        """Counts are raised to whole groups, but never past the current size."""
         assert asked(Reply(count, 11, 9), modulo=5).desired == desired
 
     @pytest.mark.parametrize(
@@ -165,17 +165,17 @@ class TestDecision:
             ("highwatermark", Reply(10, 10, 12), 10),
             ("lowwatermark", Reply(10, 8, 12), 11),
             ("lowwatermark", Reply(10, 8, 10), 10),
-            ("lowwatermark", Reply(12, 8, 13), 12),  # it has an opinion of its own
+            ("lowwatermark", Reply(12, 8, 13), 12),  # the reply asks for a change itself
             (None, Reply(10, 8, 12), 10),
         ],
     )
     def test_convergence(self, towards, reply, desired):
-        """Where it agrees, between its bounds."""
+        """If the reply agrees with the current size, between its bounds."""
         assert asked(reply, converge=towards).desired == desired
 
     @pytest.mark.parametrize("reply", [None, Failure("502 Bad Gateway")])
     def test_no_answer_holds(self, reply):
-        """With the reason of a resource metric."""
+        """The condition has the reason of a resource metric."""
         decision = asked(reply)
         assert (decision.desired, decision.decided) == (10, False)
         assert reason_of(decision, "ScalingActive") == "False/FailedGetResourceMetric"
@@ -187,16 +187,16 @@ class TestDecision:
         assert not asked(Reply(12), pods=pods).decided
 
     def test_too_few_available(self):
-        """The same gate."""
+        """The minimum of available pods applies."""
         pods = (*fleet(2), pod("new", ready="False"))
         assert "only 66 %" in asked(Reply(12), 3, pods=pods, min_available=80).error
 
     def test_limits_and_bounds_hold(self):
-        """The answer is one proposal among others."""
+        """The reply is a proposal like any other."""
         assert asked(Reply(30), scale_up=WatermarkPace(percent=50)).desired == 15
         assert asked(Reply(30), max_replicas=12).desired == 12
 
-    def test_its_words_are_passed_on(self):
+    def test_its_reason_is_passed_on(self):
         """In the condition and in the step."""
         decision = asked(Reply(12, 11, 14, "black friday", 0.93))
         active = next(c for c in decision.conditions if c.type == "ScalingActive")

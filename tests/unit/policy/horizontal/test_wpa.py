@@ -43,7 +43,7 @@ from hypot.policy.model.state import State
 
 FREE = {"scale_up": WatermarkPace(percent=10_000), "scale_down": WatermarkPace(percent="99.9")}
 SELECTOR = {}
-# Nothing was scaled yet, so that neither windows nor delays are in the way.
+# Nothing was scaled yet, so neither windows nor delays block.
 FRESH = State()
 
 
@@ -57,7 +57,7 @@ def between(low, high, **fields):
 
 
 def moved(seconds, **fields):
-    """A memory in which something was scaled so long ago."""
+    """A state in which the last move was this long ago."""
     return State(last_scale=NOW - seconds, **fields)
 
 
@@ -67,7 +67,7 @@ def proposal(spec, observed):
 
 
 class TestProposal:
-    """The enhancement proposal's own figures."""
+    """Figures of the enhancement proposal."""
 
     SAMPLE = between("150m", "400m", tolerance="0.01", min_replicas=4, max_replicas=9)
 
@@ -82,7 +82,7 @@ class TestProposal:
 
     @pytest.mark.parametrize(("factor", "desired"), [(30, 13), (50, 14)])
     def test_14_capped_to_13_by_a_factor_of_30(self, factor, desired):
-        """Ten replicas are asked to become 14; with 50 %, the sample's own factor, they do."""
+        """Ten replicas should become 14; with 50 %, the sample's own factor, they do."""
         spec = between(5, 10, algorithm="average", scale_up=WatermarkPace(percent=factor))
         decision = decided(spec, items(140_000), FRESH)
         assert (decision.readings[0].proposal, decision.desired) == (14, desired)
@@ -114,12 +114,12 @@ class TestProposal:
         assert decided(spec, items(value), FRESH).desired == desired
 
     def test_two_equal_marks_round_down_below(self):
-        """Which one mark alone does not."""
+        """A single mark would round up."""
         spec = between(10, 10, tolerance="1m", **FREE)
         assert decided(spec, items(8999), FRESH).desired == 8
 
     def test_series_are_summed(self):
-        """Two of 50 compare as 100."""
+        """Two series of 50 count as 100."""
         assert decided(between(60, 80, **FREE), items((50_000, 50_000)), FRESH).desired == 13
 
 
@@ -128,13 +128,13 @@ class TestDifferences:
 
     @pytest.mark.parametrize(("value", "marks", "count"), [(250, (5, 10), 25), (30, (10, 40), 3)])
     def test_exact_integers(self, value, marks, count):
-        """7 ready, value 250, high 10 is 25 and not 26; value 30, low 10 is 3 and not 2."""
+        """Of 7 ready pods, value 250 and high 10 give 25, not 26; value 30 and low 10 give 3, not 2."""
         spec = between(*marks, algorithm="average", **FREE)
         assert proposal(spec, items(value * 1000, 7)) == count
         assert decided(spec, items(value * 1000, 7), FRESH).desired == count
 
     def test_a_value_per_pod_is_not_rounded_before_it_is_compared(self):
-        """7 pods at a hair above 11 each."""
+        """7 pods at just above 11 each scale up."""
         spec = between(5, 10, algorithm="average", **FREE)
         assert decided(spec, items(77_000, 7), FRESH).desired == 7
         assert decided(spec, items(77_001, 7), FRESH).desired == 8
@@ -153,7 +153,7 @@ class TestDifferences:
 
     @staticmethod
     def read(**spec):
-        """A manifest that no constructor would take."""
+        """A manifest that the constructor would reject."""
         metric = {"type": "External", "external": {"metricName": "queue", "metricSelector": {}, "highWatermark": 5}}
         target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
         whole = {"scaleTargetRef": target, "maxReplicas": 100, "metrics": [metric], **spec}
@@ -172,7 +172,7 @@ class TestDifferences:
         ],
     )
     def test_a_bad_spec_is_refused(self, spec):
-        """With neither metrics nor recommender the released controller walks its target down to the minimum."""
+        """With neither metrics nor recommender the released controller scales its target down to the minimum."""
         decision = decided(self.read(**spec), items(1, 10), FRESH)
         assert (decision.desired, decision.decided, decision.error_kind) == (10, False, "spec")
         assert reason_of(decision, "AbleToScale") == "False/FailedSpecCheck"
@@ -181,16 +181,16 @@ class TestDifferences:
 
     @pytest.mark.parametrize("spec", [{"tolerance": []}, {"upscaleForbiddenWindowSeconds": {}}])
     def test_a_spec_that_cannot_be_read_is_refused_too(self, spec):
-        """It is no exception, whatever stands where a number belongs."""
+        """A wrong type in place of a number is not an exception."""
         decision = decided(self.read(**spec), items(1, 10), FRESH)
         assert reason_of(decision, "AbleToScale") == "False/FailedSpecCheck"
 
     def test_a_bad_spec_holds_even_outside_the_bounds(self):
-        """There are no bounds to trust."""
+        """Its bounds cannot be trusted."""
         assert decided(self.read(minReplicas=5, maxReplicas=4), items(1, 10), FRESH).desired == 10
 
     def test_a_high_mark_of_zero_is_a_condition(self):
-        """Refused before, and told where it slips through."""
+        """The spec check refuses it, and it is reported if it gets past the check."""
         zero = {"metricName": "queue", "metricSelector": {}, "highWatermark": 0, "lowWatermark": 0}
         spec = self.read(metrics=[{"type": "External", "external": zero}])
         assert reason_of(decided(spec, items(1, 10), FRESH), "AbleToScale") == "False/FailedSpecCheck"
@@ -202,7 +202,7 @@ class TestDifferences:
 
     @pytest.mark.parametrize("value", [0, -1, -5000])
     def test_a_low_mark_of_zero_is_never_divided_by(self, value):
-        """A value below nothing asks for as few as may be, or holds; it is no exception."""
+        """A value of zero or less scales down as far as allowed, or holds; it is not an exception."""
         spec = between(0, 10, tolerate_zero=True)
         assert decided(spec, items(value), FRESH).desired in {8, 10}
 
@@ -223,29 +223,29 @@ class TestDifferences:
         for kind in ("AboveHighWatermark", "BelowLowWatermark"):
             assert reason_of(decision, kind).startswith("False/")
 
-    def test_a_tolerated_zero_shrinks(self):
-        """As fast as it may."""
+    def test_a_tolerated_zero_scales_down(self):
+        """As fast as the limit allows."""
         assert decided(between(60, 80, tolerate_zero=True), items(0, 10), FRESH).desired == 8
 
     @pytest.mark.parametrize("values", [(-50_000,), (40_000, -39_000), (40_000, -40_000), (90_000, -20_000)])
     @pytest.mark.parametrize("fields", [{}, {"algorithm": "average"}, {"converge": "highwatermark"}])
-    def test_nothing_shrinks_on_a_negative_value(self, values, fields):
-        """It is told, and it is no excursion below the mark whose delay could run meanwhile."""
+    def test_nothing_scales_down_on_a_negative_value(self, values, fields):
+        """It is reported, and does not start the delay below the mark."""
         decision = decided(between(60, 80, tolerate_zero=True, **fields), items(values), FRESH)
         assert (decision.desired, rules_of(decision)[0]) == (10, "negative-value")
         assert reason_of(decision, "BelowLowWatermark").startswith("False/")
         active = condition_of(decision.conditions, "ScalingActive")
         assert active.message.endswith("it has a value below zero, which is not a valid measurement")
 
-    def test_growth_is_believed_beside_a_negative_value(self):
-        """There is at least that much to do; and another metric is followed as ever."""
+    def test_a_scale_up_counts_despite_a_negative_value(self):
+        """The load is at least that high; another metric is used as usual."""
         assert decided(between(60, 80), items((100_000, -1)), FRESH).desired == 13
         both = wpa(band("queue", high=80, low=60), resource_band("cpu", high=1, low="500m"))
         observed = items(-50_000, 10, pod_metrics=cpu_samples(*[5000] * 10))
         assert decided(both, observed, FRESH).desired == 15
 
     def test_a_first_pass_that_changes_nothing_is_no_scaling(self):
-        """No time and no count is set by it."""
+        """It sets neither the time nor the counter."""
         decision, after = decide(between(60, 80), items(70_000), FRESH, Settings())
         after = after.acted(decision, NOW)
         assert (decision.moves, after.last_scale, after.scalings, after.desired) == (False, None, 0, 10)
@@ -256,7 +256,7 @@ class TestDifferences:
     @pytest.mark.parametrize(("current", "desired"), [(12, 10), (1, 3)])
     @pytest.mark.parametrize("values", [Failure("down"), (70_000,)])
     def test_bounds_hold_even_while_metrics_fail(self, current, desired, values):
-        """At once, whatever the windows and factors say."""
+        """They apply at once, whatever the windows and factors say."""
         spec = between(
             60,
             80,
@@ -279,7 +279,7 @@ class TestDifferences:
         assert [e.reason for e in decision.events] == ["FailedGetExternalMetric", "FailedComputeMetricsReplicas"]
 
     def test_dry_run(self):
-        """The windows and counters advance, and nothing is to be written."""
+        """Windows and counters advance, but nothing is written."""
         spec = between(60, 80, dry_run=True)
         decision, after = decide(spec, items(100_000), State(scalings=3), Settings())
         assert (decision.desired, decision.moves, decision.rescales, decision.action) == (13, True, False, "none")
@@ -293,7 +293,7 @@ class TestDifferences:
         assert (again.desired, reason_of(again, "AbleToScale")) == (10, "False/BackoffBoth")
 
     def test_a_scale_without_pods_holds(self):
-        """The released controller goes to one."""
+        """The released controller would scale to one."""
         decision = decided(between(60, 80), items(100_000, 10, status=0), FRESH)
         assert (decision.desired, decision.decided) == (10, False)
 
@@ -319,7 +319,7 @@ class TestLimits:
         ],
     )
     def test_factors(self, replicas, value, up, down, desired):
-        """Ten a replica is the point: the value tells how many are wanted, times ten."""
+        """The target is ten per replica: the value is ten times the proposal."""
         spec = between(
             10, 10, algorithm="average", scale_up=WatermarkPace(percent=up), scale_down=WatermarkPace(percent=down)
         )
@@ -349,7 +349,7 @@ class TestLimits:
         ],
     )
     def test_ready_pods_are_the_base_and_never_turn_the_direction(self, ready, value, desired):
-        """Ten replicas between 60 and 80; the flag is set all the same."""
+        """Ten replicas between 60 and 80; the condition is set in any case."""
         pods = (*fleet(ready), *(pod(f"new-{i}", ready="False") for i in range(10 - ready)))
         decision = decided(between(60, 80, **FREE), items(value * 1000, 10, pods=pods), FRESH)
         assert decision.desired == desired
@@ -357,7 +357,7 @@ class TestLimits:
 
     @pytest.mark.parametrize(("ready", "desired"), [(10, 8), (8, 8), (7, 10)])
     def test_nothing_is_removed_while_fewer_are_ready_than_would_remain(self, ready, desired):
-        """Wanting far fewer, 20 % at most."""
+        """The value asks for far fewer; at most 20 % are removed."""
         pods = (*fleet(ready), *(pod(f"new-{i}", ready="False") for i in range(10 - ready)))
         assert decided(between(60, 80), items(5000, 10, pods=pods), FRESH).desired == desired
 
@@ -370,13 +370,13 @@ class TestLimits:
         ],
     )
     def test_bounds(self, value, desired, reason):
-        """Nine to twelve."""
+        """From nine to twelve."""
         spec = between(10, 10, algorithm="average", min_replicas=9, max_replicas=12, tolerance="1m", **FREE)
         decision = decided(spec, items(value * 1000), FRESH)
         assert (decision.desired, reason_of(decision, "ScalingLimited")) == (desired, reason)
 
     def test_the_stage_can_be_called_alone(self):
-        """What decide composes."""
+        """decide is composed of such stages."""
         limited = restrain(with_defaults(between(60, 80)), 20, 10, 10)
         assert limited.replicas == 15
 
@@ -391,16 +391,16 @@ class TestWindows:
         [
             (30, 130, 10, "False/BackoffBoth"),
             (59, 130, 10, "False/BackoffBoth"),
-            (60, 130, 13, "False/BackoffDownscale"),  # over is over, and a move that happened is told below
+            (60, 130, 13, "False/BackoffDownscale"),  # the window is over; the move itself is checked below
             (60, 70, 10, "False/BackoffDownscale"),
             (299, 70, 10, "False/BackoffDownscale"),
             (300, 70, 8, "True/ReadyForScale"),
-            (30, 100, 10, "False/BackoffBoth"),  # told even where nothing is wanted
+            (30, 100, 10, "False/BackoffBoth"),  # reported even if no change is needed
             (400, 100, 10, "True/ReadyForScale"),
         ],
     )
     def test_up_60_s_down_300_s(self, seconds, value, desired, reason):
-        """From any move, whichever its direction was."""
+        """The windows start at any move, whatever its direction."""
         decision = decided(self.SPEC, items(value * 1000), moved(seconds))
         assert decision.desired == desired
         unwritten = replace(decision, conditions=decision.unwritten)
@@ -409,7 +409,7 @@ class TestWindows:
             assert reason_of(decision, "AbleToScale") == "True/SuccessfulScale"
 
     def test_the_upscale_window_alone(self):
-        """Where it is the longer one."""
+        """If it is the longer window."""
         spec = between(10, 10, algorithm="average", scale_up=WatermarkPace(rest=300), scale_down=WatermarkPace(rest=60))
         up, down = (decided(spec, items(value), moved(100)) for value in (130_000, 70_000))
         assert (up.desired, reason_of(up, "AbleToScale")) == (10, "False/BackoffUpscale")
@@ -417,7 +417,7 @@ class TestWindows:
 
     @pytest.mark.parametrize("value", [130, 70])
     def test_a_move_restarts_both(self, value):
-        """An upscale closes the way down, and the other way round."""
+        """A scale-up blocks scaling down, and the other way round."""
         decision, after = decide(self.SPEC, items(value * 1000), moved(400), Settings())
         after = after.acted(decision, NOW)
         for other in (200, 20):
@@ -425,14 +425,14 @@ class TestWindows:
             assert (held.desired, reason_of(held, "AbleToScale")) == (10, "False/BackoffBoth")
 
     def test_it_says_for_how_long(self):
-        """In the last step."""
+        """The last step says so."""
         step = decided(self.SPEC, items(70_000), moved(100)).steps[-1]
         assert (step.rule, step.before, step.after) == ("forbidden-window", 8, 10)
         assert step.numbers == {"until": show_time(NOW + 200)}
         assert "for another 3 min 20 s" in step.sentence
 
     def test_before_the_first_move_nothing_waits(self):
-        """Not even the delays."""
+        """Delays do not apply either."""
         spec = between(10, 10, algorithm="average", scale_up=WatermarkPace(after=600))
         assert decided(spec, items(130_000), FRESH).desired == 13
 
@@ -448,13 +448,13 @@ class TestWindows:
         [(None, 13, True), (NOW - 60, 13, True), (NOW - 59, 13, False), (NOW - 60, 8, False)],
     )
     def test_the_stage_can_be_called_alone(self, last, desired, opens):
-        """What decide composes."""
+        """decide is composed of such stages."""
         passage = gate(with_defaults(self.SPEC), 10, desired, last, (), NOW, stable=False)
         assert passage.opens is opens
 
 
 class TestDelays:
-    """How long a mark must have been left."""
+    """How long the value must have been outside the band."""
 
     SPEC = between(10, 10, algorithm="average", scale_up=WatermarkPace(after=60), scale_down=WatermarkPace(after=120))
 
@@ -474,24 +474,24 @@ class TestDelays:
         ],
     )
     def test_a_minute_up_two_down(self, value, kind, seconds, desired):
-        """Since the mark was left."""
+        """Counted from when the value left the band."""
         assert decided(self.SPEC, items(value * 1000), self.past(kind, seconds)).desired == desired
 
     def test_a_delay_ends_in_a_scale_up(self):
-        """Pass by pass, on the memory it makes itself."""
-        memory, sizes = moved(5000), []
+        """Decision by decision, each with the state of the last."""
+        state, sizes = moved(5000), []
         for i in range(6):
             now = NOW + 15 * i
-            decision, memory = decide(self.SPEC, items(130_000, now=now), memory, Settings())
+            decision, state = decide(self.SPEC, items(130_000, now=now), state, Settings())
             sizes.append(decision.desired)
         assert sizes == [10, 10, 10, 10, 13, 13]
 
     def test_one_dip_starts_it_again(self):
-        """The clock is the time of the condition."""
-        memory, sizes = moved(5000), []
+        """The time of the condition counts."""
+        state, sizes = moved(5000), []
         for i, value in enumerate([130, 130, 130, 100, 130, 130, 130, 130, 130]):
             now = NOW + 15 * i
-            decision, memory = decide(self.SPEC, items(value * 1000, now=now), memory, Settings())
+            decision, state = decide(self.SPEC, items(value * 1000, now=now), state, Settings())
             sizes.append(decision.desired)
         assert sizes == [10, 10, 10, 10, 10, 10, 10, 10, 13]
 
@@ -501,16 +501,16 @@ class TestDelays:
         assert (step.rule, step.numbers) == ("delay", {"until": show_time(NOW + 40)})
 
     def test_a_missing_condition_blocks(self):
-        """The gate alone: nothing is known of the mark, or it was not left."""
+        """The gate alone: there is no condition, or the value is inside the band."""
         spec = with_defaults(self.SPEC)
         for conditions in ((), (Condition("AboveHighWatermark", "False", "", "", LONG_AGO),)):
             passage = gate(spec, 10, 13, NOW - 5000, conditions, NOW, stable=False)
             assert (passage.opens, passage.rule, passage.until) == (False, "delay", None)
 
     def test_windows_must_be_over_too(self):
-        """They are asked first."""
-        memory = replace(self.past("AboveHighWatermark", 500), last_scale=NOW - 10)
-        assert decided(self.SPEC, items(130_000), memory).steps[-1].rule == "forbidden-window"
+        """They are checked first."""
+        state = replace(self.past("AboveHighWatermark", 500), last_scale=NOW - 10)
+        assert decided(self.SPEC, items(130_000), state).steps[-1].rule == "forbidden-window"
 
 
 class TestConvergence:
@@ -545,14 +545,14 @@ class TestConvergence:
         assert decided(spec, items(100_000, 7), FRESH).desired == 2
 
     def test_the_bounds_hold(self):
-        """What the marks allow is cut to them first."""
+        """The result is cut to the bounds first."""
         spec = between(60, 80, converge="highwatermark", min_replicas=10)
         assert decided(spec, items(70_000), FRESH).desired == 10
         spec = between(60, 80, converge="lowwatermark", max_replicas=10)
         assert decided(spec, items(70_000), FRESH).desired == 10
 
     def test_windows_hold_it_and_delays_do_not(self):
-        """The mark was not left."""
+        """The value is inside the band."""
         spec = between(60, 80, converge="highwatermark", scale_down=WatermarkPace(rest=300, after=600))
         assert decided(spec, items(70_000), moved(299)).desired == 10
         assert decided(spec, items(70_000), moved(300)).desired == 9
@@ -561,8 +561,8 @@ class TestConvergence:
         ("towards", "other", "desired"),
         [
             ("highwatermark", 70, 9),
-            ("highwatermark", 79, 10),  # one that refuses stops the way down
-            ("lowwatermark", 61, 11),  # but not the way up
+            ("highwatermark", 79, 10),  # a metric that refuses blocks scaling down
+            ("lowwatermark", 61, 11),  # but not scaling up
             ("highwatermark", 100, 13),  # outside its band, only the others count
             ("highwatermark", 30, 10),
         ],
@@ -574,7 +574,7 @@ class TestConvergence:
         assert decided(spec, seen(10, external_metrics=values), FRESH).desired == desired
 
     def test_the_condition_goes_when_it_is_over(self):
-        """Once there, it is kept up to date."""
+        """Once set, it is kept up to date."""
         spec = between(60, 80, converge="highwatermark")
         first, after = decide(spec, items(70_000), FRESH, Settings())
         over = decided(spec, items(79_000), after)
@@ -600,13 +600,13 @@ class TestPods:
             ({"owners": (Owner("StatefulSet", "web"),)}, 3),
             ({"owners": (Owner("ReplicaSet", "web"),)}, 2),  # the last part is cut off, whatever it is
             ({"phase": "Pending"}, 2),
-            ({"phase": "Pending", "ready_since": NOW - 29}, 3),  # a moment ago, whatever it says
+            ({"phase": "Pending", "ready_since": NOW - 29}, 3),  # its condition changed a moment ago, whatever it says
             ({"phase": "Pending", "ready": "False", "ready_since": NOW - 29}, 3),
             ({"phase": "Pending", "ready_since": NOW - 30}, 2),
         ],
     )
     def test_for_external_metrics(self, state, ready):
-        """Two that serve and an odd one, 30 s of readiness delay."""
+        """Two ready pods and an odd pod, with 30 s of readiness delay."""
         observed = items(70_000, 3, pods=(*fleet(2), pod("odd", **state)))
         decision = decided(between(60, 80, readiness_delay=30), observed, FRESH)
         assert decision.readings[0].ready == ready
@@ -625,7 +625,7 @@ class TestPods:
 
     @pytest.mark.parametrize(("least", "is_decided"), [(0, True), (60, True), (66, True), (67, False), (100, False)])
     def test_enough_must_be_available(self, least, is_decided):
-        """Two of three is 66 %; one of another workload is not counted."""
+        """Two of three is 66 %; a pod of another workload is not counted."""
         pods = (*fleet(2), pod("new", ready="False"), pod("other", owners=()))
         decision = decided(between(60, 80, min_available=least), items(100_000, 3, pods=pods), FRESH)
         assert decision.decided is is_decided
@@ -634,7 +634,7 @@ class TestPods:
 
     @pytest.mark.parametrize("pods", [(), fleet(2, ready="False"), fleet(2, owners=())])
     def test_none_ready_is_a_failure(self, pods):
-        """And nothing moves."""
+        """Nothing moves."""
         decision = decided(between(60, 80), items(100_000, 2, pods=pods), FRESH)
         assert (decision.desired, decision.decided) == (2, False)
 
@@ -657,7 +657,7 @@ class TestPods:
         ],
     )
     def test_for_cpu(self, state, ready, desired):
-        """Three pods that use two cpus each, one at most wanted; the odd one may not count."""
+        """Three pods use two cpus each, and the high mark is one; the odd pod may not count."""
         usual = {"ready_since": LONG_AGO + 60}
         pods = (*fleet(2, **usual), pod("web-2", **{**usual, **state}))
         decision = decided(self.CPU, seen(3, pods=pods, pod_metrics=cpu_samples(2000, 2000, 2000)), FRESH)
@@ -684,7 +684,7 @@ class TestPods:
 
     @pytest.mark.parametrize("metrics", [{}, Failure("down"), {"web-0": sample(memory=1), "web-1": sample(memory=1)}])
     def test_nothing_measured_is_a_failure(self, metrics):
-        """And nothing moves."""
+        """Nothing moves."""
         decision = decided(self.CPU, seen(2, pod_metrics=metrics), FRESH)
         assert (decision.desired, decision.decided) == (2, False)
         assert reason_of(decision, "ScalingActive") == "False/FailedGetResourceMetric"
@@ -728,13 +728,13 @@ class TestManyMetrics:
 
     @pytest.mark.parametrize("other", [100, 30, 70])
     def test_one_failure_fails_all(self, other):
-        """Even a move up is not made."""
+        """Not even a scale-up happens."""
         decision = decided(self.BOTH, self.world(other, Failure("down")), FRESH)
         assert (decision.desired, decision.decided) == (10, False)
         assert reason_of(decision, "ScalingActive") == "False/FailedGetExternalMetric"
 
     def test_the_stages_can_be_called_alone(self):
-        """What decide composes."""
+        """decide is composed of such stages."""
         readings = recommend(with_defaults(self.BOTH), self.world(100, 120))
         assert [r.proposal for r in readings] == [13, 15]
         assert resolve(readings, 10) == readings[1]
@@ -771,15 +771,15 @@ class TestLifecycle:
         assert decision.decided is (desired == 13)
 
     def test_while_blocked_not_even_bounds_hold(self):
-        """Nothing runs at all."""
+        """Nothing is computed at all."""
         spec = between(60, 80, max_replicas=5, annotations={LIFECYCLE_CONTROL: "true"})
         decision = decided(spec, items(100_000, 10), FRESH)
         assert (decision.desired, decision.rescales) == (10, False)
         assert rules_of(decision) == ["lifecycle-blocked"]
 
 
-class TestTelling:
-    """What is told to the cluster and to people."""
+class TestReporting:
+    """What is reported to the cluster and to people."""
 
     def test_no_scale(self):
         """Nothing is decided."""
@@ -794,8 +794,8 @@ class TestTelling:
         assert (decision.desired, decision.decided) == (0, True)
         assert reason_of(decision, "ScalingActive") == "False/ScalingDisabled"
 
-    def test_the_status_shows_the_pods_there_are(self):
-        """Not the ones asked for."""
+    def test_the_status_shows_the_existing_pods(self):
+        """Not the desired replicas."""
         status = decided(between(60, 80), items(70_000, 10, status=12), moved(1000, scalings=4)).status
         assert (status["currentReplicas"], status["desiredReplicas"], status["scalingEventsCount"]) == (12, 10, 4)
         assert status["lastScaleTime"] == show_time(NOW - 1000)
@@ -816,7 +816,7 @@ class TestTelling:
         assert condition_of(decision.conditions, "AboveHighWatermark").since == NOW
 
     def test_a_refused_write(self):
-        """Nothing moved, the status keeps its old size and time, and that is told."""
+        """Nothing moved, the status keeps its old size and time, and the refusal is reported."""
         spec, old = between(60, 80), moved(1000, desired=9, scalings=4)
         decision, after = decide(spec, items(100_000), old, Settings())
         failed = refused(spec, decision, after, "conflict")
@@ -870,10 +870,10 @@ class TestTelling:
     )
 
     @pytest.mark.parametrize(("spec", "observed"), WORLDS)
-    @pytest.mark.parametrize("memory", [FRESH, moved(10)])
-    def test_every_step_is_a_sentence(self, spec, observed, memory):
-        """And all of a decision is JSON."""
-        decision = decided(spec, observed, memory)
+    @pytest.mark.parametrize("state", [FRESH, moved(10)])
+    def test_every_step_is_a_sentence(self, spec, observed, state):
+        """The whole decision is valid JSON."""
+        decision = decided(spec, observed, state)
         assert decision.steps
         assert all(step.sentence.endswith(".") for step in decision.steps)
         written = json.loads(json.dumps(decision.to_dict(), allow_nan=False))
@@ -881,7 +881,7 @@ class TestTelling:
         assert written["desired"] == {"replicas": decision.desired}
 
     def test_a_metric_without_its_block_fails(self):
-        """Where validation was passed by."""
+        """If the validation was skipped."""
         spec = between(60, 80)
         odd = replaced(spec, metrics=(BandMetric("Resource", external=ExternalBand("queue", {}, 2, 1)),))
         (reading,) = recommend(with_defaults(odd), items(1))

@@ -1,4 +1,4 @@
-"""Urgency of a WatermarkPodAutoscaler: pods that use all they can get let growth pass windows and delays."""
+"""Urgency of a WatermarkPodAutoscaler: saturated pods let a scale-up skip windows and delays."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from property.replay_worlds import load, policy
 
 URGENT = {"hypot.dev/urgent": "true"}
 SLOW = {"scale_up": WatermarkPace(percent=50, rest=600, after=300), "scale_down": WatermarkPace(percent=50, rest=600)}
-# Something moved a minute ago, and the mark was left just now: window and delay both hold.
+# The last move was a minute ago, and the value left the band just now: window and delay both block.
 MOVED = State(last_scale=NOW - 60, conditions=(Condition(ABOVE, "True", "", "", NOW - 30),))
 APP = Container("app", {"cpu": 1000, "memory": 100 * MI}, {"cpu": 1200, "memory": 200 * MI})
 
@@ -35,10 +35,10 @@ def world(*usages, now=NOW, container=APP, memory=50 * MI, **observed):
     return seen(len(usages), now=now, **{**usual, **observed})
 
 
-def twice(first, second=None, made=None, memory=MOVED):
-    """Two decisions in a row, with what the first one leaves behind."""
+def twice(first, second=None, made=None, state=MOVED):
+    """Two decisions in a row, the second with the state of the first."""
     made = made or spec()
-    decision, kept = decide(made, first, memory, Settings())
+    decision, kept = decide(made, first, state, Settings())
     later = second or replace(first, now=first.now + 15)
     return decision, *decide(made, later, kept, Settings())
 
@@ -48,7 +48,7 @@ FULL, FULL_AGAIN = world(1200, 1180, 1200, 1190), world(1200, 1180, 1200, 1190, 
 
 class TestGrowth:
     def test_two_samples_let_it_pass(self):
-        """One is not enough; after the second neither window nor delay holds, and a step says so."""
+        """One sample is not enough; after the second neither window nor delay blocks, and a step says so."""
         first, second, _ = twice(FULL, FULL_AGAIN)
         assert first.desired == 4
         assert "forbidden-window" in rules_of(first)
@@ -59,31 +59,31 @@ class TestGrowth:
         assert message.endswith(".")
 
     def test_the_same_sample_twice_is_one_sample(self):
-        """Looking again soon is no proof."""
+        """Reading the same sample again does not count."""
         _, second, _ = twice(FULL)
         assert second.desired == 4
 
     def test_it_passes_a_delay_alone(self):
         """The window is over, the delay is not."""
-        memory = replace(MOVED, last_scale=NOW - 3600)
-        first, second, _ = twice(FULL, FULL_AGAIN, memory=memory)
+        state = replace(MOVED, last_scale=NOW - 3600)
+        first, second, _ = twice(FULL, FULL_AGAIN, state=state)
         assert "delay" in rules_of(first)
         assert second.desired == 6
 
     def test_the_limit_factor_and_the_bounds_still_hold(self):
-        """Urgent is at once, not as much as one likes."""
+        """Urgency skips the wait, not the limits."""
         slower = spec(scale_up=WatermarkPace(percent=25, rest=600))
         assert twice(FULL, FULL_AGAIN, slower)[1].desired == 5
         assert twice(FULL, FULL_AGAIN, spec(max_replicas=4))[1].desired == 4
 
-    def test_it_is_not_told_where_nothing_was_in_the_way(self):
-        """No window, no delay: an ordinary move."""
-        _, second, _ = twice(FULL, FULL_AGAIN, memory=replace(MOVED, last_scale=None))
+    def test_it_is_not_reported_where_nothing_blocked(self):
+        """Without a window or delay it is an ordinary move."""
+        _, second, _ = twice(FULL, FULL_AGAIN, state=replace(MOVED, last_scale=None))
         assert second.desired == 6
         assert "urgent" not in rules_of(second)
 
     def test_inside_the_band_nothing_moves(self):
-        """Saturation asks for nothing by itself."""
+        """Saturation alone does not scale up."""
         _, second, _ = twice(FULL, FULL_AGAIN, spec(high="1300m"))
         assert second.desired == 4
 
@@ -96,30 +96,30 @@ class TestSaturation:
         assert (second.desired > 2) is urgent
 
     def test_one_idle_pod_is_room_enough(self):
-        """All of them must be at their cap."""
+        """All pods must be at their cap."""
         _, second, _ = twice(world(1200, 1200, 1200, 600), world(1200, 1200, 1200, 600, now=NOW + 15))
         assert second.desired == 4
 
-    def test_a_cool_sample_in_between_starts_anew(self):
-        """Two in a row are wanted."""
-        made, memory = spec(), MOVED
+    def test_a_cool_sample_in_between_starts_again(self):
+        """Two saturated samples in a row are needed."""
+        made, state = spec(), MOVED
         for at, used in ((0, 1200), (15, 900), (30, 1200)):
-            decision, memory = decide(made, world(used, used, now=NOW + at), memory, Settings())
+            decision, state = decide(made, world(used, used, now=NOW + at), state, Settings())
         assert decision.desired == 2
-        assert decide(made, world(1200, 1200, now=NOW + 45), memory, Settings())[0].desired > 2
+        assert decide(made, world(1200, 1200, now=NOW + 45), state, Settings())[0].desired > 2
 
     def test_without_metrics_nothing_is_urgent(self):
-        """A gap is no saturation, and what was seen before it does not count after it."""
+        """A gap is not saturation, and samples before it do not count after it."""
         made = spec()
-        _, memory = decide(made, FULL, MOVED, Settings())
+        _, state = decide(made, FULL, MOVED, Settings())
         gap = replace(FULL_AGAIN, pod_metrics=Failure("no metrics"))
-        decision, memory = decide(made, gap, memory, Settings())
+        decision, state = decide(made, gap, state, Settings())
         assert decision.desired == 4
         after = world(1200, 1180, 1200, 1190, now=NOW + 30)
-        assert decide(made, after, memory, Settings())[0].desired == 4
+        assert decide(made, after, state, Settings())[0].desired == 4
 
     def test_without_a_limit_the_node_is_the_cap(self):
-        """The request and what the node has free."""
+        """The cap is the request plus what the node has free."""
         bare = Container("app", {"cpu": 1000, "memory": 100 * MI})
         nodes = {"n": ClusterNode("n", {"cpu": 2300, "memory": 10**15}, {"cpu": 2000})}
         pods = fleet(2, containers=(bare,), node="n")
@@ -128,8 +128,8 @@ class TestSaturation:
         roomy = {"n": ClusterNode("n", {"cpu": 8000, "memory": 10**15}, {"cpu": 2000})}
         assert twice(*[replace(one, nodes=roomy) for one in worlds])[1].desired == 2
 
-    def test_where_nobody_knows_the_cap_nothing_is_urgent(self):
-        """No limit and no node."""
+    def test_where_the_cap_is_unknown_nothing_is_urgent(self):
+        """There is no limit and no node."""
         bare = Container("app", {"cpu": 1000, "memory": 100 * MI})
         worlds = [world(3000, 3000, now=NOW + at, container=bare) for at in (0, 15)]
         assert twice(*worlds)[1].desired == 2
@@ -138,13 +138,13 @@ class TestSaturation:
 class TestNever:
     @pytest.mark.parametrize("annotations", [None, {}, {"hypot.dev/urgent": "false"}, {"hypot.dev/urgent": ""}])
     def test_it_is_off_by_default(self, annotations):
-        """Windows hold, whatever the pods use, and nothing is remembered."""
-        _, second, memory = twice(FULL, FULL_AGAIN, spec(annotations))
+        """Windows block, whatever the pods use, and no sample is remembered."""
+        _, second, state = twice(FULL, FULL_AGAIN, spec(annotations))
         assert second.desired == 4
-        assert not memory.vertical.hot
+        assert not state.vertical.hot
 
     def test_never_downwards(self):
-        """Memory that is full does not let a window down pass."""
+        """Full memory does not skip a window for scaling down."""
         full = [world(100, 100, 100, 100, now=NOW + at, memory=200 * MI) for at in (0, 15)]
         _, second, _ = twice(*full)
         assert second.desired == 4
@@ -152,15 +152,15 @@ class TestNever:
         assert "urgent" not in rules_of(second)
 
     def test_not_in_a_dry_run(self):
-        """Told, not written."""
+        """It is reported, but not written."""
         _, second, _ = twice(FULL, FULL_AGAIN, spec(dry_run=True))
         assert not second.rescales
         assert "urgent" in rules_of(second)
 
 
-class TestMemory:
+class TestState:
     def test_it_survives_being_written_down(self):
-        """The first of two samples is part of what is remembered."""
+        """The first of two samples is part of the state."""
         made = spec()
         _, kept = decide(made, FULL, MOVED, Settings())
         again = State.from_dict(kept.to_dict())
@@ -168,15 +168,15 @@ class TestMemory:
         assert decide(made, FULL_AGAIN, again, Settings())[0].desired == 6
 
     def test_it_survives_a_move(self):
-        """Still full after the first step: the next may follow at once."""
+        """If the pods are still full after the first step, the next may follow at once."""
         made = spec()
-        _, second, memory = twice(FULL, FULL_AGAIN, made)
+        _, second, state = twice(FULL, FULL_AGAIN, made)
         after = world(*[1200] * 6, now=NOW + 30)
-        third, _ = decide(made, after, memory.acted(second, NOW + 15), Settings())
+        third, _ = decide(made, after, state.acted(second, NOW + 15), Settings())
         assert third.desired == 9
 
-    def test_without_memory_it_starts_anew(self):
-        """As after a restart without one."""
+    def test_without_state_it_starts_again(self):
+        """As after a restart without state."""
         assert decide(spec(), FULL_AGAIN, MOVED, Settings())[0].desired == 4
 
 
@@ -192,7 +192,7 @@ class TestReplay:
         return run.ticks.lost.sum(), run
 
     def test_a_dip_before_a_surge(self):
-        """The move down at the dip blocks the one up; saturation cuts through, and far less is lost."""
+        """The scale-down at the dip blocks the scale-up; urgency skips the block, and far less is lost."""
         held, _ = self.lost(None)
         urgent, run = self.lost(URGENT)
         assert urgent < held / 2
