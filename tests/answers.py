@@ -1,11 +1,11 @@
-"""Records what hypot answers, so that a change of the inside can show that nothing outside changed.
+"""Record what hypot answers, so that a change of the code can show that no answer changed.
 
-    python tests/answers.py record DIR          # asks everything, with the hypot beside this Python
+    python tests/answers.py record DIR          # runs every command, with the hypot of this Python
     python tests/answers.py compare OLD NEW     # lists the answers that differ; exit status 1 where any does
     python tests/answers.py compare --no-texts OLD NEW
 
-It asks through the command line only. The inputs are the examples, the shared dump, the shared traces and vectors
-where they are there, and dumps that are varied by a fixed seed, so that both sides get the very same questions.
+It uses the command line only. The inputs are the examples, the shared dump, traces and vectors where they exist, and
+dumps that are varied by a fixed seed, so that both sides get the same questions.
 """
 
 import argparse
@@ -31,20 +31,20 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 HYPOT = [sys.executable, "-c", "from hypot.cli.main import main; main()"]
 VARIANTS = 150
-# What people read and no program does: left out where only words may change.
+# Texts that people read and programs do not: ignored where only texts may differ.
 TEXTS = {"sentence", "message", "note", "notes", "words", "text", "hint", "why", "fix", "headline", "error", "unknown"}
 ODD = (None, 0, 1, -1, 0.5, "", "0", "1m", "1Gi", "x", 10**12, [], {})
 
 
 def dumps() -> list[Path]:
-    """Dumps that `decide` and `lint` are asked about."""
+    """The dumps that `decide` and `lint` get."""
     found = [*sorted(ROOT.glob("examples/*.yaml")), *sorted(ROOT.glob("examples/cluster/*.yaml"))]
     shared = SHARED / "examples" / "shop-dump.yaml"
     return [*found, *([shared] if shared.exists() else [])]
 
 
 def moment(path: Path) -> list[str]:
-    """When to decide, where the objects do not say."""
+    """The time to decide at, where the objects do not say."""
     return ["--now", "2026-03-02T12:00:00Z"] if path.stem == "hvpa" else []
 
 
@@ -55,7 +55,7 @@ def documents_of(path: Path) -> list[Any]:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where the single values of an object are; its identity is left alone."""
+    """The paths of the single values of an object, without its identity."""
     if path and (path[-1] in {"apiVersion", "kind"} or path[-2:] in {("metadata", "name"), ("metadata", "namespace")}):
         return
     if isinstance(value, dict) and value:
@@ -69,7 +69,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def varied(value: Any, chance: random.Random) -> Any:
-    """Mostly a little more or less of the same, now and then something odd."""
+    """Usually a little more or less of the same value, sometimes an odd value."""
     if chance.random() < 0.1:
         return chance.choice(ODD)
     factor = chance.choice((0.3, 0.7, 0.9, 1.1, 1.5, 3))
@@ -91,8 +91,8 @@ def change(target: Any, path: tuple[Any, ...], chance: random.Random) -> None:
 
 
 def variants(path: Path, count: int) -> Iterator[str]:
-    """The same dump again and again, each time with a few other values."""
-    original, chance = documents_of(path), random.Random(path.name)  # noqa: S311 - the same every time is the point
+    """The same dump many times, each time with a few other values."""
+    original, chance = documents_of(path), random.Random(path.name)  # noqa: S311 - it must be reproducible
     there = list(places(original))
     for _ in range(count):
         world = copy.deepcopy(original)
@@ -104,7 +104,7 @@ def variants(path: Path, count: int) -> Iterator[str]:
 
 
 def asked_of_variants(folder: Path, path: Path) -> Iterator[tuple[str, str]]:
-    """What `decide` and `lint` say of each variant of a dump, in this process."""
+    """What `decide` and `lint` print for each variant of a dump, in this process."""
     given = folder / "varied.yaml"
     said: dict[str, list[str]] = {"decide": [], "lint": []}
     for text in variants(path, VARIANTS):
@@ -128,7 +128,7 @@ def parsed(text: str) -> Any:
 
 
 def asked(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Every question by its name."""
+    """Every command, with the name of its answer."""
     for path in dumps():
         of = path.stem
         decide = ["decide", "-f", str(path), *moment(path)]
@@ -137,9 +137,9 @@ def asked(folder: Path) -> Iterator[tuple[str, list[str]]]:
             yield f"lint-{of}.{form}", ["lint", "-f", str(path), "-o", form]
         for version in ("1.27", "1.33"):
             yield f"decide-{of}-{version}.json", [*decide, "--kubernetes", version, "-o", "json"]
-        memory = folder / f"{of}.memory"
+        state = folder / f"{of}.memory"
         for turn in ("first", "second"):
-            yield f"decide-{of}-{turn}.json", [*decide, "--state", str(memory), "-o", "json"]
+            yield f"decide-{of}-{turn}.json", [*decide, "--state", str(state), "-o", "json"]
     for path in (ROOT / "examples/hvpa.yaml", ROOT / "examples/both-axes.yaml"):
         yield f"intervals-{path.stem}.json", ["intervals", "-f", str(path), "-o", "json"]
         yield f"intervals-{path.stem}.text", ["intervals", "-f", str(path)]
@@ -203,7 +203,7 @@ def without_texts(value: Any) -> Any:
 
 def shown(path: Path, *, texts: bool) -> str:
     said = path.read_text(encoding="utf-8") if path.exists() else "(no such answer)"
-    if path.name == "vectors.text":  # a case is known by its name, in whatever file it stands
+    if path.name == "vectors.text":  # a case is known by its name, whatever its file
         return "\n".join(sorted(re.sub(r"tests/\S+?::", "", said).splitlines()))
     if texts:
         return said

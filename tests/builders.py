@@ -45,23 +45,23 @@ def sample(cpu=None, memory=None, at=NOW - 10, window=30.0):
 
 
 def cpu_samples(*usages):
-    """One sample per pod of a fleet, in its order; None for a pod without one."""
+    """One sample per pod of a fleet, in its order; None for a pod without a sample."""
     return {f"web-{i}": sample(usage) for i, usage in enumerate(usages) if usage is not None}
 
 
 def seen(replicas, *, status=None, now=NOW, selector=SELECTOR, **observed):
-    """What is observed of a workload; its pods are all there and ready unless told otherwise."""
+    """The observed state of a workload; all its pods exist and are ready unless given otherwise."""
     scale = Scale(replicas, replicas if status is None else status, selector)
     return Seen(now, scale, **{"pods": fleet(replicas), **observed})
 
 
 def busy(*usages, **observed):
-    """A workload whose pods use so much cpu each, in milli."""
+    """A workload whose pods use this much cpu each, in milli."""
     return seen(len(usages), pod_metrics=cpu_samples(*usages), **observed)
 
 
 def queue(amount, replicas=5, *, selector=None, **observed):
-    """A workload beside an external metric called queue; the amounts are milli, one per series."""
+    """A workload and an external metric called queue; the amounts are milli, one per series."""
     values = amount if isinstance(amount, tuple) else (amount,)
     return seen(replicas, external_metrics={metric_key("queue", selector): values}, **observed)
 
@@ -74,9 +74,9 @@ def wpa(*metrics, max_replicas=100, **fields):
     return WPA("deployment/web", max_replicas=max_replicas, metrics=metrics or None, **fields)
 
 
-def decided(spec, observed, memory=KNOWN, **settings):
+def decided(spec, observed, state=KNOWN, **settings):
     """The decision alone."""
-    return decide(spec, observed, memory, Settings(**settings))[0]
+    return decide(spec, observed, state, Settings(**settings))[0]
 
 
 def history(*entries):
@@ -85,7 +85,7 @@ def history(*entries):
 
 
 def reason_of(decision, kind):
-    """Status and reason of one condition, as `True/ReadyForNewScale`; empty where there is none."""
+    """Status and reason of a condition, as `True/ReadyForNewScale`; empty where the condition is missing."""
     found = condition_of(decision.conditions, kind)
     return f"{found.status}/{found.reason}" if found else ""
 
@@ -94,18 +94,18 @@ def rules_of(decision):
     return [step.rule for step in decision.steps]
 
 
-def made(spec, found, memory, settings=None):
-    """A move of a single kind as a decision: reported, and remembered."""
+def made(spec, found, state, settings=None):
+    """A move of a single kind as a decision with its report, and the state after it."""
     move, after = found
-    decision = report(spec, move, memory, settings or Settings())
+    decision = report(spec, move, state, settings or Settings())
     return decision, after.after_report(decision)
 
 
-def refused(spec, decision, memory, why):
+def refused(spec, decision, state, why):
     """The same decision after its write was refused."""
-    return report(spec, decision, memory, Settings(), Effect(refused=why))
+    return report(spec, decision, state, Settings(), Effect(refused=why))
 
 
-def hvpa_decided(hvpa, seen, memory, settings, sources=SOURCES):
-    """By these sources."""
-    return made(hvpa, hvpa_decide(hvpa, seen, memory, settings, sources), memory, settings)
+def hvpa_decided(hvpa, seen, state, settings, sources=SOURCES):
+    """The decision of an Hvpa by these sources, and the state after it."""
+    return made(hvpa, hvpa_decide(hvpa, seen, state, settings, sources), state, settings)

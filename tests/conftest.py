@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-# No loop is open before the first test that asks for one; one that nobody closes would be reported as a fault.
+# No event loop is open before the first test that asks for one; an unclosed loop would be reported as a fault.
 asyncio.set_event_loop(None)
 
 # `make fuzz N=…` sets this. Then examples are new each time, and there are more of them the larger it is.
@@ -16,7 +16,7 @@ MORE_EVERY = 10_000
 FEWEST = 10
 CLUSTER = Path(__file__).parent / "cluster"
 
-# The same examples every time; and a busy machine is no fault.
+# The same examples every time; and no deadlines, because a busy machine is not a fault.
 ALWAYS = {"database": None, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("fixed", derandomize=True, **ALWAYS)
 settings.register_profile("fuzz", print_blob=True, **ALWAYS)
@@ -24,10 +24,10 @@ settings.load_profile("fuzz" if FUZZ else "fixed")
 
 
 def examples(own: int) -> int:
-    """How many examples a property draws, by its own number.
+    """How many examples a property draws, given its own number.
 
-    A fixed run draws the same ones each time, so half of them find nearly as much. `make fuzz` draws the full number,
-    and a multiple of it where there is much time.
+    A fixed run draws the same examples each time, so half of them find nearly as much. `make fuzz` draws the full
+    number, and a multiple of it where there is much time.
     """
     if not FUZZ:
         return max(min(own, FEWEST), own // 2)
@@ -35,9 +35,9 @@ def examples(own: int) -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each property its number of examples; those on a real cluster count their own."""
+    """Set the number of examples of each property; properties on a real cluster set their own."""
     counting = [item for item in items if not item.path.is_relative_to(CLUSTER)]
-    # A test with parameters is several items, and one function.
+    # A test with parameters is several items but one function.
     for test in {getattr(item.obj, "__func__", item.obj) for item in counting if isinstance(item, pytest.Function)}:
         if is_hypothesis_test(test):
             own = test._hypothesis_internal_use_settings

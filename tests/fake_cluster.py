@@ -1,4 +1,4 @@
-"""A cluster in memory: what an API server promises, and none of its weight."""
+"""A cluster in memory that keeps the promises of an API server."""
 
 import asyncio
 import copy
@@ -40,10 +40,10 @@ Fault = Callable[[Request], Answer | Exception | None]
 
 
 class FakeCluster:
-    """A Port. Objects are never changed in place: a write puts a new one in the place of the old."""
+    """A Port. Objects are never changed in place: a write replaces the object."""
 
     def __init__(self, *, streaming: bool = True, wall: Callable[[], float] = time.time) -> None:
-        """Without `streaming` it answers a streaming list as a server does that has none."""
+        """Without `streaming` it answers a streaming list as a server that does not support it."""
         self.calls: list[Request] = []
         self.faults: Fault | None = None
         # Collections that are not served, such as /apis/autoscaling.k8s.io/v1/verticalpodautoscalers: no CRD.
@@ -62,10 +62,10 @@ class FakeCluster:
         # The fields of a status that were applied last.
         self._applied: dict[tuple[str, ...], frozenset[str]] = {}
 
-    # What a test does without asking a server.
+    # What a test does without a request.
 
     def put(self, thing: Object) -> Object:
-        """Create or replace, status included; the object as it stands now."""
+        """Create or replace, status included; returns the object as it is now."""
         place = place_of(path_of(thing))
         return copy.deepcopy(self._store(place, self._find(place), copy.deepcopy(thing)))
 
@@ -74,7 +74,7 @@ class FakeCluster:
         return copy.deepcopy(self._find(place_of(path)))
 
     def remove(self, path: str) -> None:
-        """Delete at once, whatever its finalizers say; nothing happens where nothing stands."""
+        """Delete at once, whatever its finalizers say; a missing object is ignored."""
         place = place_of(path)
         if (old := self._find(place)) is not None:
             self._drop(place, old)
@@ -86,20 +86,20 @@ class FakeCluster:
     # Faults.
 
     def cut_watches(self) -> None:
-        """Break every stream off, as a lost connection does."""
+        """Break every stream, as a lost connection does."""
         self._end(UnreachableError("the connection was cut"))
 
     def end_watches(self) -> None:
-        """End every stream in good order, as a server does after its timeout."""
+        """End every stream cleanly, as a server does after its timeout."""
         self._end(None)
 
     def silence_watches(self) -> None:
-        """Streams stay open and nothing comes any more, as behind a peer that died without a word."""
+        """Streams stay open and send nothing more, as when the peer died silently."""
         for watcher in self._watchers:
             watcher.deaf = True
 
     def expire(self) -> None:
-        """Forget history: whoever watches from an older version must list again, and lists begun cannot go on."""
+        """Forget history: a watch from an older version must list again, and lists already begun cannot continue."""
         self._oldest = self._version
         self._changes.clear()
         self._pages.clear()
@@ -144,7 +144,7 @@ class FakeCluster:
             self._watchers.discard(watcher)
 
     def _begin(self, watcher: Watcher) -> None:
-        """Everything that is told before anything new happens."""
+        """Queue everything that is sent before anything new happens."""
         query = watcher.request.query
         initial, since = query.get("sendInitialEvents") == "true", query.get("resourceVersion", "")
         if initial and (not self.streaming or query.get("resourceVersionMatch") != "NotOlderThan"):
@@ -172,7 +172,7 @@ class FakeCluster:
                 async with asyncio.timeout(None if watcher.deaf else min(BOOKMARK_EVERY, end - now())):
                     reported = await watcher.queue.get()
             except TimeoutError:
-                # A bookmark never runs ahead of what was told.
+                # A bookmark is never newer than what was sent.
                 if watcher.bookmarks and not watcher.deaf and watcher.queue.empty():
                     yield self._bookmark(watcher)
                 continue
@@ -214,7 +214,7 @@ class FakeCluster:
         return [held[key] for key in sorted(held) if watcher.sees(held[key])]
 
     def _list(self, place: Place, request: Request) -> Answer:
-        """One page; the pages that follow show what stood when the first was asked for."""
+        """One page; later pages show the objects as they were when the first page was requested."""
         token, limit = request.query.get("continue", ""), int(request.query.get("limit", "0"))
         if token and token not in self._pages:
             raise NoError(410, "The provided continue parameter is too old to display a consistent list result.")
@@ -257,7 +257,7 @@ class FakeCluster:
         return _ok(new if _dry(request) else self._store(place, None, new), 201)
 
     def _update(self, place: Place, request: Request, old: Object, new: Object) -> Answer:
-        """Spec and metadata as they are sent; the status has a path of its own."""
+        """Spec and metadata as sent; the status has its own path."""
         check(old, new.get("metadata") or {}, place)
         kept = {**without(new, "status"), **({"status": old["status"]} if "status" in old else {})}
         return _ok(kept if _dry(request) else self._store(place, old, kept))
@@ -274,7 +274,7 @@ class FakeCluster:
         return self._update(place, request, old, patched(old, body, request.content))
 
     def _delete(self, place: Place, request: Request, body: Object) -> Answer:
-        """Options in a body are all the options there are."""
+        """Options in a body replace those of the query."""
         old = self._must_find(place)
         check(old, body.get("preconditions") or {}, place)
         if body.get("dryRun") == ["All"] or (not body and _dry(request)):
@@ -308,7 +308,7 @@ class FakeCluster:
         return _ok(scale_of(new) if place.sub == "scale" else new)
 
     def _without_dropped(self, place: Place, wanted: Object, applied: Object) -> Object:
-        """What was applied before and is not any more goes, as far as the top of a status."""
+        """Remove the top-level fields of a status that were applied before and are not any more."""
         path = (place.collection, place.namespace, place.name)
         dropped, self._applied[path] = self._applied.get(path, frozenset()) - applied.keys(), frozenset(applied)
         return {**wanted, "status": without(wanted.get("status") or {}, *dropped)}
@@ -322,7 +322,7 @@ class FakeCluster:
         return _ok(status_of(201, "evicted"), 201)
 
     def _store(self, place: Place, old: Object | None, new: Object) -> Object:
-        """Let an object stand; one that is as it was makes no change, as on a real server."""
+        """Store an object; an unchanged object makes no change, as on a real server."""
         before = old["metadata"] if old else {}
         kept = {k: before[k] for k in ("uid", "resourceVersion", "creationTimestamp", "generation") if k in before}
         new = {"apiVersion": place.api_version, **new, "metadata": {**new.get("metadata", {}), **kept}}
@@ -359,7 +359,7 @@ class FakeCluster:
 
 
 def _body(request: Request) -> Object:
-    """What was sent, where it may be sent like that."""
+    """The decoded body; refused where its content type or its query does not allow it."""
     if request.method == "PATCH" and request.content == JSON:
         raise NoError(415, "the body of the request was in an unknown format")
     if request.content == APPLY_PATCH and not request.query.get("fieldManager"):

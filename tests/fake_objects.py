@@ -1,4 +1,4 @@
-"""Objects as an API server treats them: where they stand, how they are patched, what is refused, who is told."""
+"""Objects as an API server treats them: their paths, how they are patched, what is refused, which watches see them."""
 
 import asyncio
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _MERGED_BY_NAME = frozenset({"containers", "initContainers", "ephemeralContainer
 
 
 class NoError(Exception):
-    """A refusal on its way to whoever asked."""
+    """A refusal, as an answer to the client."""
 
     def __init__(self, code: int, message: str, reason: str = "") -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ def refusal(code: int, message: str, reason: str = "") -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A path, taken apart."""
+    """A path, parsed."""
 
     prefix: str
     resource: str
@@ -85,7 +85,7 @@ class Place:
 
 
 def place_of(path: str) -> Place:
-    """Take a path apart; NoError 404 where it leads nowhere."""
+    """Parse a path; NoError 404 where it leads nowhere."""
     parts = path.strip("/").split("/")
     head = {"api": 2, "apis": 3}.get(parts[0], len(parts))
     rest = parts[head:]
@@ -98,7 +98,7 @@ def place_of(path: str) -> Place:
 
 
 def plural(kind: str) -> str:
-    """The resource of a kind, by the rules that all kinds of Kubernetes follow but a few."""
+    """The resource of a kind, by the rules that nearly all kinds of Kubernetes follow."""
     if kind in _PLURALS:
         return _PLURALS[kind]
     word = kind.lower()
@@ -108,7 +108,7 @@ def plural(kind: str) -> str:
 
 
 def path_of(thing: Mapping[str, Any]) -> str:
-    """Where an object stands, by its apiVersion, kind, namespace and name."""
+    """The path of an object, by its apiVersion, kind, namespace and name."""
     version, metadata = str(thing["apiVersion"]), thing["metadata"]
     prefix = f"/apis/{version}" if "/" in version else f"/api/{version}"
     within = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
@@ -116,7 +116,7 @@ def path_of(thing: Mapping[str, Any]) -> str:
 
 
 def patched(old: Any, patch: Any, content: str) -> Any:
-    """A merge patch laid over an object; lists of containers are merged by name where that was asked for."""
+    """An object with a merge patch applied; a strategic patch merges lists of containers by name."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(old) if isinstance(old, dict) else {}
@@ -137,7 +137,7 @@ def _by_name(old: list[Object], patch: list[Object], content: str) -> list[Objec
 
 
 def check(old: Object, wanted: Mapping[str, Any], place: Place) -> None:
-    """Preconditions: a resourceVersion or uid that is named must be the one that stands."""
+    """Preconditions: a resourceVersion or uid that is named must be the current value."""
     for one in ("resourceVersion", "uid"):
         stands, named = old["metadata"][one], wanted.get(one)
         if named and named != stands:
@@ -165,7 +165,7 @@ def scale_of(thing: Object) -> Object:
 
 
 def resized(old: Object, wanted: Object) -> Object:
-    """A pod with the resources of its containers changed, and nothing else of it."""
+    """A pod with the resources of its containers changed and nothing else."""
     asked = {each["name"]: each.get("resources", {}) for each in wanted["spec"]["containers"]}
     containers = [
         {**each, "resources": asked.get(each["name"], each.get("resources", {}))} for each in old["spec"]["containers"]
@@ -174,7 +174,7 @@ def resized(old: Object, wanted: Object) -> Object:
 
 
 def selected(thing: Object, labels: str, fields: str) -> bool:
-    """Whether a labelSelector and a fieldSelector let an object through."""
+    """Whether a labelSelector and a fieldSelector match an object."""
     if labels and not parse_selector(labels).matches(thing["metadata"].get("labels") or {}):
         return False
     for term in filter(None, fields.split(",")):
@@ -191,7 +191,7 @@ def _at(thing: Any, path: str) -> str:
 
 
 def forbids_eviction(budget: Object, pod: Object) -> bool:
-    """Whether a PodDisruptionBudget selects the pod and has nothing left to give."""
+    """Whether a PodDisruptionBudget selects the pod and allows no more disruptions."""
     if (budget.get("status") or {}).get("disruptionsAllowed", 1) > 0:
         return False
     return read_selector(budget["spec"].get("selector")).matches(pod["metadata"].get("labels") or {})
@@ -207,7 +207,7 @@ def show_time(at: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One step of history: what stood, and what stands now."""
+    """One change in the history: the object before and after it."""
 
     version: int
     collection: str
@@ -217,7 +217,7 @@ class Change:
 
 @dataclass(eq=False, slots=True)
 class Watcher:
-    """Somebody who is told what changes."""
+    """A client that is sent the changes."""
 
     place: Place
     request: Request
@@ -229,7 +229,7 @@ class Watcher:
         return self.request.query.get("allowWatchBookmarks") == "true"
 
     def sees(self, thing: Object | None) -> bool:
-        """Whether an object is among those asked for."""
+        """Whether an object is among those requested."""
         if thing is None or self.place.namespace not in {"", thing["metadata"].get("namespace", "")}:
             return False
         query = self.request.query
@@ -238,7 +238,7 @@ class Watcher:
         return selected(thing, query.get("labelSelector", ""), query.get("fieldSelector", ""))
 
     def report(self, change: Change) -> None:
-        """An object that leaves a selector is deleted for whoever watches by it."""
+        """Queue a change; an object that leaves the selector is reported as deleted."""
         if self.deaf or change.collection != self.place.collection:
             return
         was, now = self.sees(change.old), self.sees(change.new)

@@ -1,6 +1,6 @@
-"""A made-up week of a shop under five policies, plausible enough to be looked at. No engine is asked.
+"""A made-up week of a shop under five policies, plausible enough to look at. No engine is used.
 
-As a script it draws: `python tests/replay_week.py FOLDER`.
+As a script it writes the report and the figures: `python tests/replay_week.py FOLDER`.
 """
 
 import sys
@@ -36,7 +36,7 @@ class Shape(NamedTuple):
 
 
 def load(days: int, tick: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """When, how much work, and how much of it a core does."""
+    """The times, the work, and how much of it a core does."""
     at = MONDAY + np.arange(int(days * 86400 / tick)) * tick
     hour = (at - MONDAY) / 3600.0
     daily = (
@@ -52,7 +52,7 @@ def load(days: int, tick: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class Pace:
-    """The state of one made-up policy, and the decisions that it leaves behind."""
+    """The state of one made-up policy, and the decisions that it makes."""
 
     def __init__(self, policy: str) -> None:
         self.policy, self.shape = policy, Shape(12, 1.0) if policy == "static" else Shape(4, 1.0)
@@ -62,7 +62,7 @@ class Pace:
         self.seen: list[float] = []
 
     def next(self, at: float, used: float, use: float) -> Shape:
-        """The shape after this tick, `use` being the share of requests that is used."""
+        """The shape after this tick; `use` is the used share of the requests."""
         self.seen.append(used)
         count, cpu, memory, message = self.shape.replicas, self.shape.cpu, self.shape.memory, ""
         if self.policy == "HPA 70 %":
@@ -168,7 +168,7 @@ def watch_of(at: np.ndarray, columns: np.ndarray) -> Watch:
 
 
 def scores_of(run: Run, oracle_cost: float) -> Scores:
-    """Near enough for a table to be looked at."""
+    """Scores that are close enough for a table."""
     ticks, days = run.ticks, len(run.ticks.at) * run.world.tick / 86400.0
     cost = cost_of_sums(ticks.cpu.sum(), ticks.memory.sum(), run.world)
     lost = 100.0 * float(ticks.lost.sum() / (ticks.lost + ticks.served).sum())
@@ -231,7 +231,7 @@ def week(days: int = 7) -> ReplayReport:
 
 
 def fleet(workloads: int = 40) -> dict[str, dict[str, Scores]]:
-    """Scores of many workloads, drawn by lot."""
+    """Scores of many workloads, drawn at random."""
     draw = np.random.default_rng(3)
     base = {"HPA 50 %": 1.58, "HPA 70 %": 1.15, "HPA + VPA": 1.2, "Hvpa": 1.06}
     return {

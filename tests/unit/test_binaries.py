@@ -1,4 +1,4 @@
-"""Where the control plane's binaries come from, with a stand-in for Go."""
+"""Where the binaries of the control plane come from, with a stand-in for Go."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from cluster.plane import binaries
 
 SCRIPT = Path(binaries.__file__)
-# Answers as `go env`, `go list` and `go build` do; each build leaves a line in a log.
+# Answers as `go env`, `go list` and `go build` do; each build writes a line to a log.
 GO = """#!/bin/sh
 case "$1" in
   env) echo {version} ;;
@@ -30,7 +30,7 @@ esac
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and a folder as the whole of PATH but for the shell's own tools."""
+    """An empty cache, and a PATH that holds one folder and the shell's own tools."""
     for name in ("KUBEBUILDER_ASSETS", "CI"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "bin").mkdir()
@@ -53,7 +53,7 @@ def builds(world: Path) -> int:
 
 
 def test_given_binaries_come_first(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder with all three is used as it is; one that lacks any is not."""
+    """A folder with all three binaries is used as it is; an incomplete folder is not."""
     given = world / "given"
     given.mkdir()
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(given))
@@ -66,7 +66,7 @@ def test_given_binaries_come_first(world: Path, monkeypatch: pytest.MonkeyPatch)
 def test_without_go_one_line_says_how_to_get_them(
     world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing to build with is no failure, except in CI."""
+    """Without Go there is no failure, except in CI."""
     assert world.exists()
     assert binaries.main() == 0
     reported = capsys.readouterr().err
@@ -76,15 +76,15 @@ def test_without_go_one_line_says_how_to_get_them(
     assert binaries.main() == 1
 
 
-def test_an_old_go_is_none(world: Path) -> None:
-    """It is told which is there and which is wanted."""
+def test_an_old_go_is_refused(world: Path) -> None:
+    """The error names the version that was found and the version that is needed."""
     go(world, "go1.22.1")
     with pytest.raises(binaries.UnavailableError, match=r"Go is go1\.22\.1: install Go 1\.26"):
         binaries.ensure()
 
 
 def test_they_are_built_once(world: Path) -> None:
-    """The second time they come from the cache, under the names that people know."""
+    """The second time they come from the cache, under their usual names."""
     go(world)
     folder = binaries.ensure()
     assert {file.name for file in folder.iterdir()} == set(binaries.PACKAGES)
@@ -94,7 +94,7 @@ def test_they_are_built_once(world: Path) -> None:
 
 
 def test_a_failed_build_leaves_nothing(world: Path) -> None:
-    """What looks whole is whole: the next run builds again."""
+    """No incomplete folder remains: the next run builds again."""
     go(world, status=1)
     with pytest.raises(binaries.BuildError, match=r"go build failed: k8s\.io/compiled"):
         binaries.ensure()
@@ -105,7 +105,7 @@ def test_a_failed_build_leaves_nothing(world: Path) -> None:
 
 
 def test_two_at_once_build_once(world: Path) -> None:
-    """The second waits for the first, and finds its work."""
+    """The second process waits for the first and uses its build."""
     go(world)
     command = [sys.executable, str(SCRIPT)]
     running = [subprocess.Popen(command, env=dict(os.environ), stderr=subprocess.PIPE, text=True) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""What lies under deploy/ is what the functions of the package make, and what it names is there."""
+"""The files under deploy/ are what the package generates, and what they name exists."""
 
 import re
 import shutil
@@ -23,12 +23,12 @@ ALERTS = [
     for group in yaml.safe_load((DEPLOY / "prometheusrule.yaml").read_text(encoding="utf-8"))["spec"]["groups"]
     for rule in group["rules"]
 ]
-# What people write in rules beside metrics.
+# Words in rules that are not metrics.
 _WORDS = {"sum", "max", "min", "or", "and", "unless", "vector", "ignoring"}
 
 
 def test_generated_files_are_current():
-    """The base, the chart, the definitions and the table of rights say what their home says."""
+    """The base, the chart, the definitions and the table of rights match the code that they are generated from."""
     reported = subprocess.run(
         [sys.executable, str(DEPLOY / "generate.py"), "--check"], capture_output=True, text=True, check=False
     )
@@ -36,7 +36,7 @@ def test_generated_files_are_current():
 
 
 def test_a_stale_file_is_named(tmp_path):
-    """Whoever changes a right is told which file to write anew."""
+    """The message names the file to generate again."""
     copy = tmp_path / "repository"
     shutil.copytree(DEPLOY, copy / "deploy", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "docs", copy / "docs", ignore=shutil.ignore_patterns("results", "*.png"))
@@ -54,7 +54,7 @@ def test_a_stale_file_is_named(tmp_path):
 
 
 def test_no_other_definitions_lie_beside_the_generated_ones():
-    """A definition that is gone would still be installed."""
+    """A removed definition would still be installed."""
     for folder in (DEPLOY / "kustomize" / "crds", CHART / "crds"):
         names = {path.name for path in folder.iterdir()} - {"kustomization.yaml"}
         assert names == {
@@ -66,7 +66,7 @@ def test_no_other_definitions_lie_beside_the_generated_ones():
 
 
 def test_no_definition_is_a_template_of_the_chart():
-    """Helm deletes what it made from templates, and every autoscaler would go with its definition."""
+    """Helm deletes what it made from templates, and a deleted definition takes every autoscaler with it."""
     for template in (CHART / "templates").iterdir():
         assert "CustomResourceDefinition\n" not in template.read_text(encoding="utf-8")
 
@@ -94,15 +94,15 @@ def test_values_fit_their_schema():
 
 
 def test_values_are_the_defaults():
-    """Whoever sets nothing gets what `hypot manifests` prints; where it lives is the release's business."""
+    """The default values are those that `hypot manifests` prints; the release sets the namespace."""
     expected = config_data(RunConfig())
     del expected["namespace"]
     assert values()["config"] == expected
     assert set(values()["grants"]) == set(Grants.__slots__)
 
 
-def test_templates_ask_only_for_values_that_there_are():
-    """A misspelt value is nothing to Helm, and says nothing."""
+def test_templates_use_only_existing_values():
+    """Helm takes a misspelt value for an empty value, without an error."""
     used = {
         found
         for template in (CHART / "templates").iterdir()
@@ -121,8 +121,8 @@ def test_every_feature_is_a_template():
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
-def test_alerts_ask_for_metrics_and_labels_that_there_are(alert):
-    """An alert on a name that nobody tells never fires."""
+def test_alerts_use_existing_metrics_and_labels(alert):
+    """An alert on a metric that is never reported never fires."""
     families = {family.name: family for family in gauge_table.FAMILIES}
     plain = re.sub(r"\{[^}]*\}|\"[^\"]*\"|(?<=ignoring )\([^)]*\)", "", alert["expr"])
     names = set(re.findall(r"[a-z_]{2,}", plain)) - _WORDS
@@ -134,7 +134,7 @@ def test_alerts_ask_for_metrics_and_labels_that_there_are(alert):
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
 def test_every_alert_has_its_section_in_the_runbook(alert):
-    """The place in the alert leads to words for it; it is none on the web, so it does not say so."""
+    """The annotation leads to the section of the alert; it is a path, not a URL, so its name does not say URL."""
     page, _, anchor = alert["annotations"]["runbook"].partition("#")
     text = (ROOT / page).read_text(encoding="utf-8")
     assert f"## {alert['alert']}\n" in text
@@ -142,7 +142,7 @@ def test_every_alert_has_its_section_in_the_runbook(alert):
     assert alert["annotations"]["summary"]
 
 
-def test_what_is_to_be_watched_is_watched():
+def test_all_alerts_exist():
     assert {alert["alert"] for alert in ALERTS} == {
         "HypotNoLeader",
         "HypotReconcileLate",
@@ -159,8 +159,8 @@ def dockerfile():
     return (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 
 
-def test_the_image_runs_as_nobody_and_without_a_shell():
-    """The same user as the manifests, and commands that need no shell to start."""
+def test_the_image_runs_without_root_and_without_a_shell():
+    """The image has the same user as the manifests, and commands that start without a shell."""
     last = dockerfile().rpartition("\nFROM ")[2]
     assert f"\nUSER {USER}:{USER}\n" in last
     assert '\nENTRYPOINT ["/opt/hypot/bin/hypot"]\n' in last
@@ -168,7 +168,7 @@ def test_the_image_runs_as_nobody_and_without_a_shell():
 
 
 def test_a_wheel_can_be_built_of_what_the_image_is_made_of(tmp_path):
-    """The files that the Dockerfile copies, and no others, are enough; all of them may pass the ignore file."""
+    """The files that the Dockerfile copies are enough to build it; the ignore file allows all of them."""
     copied = [
         word for line in re.findall(r"^COPY (?!--)(.*)$", dockerfile(), re.MULTILINE) for word in line.split()[:-1]
     ]
@@ -185,7 +185,7 @@ def test_a_wheel_can_be_built_of_what_the_image_is_made_of(tmp_path):
 
 
 def test_constraints_are_the_lock_without_hashes():
-    """With pip it is hashes for all or for none, and the wheel has none."""
+    """pip wants hashes for all packages or for none, and the wheel has none."""
     (script,) = re.findall(r"RUN sed (-E .*?) requirements\.lock", dockerfile())
     made = subprocess.run(
         ["/bin/sh", "-c", f"sed {script} requirements.lock"], cwd=ROOT, capture_output=True, text=True, check=True

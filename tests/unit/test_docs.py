@@ -1,4 +1,4 @@
-"""What the documentation shows is run, and what is generated is current."""
+"""The code in the documentation runs, and generated pages are current."""
 
 import importlib.util
 import re
@@ -24,13 +24,13 @@ def blocks(language):
 
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_in_the_documentation_runs(code):
-    """Every Python block runs as it stands; its own asserts tell what it promises."""
+    """Every Python block runs as it is; its own asserts check what it promises."""
     exec(compile(code, "documentation", "exec"), {})  # noqa: S102  our own pages
 
 
 @pytest.mark.parametrize("session", blocks("console"))
 def test_commands_in_the_documentation_print_what_is_shown(session, monkeypatch):
-    """Every `$ hypot …` prints exactly what stands below it."""
+    """Every `$ hypot …` prints exactly what is shown below it."""
     monkeypatch.chdir(ROOT)
     command, _, shown = session.partition("\n")
     message = shlex.split(command.removeprefix("$ "))
@@ -50,7 +50,7 @@ def test_generated_pages_are_current():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page):
-    """No link points to a page that is not there."""
+    """No link points to a missing page."""
     prose = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
         if "://" not in link:
@@ -58,7 +58,7 @@ def test_links_between_pages_lead_somewhere(page):
 
 
 def test_the_readme_names_every_command():
-    """A command that nobody can find is not there."""
+    """The README mentions every command, so that users find it."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in COMMANDS:
         assert f"hypot {name}" in readme

@@ -1,4 +1,4 @@
-"""The examples that a real cluster made: hypot says of each what the controller had written into it."""
+"""Examples from a real cluster: hypot decides each as the controller did that wrote its status."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ BOTH_AXES = FOLDER / "both-axes.yaml"
 
 
 def test_there_are_examples() -> None:
-    """A handful, made by `make examples`."""
+    """There are five, made by `make examples`."""
     assert len(EXAMPLES) == 5
 
 
@@ -45,8 +45,8 @@ def decide(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object,
     return end.value.code, capsys.readouterr().out
 
 
-def test_both_axes_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    """An Hvpa that adds replicas and memory, its VPA that only recommends, and one that resizes in place."""
+def test_both_axes_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """An Hvpa that adds replicas and memory, its VPA that only recommends, and a VPA that resizes in place."""
     status, out = decide(capsys)
     lines = out.splitlines()
     assert status == 0
@@ -95,6 +95,6 @@ def test_both_axes_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_nothing_is_wrong_with_both_axes(capsys: pytest.CaptureFixture[str]) -> None:
-    """An example is written as its users should write."""
+    """The example has no problems: users copy it."""
     problems = [p for d in json.loads(decide(capsys, "-o", "json")[1])["decisions"] for p in d["problems"]]
     assert problems == []

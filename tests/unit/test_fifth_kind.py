@@ -1,4 +1,4 @@
-"""A made-up kind, added by one record in the catalogue and one among the families, goes wherever kinds go."""
+"""A made-up kind, added by one record in the catalogue and one in the families, works wherever kinds do."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -47,18 +47,18 @@ class Fixed(Kind):
             yield Problem("min-replicas", "Required", ("spec", "replicas"), "say how many")
 
 
-def decide(fixed, seen, memory, _settings):
-    findings = Findings(fixed, seen, memory)
+def decide(fixed, seen, state, _settings):
+    findings = Findings(fixed, seen, state)
     if isinstance(seen.scale, Failure):
         findings.no_scale(seen.scale, "FailedGetScale")
-        return findings.stays(None, {}), memory
+        return findings.stays(None, {}), state
     findings.scale_read()
     current = seen.scale.replicas
     findings.step("recommend", "fixed", current, fixed.replicas, f"It is to have {fixed.replicas} replicas.")
-    return findings.move(current, fixed.replicas, {"currentReplicas": current}, reason="the number is fixed"), memory
+    return findings.move(current, fixed.replicas, {"currentReplicas": current}, reason="the number is fixed"), state
 
 
-def report(_fixed, move, _memory, _settings, _effect):
+def report(_fixed, move, _state, _settings, _effect):
     event = Event("Normal", "Scaled", f"New size: {move.desired}")
     return MoveReport(move.unwritten, (event,) if move.moves else (), {"desiredReplicas": move.desired})
 
@@ -68,7 +68,7 @@ def _known(monkeypatch):
     family = Family(
         decide=decide,
         report=report,
-        refused=lambda _fixed, _move, _memory, message: Refusal(ABLE, "Failed", "Failed", message),
+        refused=lambda _fixed, _move, _state, message: Refusal(ABLE, "Failed", "Failed", message),
         questions=lambda _fixed, _settings: Questions(),
         longest_window=lambda _fixed, _settings: 0.0,
         is_off=lambda _fixed: False,
@@ -90,7 +90,7 @@ def asked(command, tmp_path, *objects):
 
 
 def test_it_is_decided(tmp_path):
-    """By its own rule, under its short name."""
+    """Its own rule decides, and it is shown under its short name."""
     done = asked("decide", tmp_path, fixed(), *web(2))
     assert done.exit_code == 0
     assert "FPA → Deployment/web  ▲ 2 → 5  the number is fixed" in done.stdout
@@ -98,14 +98,14 @@ def test_it_is_decided(tmp_path):
 
 
 def test_it_is_held(tmp_path):
-    """The annotations that hold every kind hold this one."""
+    """The annotation that pauses every kind pauses this kind too."""
     paused = fixed()
     paused["metadata"]["annotations"] = {"hypot.dev/paused": "true"}
     assert "2 → 2  hold" in asked("decide", tmp_path, paused, *web(2)).stdout
 
 
-def test_one_that_cannot_be_decided_on_says_so(tmp_path):
-    """By what its family takes for undecidable."""
+def test_an_undecidable_object_says_so(tmp_path):
+    """Its family says which problems make it undecidable."""
     done = asked("decide", tmp_path, fixed(replicas=None), *web(2))
     assert "undecided: the object is not valid: spec.replicas: Required value: say how" in done.stdout
 
@@ -120,12 +120,12 @@ def test_one_that_cannot_be_decided_on_says_so(tmp_path):
     ],
 )
 def test_it_is_linted(tmp_path, spec, rule):
-    """By its own rules, and by those that hold for whatever points at a workload."""
+    """Its own rules apply, and those for everything that points at a workload."""
     assert rule in asked("lint", tmp_path, fixed(**spec), *web(2)).stdout
 
 
 def test_two_of_one_target_are_found(tmp_path):
-    """With an autoscaler of another kind, too."""
+    """Two autoscalers with one target are found, also when their kinds differ."""
     other = made(
         "autoscaling/v2",
         "HorizontalPodAutoscaler",
@@ -148,7 +148,7 @@ async def test_the_controller_acts_on_it():
 
 
 def test_it_is_allowed_what_it_needs():
-    """To be watched and reported on, and no more than that while it is observed."""
+    """It may be watched and reported on; while it is only observed its status may not be written."""
     config = World(kinds=all_kinds(FixedPodAutoscaler="act")).config
     said = said_by(cluster_rules(rights_for(config)))
     assert {(GROUP, PLURAL, "watch", ""), (GROUP, f"{PLURAL}/status", "patch", "")} <= said
@@ -157,7 +157,7 @@ def test_it_is_allowed_what_it_needs():
 
 
 def replayed(tmp_path, *arguments):
-    """The replicas of each policy on an hour of constant demand: this kind beside an HPA."""
+    """A replay of an hour of constant demand: this kind and an HPA."""
     metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", **SEVENTY}}}]
     bounded = {"scaleTargetRef": TARGET, "minReplicas": 2, "maxReplicas": 4, "metrics": metrics}
     hpa = made("autoscaling/v2", "HorizontalPodAutoscaler", "hpa", bounded)
@@ -172,7 +172,7 @@ def replayed(tmp_path, *arguments):
 
 
 def test_it_is_replayed(tmp_path):
-    """By full decisions, beside a kind that plain numbers decide for; a path of its spec is a knob of a grid."""
+    """Full decisions replay it, next to a kind decided by plain numbers; a path of its spec is a knob of a grid."""
     done = replayed(tmp_path, "--grid", "five.spec.replicas=3,5")
     assert done.exit_code == 0, done.output
     (workload,) = json.loads(done.stdout)["workloads"]
@@ -181,7 +181,7 @@ def test_it_is_replayed(tmp_path):
 
 
 def test_a_metric_that_the_world_lacks_prevents_its_replay(tmp_path, monkeypatch):
-    """Like one of any other kind, with the same advice."""
+    """The error gives the same advice as for any other kind."""
     asks = Questions(pods=(MetricName("queue"),))
     monkeypatch.setitem(FAMILIES, Fixed.KIND, replace(FAMILIES[Fixed.KIND], questions=lambda _fixed, _settings: asks))
     done = replayed(tmp_path)
@@ -190,7 +190,7 @@ def test_a_metric_that_the_world_lacks_prevents_its_replay(tmp_path, monkeypatch
 
 
 def test_its_only_knobs_are_paths(tmp_path):
-    """A grid says so."""
+    """A grid says that its knobs are paths."""
     done = replayed(tmp_path, "--grid", "five.cpu=50,60")
     assert done.exit_code == 2
     assert "unknown knob cpu; the knobs are paths such as spec.a.0.b" in done.output
