@@ -22,12 +22,12 @@ PAUSED = Hold("Paused", "the annotation hypot.dev/paused stops all scaling")
 CONFLICT = Hold("Conflict", "HorizontalPodAutoscaler shop/web scales the same pods: remove one of the two")
 
 
-def outcome(spec, observed, memory=None, *, holds=(), refusal="", **more):
-    """What one reconcile leaves of an object: decided, held back, written or refused."""
-    memory = State() if memory is None else memory
-    decision, after = decide(spec, observed, memory, Settings(), holds)
+def outcome(spec, observed, state=None, *, holds=(), refusal="", **more):
+    """The outcome of one reconcile for an object: decided, held back, written or refused."""
+    state = State() if state is None else state
+    decision, after = decide(spec, observed, state, Settings(), holds)
     if refusal:
-        decision = refused(spec, decision, memory, refusal)
+        decision = refused(spec, decision, state, refusal)
         after = after.reported(decision)
     else:
         after = after.acted(decision, observed.now)
@@ -36,7 +36,7 @@ def outcome(spec, observed, memory=None, *, holds=(), refusal="", **more):
 
 
 def items(amount, replicas=10, **observed):
-    """Milli-units of a queue."""
+    """A queue of so many milli-units."""
     return queue(amount, replicas, selector={}, **observed)
 
 
@@ -54,7 +54,7 @@ def vpa(mode="Recreate", **more):
 
 
 def sized(cpu=1000, target=2000, count=3, **more):
-    """Pods of one container, and what is recommended for it."""
+    """Pods of one container, and a recommendation for it."""
     bounds = Bounds("app", {"cpu": target, "memory": 2**30}, {"cpu": target - 100}, {"cpu": target + 100})
     advice = Recommendation((bounds,), "histograms of usage")
     container = box(cpu=cpu, memory=2**30)

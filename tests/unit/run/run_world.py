@@ -1,4 +1,4 @@
-"""A cluster in memory with a workload called web, clocks, and the controller as `hypot run` puts it together."""
+"""A cluster in memory with a workload called web, clocks, and the controller as `hypot run` builds it."""
 
 import asyncio
 from types import TracebackType
@@ -35,7 +35,7 @@ KINDS = {
     "HorizontalPodAutoscaler": f"/apis/autoscaling/v2/namespaces/{NAMESPACE}/horizontalpodautoscalers",
 }
 QUEUE = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{NAMESPACE}/queue"
-# Moves as far as the marks ask for, as often as they do.
+# Moves as far and as often as the watermarks ask for.
 AT_ONCE = {
     "scaleUpLimitFactor": 10_000,
     "scaleDownLimitFactor": "99.9",
@@ -45,12 +45,12 @@ AT_ONCE = {
 
 
 def all_kinds(**modes: str) -> dict[str, Any]:
-    """Nothing but these."""
+    """These kinds only; all others are off."""
     return {**dict.fromkeys(default_kinds(), "off"), **modes}
 
 
 def wpa(name="web", *, target=TARGET, metric="queue", annotations=None, status=None, metadata=None, **spec):
-    """Keeps an external metric between 20 and 40, without delay."""
+    """A WPA that keeps an external metric between 20 and 40, without delay."""
     band = {"metricName": metric, "metricSelector": {}, "highWatermark": "40", "lowWatermark": "20"}
     body = {
         "scaleTargetRef": target,
@@ -73,7 +73,7 @@ def hpa(name="web", *, target=TARGET, utilization=50, status=None, annotations=N
 
 
 def items(*values: Any, at: float = NOW, window: float | None = None) -> Answer:
-    """What the external metrics API answers: one value for each series."""
+    """The answer of the external metrics API: one value for each series."""
     reported = [
         {"value": value, "timestamp": show_time(at), **({} if window is None else {"windowSeconds": window})}
         for value in values
@@ -85,7 +85,7 @@ class World:
     """A cluster, its clocks and one controller; `async with` ends everything that it started."""
 
     def __init__(self, *objects: dict[str, Any], now: float = NOW, warm: bool = True, **config: Any) -> None:
-        """`warm`: the memory of an earlier run is there, though it knows of nothing."""
+        """`warm`: the state of an earlier run exists, but it is empty."""
         self.now, self.up, self.warm = now, 5000.0, warm
         self.cluster = FakeCluster(wall=lambda: self.now)
         self.cluster.fixed["/version"] = Answer(200, encoded({"major": "1", "minor": "36"}))
@@ -118,7 +118,7 @@ class World:
         self._patch.undo()
 
     async def start(self) -> None:
-        """Another process begins to lead: it knows only what is in the cluster."""
+        """Another process begins to lead; it knows only what is in the cluster."""
         self.app = App(self.config, Access("https://127.0.0.1:1"))
         port: Any = self.cluster
         self.app.guarded, self.app.watches = port, Watches(port, self.config)
@@ -130,7 +130,7 @@ class World:
         await self.reconciler.resume()
 
     async def stop(self) -> None:
-        """As a kill: nothing more is written."""
+        """Stop as a kill does: nothing more is written."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
@@ -140,7 +140,7 @@ class World:
         await self.start()
 
     async def settle(self) -> None:
-        """Until the watches have told all that changed."""
+        """Wait until the watches have reported every change."""
         quiet = 0
         while quiet < 20:
             quiet = 0 if any(watcher.queue.qsize() for watcher in self.cluster._watchers) else quiet + 1
@@ -158,14 +158,14 @@ class World:
         return reconciled
 
     async def outcome(self, kind: str = "WatermarkPodAutoscaler", name: str = "web", after: float = PERIOD) -> Outcome:
-        """What a reconcile comes to for one of them."""
+        """The outcome of a reconcile for one object."""
         return self.of(await self.reconcile(after), kind, name)
 
     @staticmethod
     def of(reconciled: Reconciled, kind: str = "WatermarkPodAutoscaler", name: str = "web") -> Outcome:
         return next(one for one in reconciled.outcomes if one.key == (kind, NAMESPACE, name))
 
-    # What stands in the cluster.
+    # What is in the cluster.
 
     @property
     def replicas(self) -> int:
@@ -184,7 +184,7 @@ class World:
         return next((each for each in listed if each["type"] == type_), {})
 
     def events(self, reason: str = "") -> list[dict[str, Any]]:
-        """What was told about objects of the namespace."""
+        """The events about objects of the namespace."""
         found = self.cluster.objects(f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events")
         found += self.cluster.objects(f"/api/v1/namespaces/{NAMESPACE}/events")
         return [each for each in found if not reason or each["reason"] == reason]
@@ -205,18 +205,18 @@ class World:
         self.put({**sample(index, cpu, memory), "timestamp": show_time(self.now)})
 
     def annotate(self, kind: str = "WatermarkPodAutoscaler", name: str = "web", **annotations: str) -> None:
-        """Annotations of hypot.dev; a word that ends nothing is given as it is."""
+        """Set annotations of hypot.dev, and remove all others."""
         there = self.at(f"{KINDS[kind]}/{name}")
         there["metadata"]["annotations"] = {f"hypot.dev/{key}": word for key, word in annotations.items()}
         self.put(there)
 
     def scaled(self, replicas: int) -> None:
-        """Somebody sets the count by hand."""
+        """A user sets the count manually."""
         there = self.at(WEB)
         self.put({**there, "spec": {**there["spec"], "replicas": replicas}})
 
     def follow(self) -> None:
-        """What controllers and kubelets do: as many pods as there are to be, all of them ready."""
+        """Do what controllers and kubelets do: create or remove pods up to the count, all ready."""
         there, wanted = self.at(WEB), self.replicas
         self.put({**there, "status": {**there.get("status", {}), "replicas": wanted}})
         found = {each["metadata"]["name"] for each in self.cluster.objects(f"/api/v1/namespaces/{NAMESPACE}/pods")}
@@ -226,7 +226,7 @@ class World:
             elif index >= wanted:
                 self.cluster.remove(f"/api/v1/namespaces/{NAMESPACE}/pods/web-{index}")
 
-    # What was asked of it.
+    # The requests that it got.
 
     def writes(self, part: str = "") -> list[Request]:
         """The writes of the last reconcile whose path has this part."""
@@ -237,13 +237,13 @@ class World:
 
 
 def ready(index: int = 0, *containers: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """A pod that serves."""
+    """A pod that is ready."""
     conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": show_time(NOW - 7200)}]
     return pod(index, *containers, status={"conditions": conditions}, **more)
 
 
 def web(count: int = 2, *containers: dict[str, Any]) -> list[dict[str, Any]]:
-    """The workload, with pods that serve."""
+    """The workload, with pods that are ready."""
     there = fleet(count, *containers)
     return [*there[:2], *[ready(index, *containers) for index in range(count)]]
 
@@ -253,7 +253,7 @@ def body(request: Request) -> Any:
 
 
 def blocked(outcome: Outcome) -> tuple[str, str]:
-    """Which hold is told, and with which words."""
+    """The reason and the message of the hold that is reported."""
     kind = "AbleToScale" if outcome.key[0] == "HorizontalPodAutoscaler" else "ScalingBlocked"
     found = condition_of(outcome.decision.conditions, kind)
     return ("", "") if found is None else (found.reason, found.message)

@@ -1,4 +1,4 @@
-"""The controller as a process would run it, against a cluster in memory that is served over HTTPS on the loopback."""
+"""The controller as a process runs it, against a cluster in memory that is served over HTTPS on the loopback."""
 
 import asyncio
 import gc
@@ -84,14 +84,14 @@ async def running(cluster, **config):
                 await asyncio.wait_for(task, WITHIN)
             finally:
                 gc.unfreeze()
-                # Else the server would wait for streams that nobody reads any more.
+                # Else the server would wait for streams that are no longer read.
                 cluster.end_watches()
 
 
 async def eventually(what):
-    """Until this holds; a test that waits in vain fails."""
+    """Wait until this holds; the test fails after a timeout."""
     async with asyncio.timeout(WITHIN):
-        while not what():  # noqa: ASYNC110  whatever makes it true has no event of its own
+        while not what():  # noqa: ASYNC110  there is no event to wait for
             await asyncio.sleep(0.02)
 
 
@@ -104,8 +104,8 @@ async def page(app, path):
         return answer.status, await answer.text()
 
 
-async def test_it_leads_reconciles_tells_and_lets_go():
-    """From the first watch to the release of the Lease."""
+async def test_it_leads_reconciles_reports_and_releases_the_lease():
+    """The controller starts, acts, serves its pages, and releases the Lease at the end."""
     cluster = small_cluster(*web(4), wpa())
     async with running(cluster) as app:
         await eventually(lambda: replicas(cluster) == 8 and app.reconciles > 1)
@@ -120,8 +120,8 @@ async def test_it_leads_reconciles_tells_and_lets_go():
     assert app.broken == ""
 
 
-async def test_a_reconcile_that_fails_is_not_the_last_one(monkeypatch):
-    """Whatever goes wrong in one of them."""
+async def test_a_failed_reconcile_is_tried_again(monkeypatch):
+    """An unexpected error in a reconcile does not stop the next ones."""
     failed = []
     whole = Reconciler.reconcile
 
@@ -138,8 +138,8 @@ async def test_a_reconcile_that_fails_is_not_the_last_one(monkeypatch):
     assert len(failed) == 2
 
 
-async def test_who_cannot_begin_tries_again():
-    """A memory that cannot be read is no memory that is not there: nothing is done before it is known."""
+async def test_a_leader_that_cannot_begin_tries_again():
+    """Unreadable state does not count as missing state: nothing is done until it can be read."""
     cluster = small_cluster(*web(4), wpa())
     refused = []
 
@@ -167,8 +167,8 @@ def lease_of_another(**annotations):
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 
-async def test_nobody_leads_beside_somebody_else():
-    """The other replica watches, answers, and writes nothing."""
+async def test_only_one_replica_leads():
+    """A replica that does not lead watches and answers, and writes nothing."""
     cluster = small_cluster(*web(4), wpa(), lease_of_another())
     async with running(cluster) as app:
         await eventually(lambda: not app.watches.unready)
@@ -182,15 +182,15 @@ async def test_nobody_leads_beside_somebody_else():
 @pytest.mark.parametrize(
     ("said", "expected"), [({SCALES_DOWN: "true"}, True), ({SCALES_DOWN: "false"}, False), ({}, False)]
 )
-async def test_who_follows_shrinks_new_pods_only_where_the_leader_would(said, expected):
-    """A cold start is known to the leader alone, and it says so on its Lease."""
+async def test_a_follower_shrinks_new_pods_only_where_the_leader_would(said, expected):
+    """Only the leader knows of a cold start, and its Lease says so."""
     async with running(small_cluster(*web(4), wpa(), lease_of_another(**said))) as app:
         await eventually(lambda: app.lease.holder and not app.watches.unready)
         assert app.may_shrink() == expected
 
 
-async def test_who_leads_says_whether_new_pods_may_shrink():
-    """Not before anything is remembered, nor after a start without memory; else it may."""
+async def test_the_leader_says_whether_new_pods_may_shrink():
+    """It may not before the state is loaded, nor after a start without state; otherwise it may."""
     cluster = small_cluster(*web(4), wpa())
     async with running(cluster) as app:
         await eventually(lambda: app.reconciles)
@@ -201,8 +201,8 @@ async def test_who_leads_says_whether_new_pods_may_shrink():
         assert app.may_shrink()
 
 
-async def test_who_led_before_tells_nothing_of_reconciles():
-    """Its last words would be told for ever, beside those of the one who leads now."""
+async def test_a_former_leader_reports_nothing_of_reconciles():
+    """Else its last values would be reported forever, next to those of the current leader."""
     leaders_own = ("hypot_stale_share ", "hypot_reconcile_age_seconds ", "hypot_state_unwritten ")
     async with running(small_cluster(*web(4), wpa())) as app:
         await eventually(lambda: app.reconciles)
@@ -214,7 +214,7 @@ async def test_who_led_before_tells_nothing_of_reconciles():
 
 
 async def test_a_dry_run_writes_only_its_lease_and_its_state():
-    """All else is told, and goes no further; beside one that acts it leads nobody but itself."""
+    """Everything else is only reported; it has its own Lease next to a controller that acts."""
     cluster = small_cluster(*web(4), wpa(), lease_of_another())
     async with running(cluster, dry_run=True) as app:
         await eventually(lambda: app.reconciles > 2)
@@ -226,7 +226,7 @@ async def test_a_dry_run_writes_only_its_lease_and_its_state():
 
 
 async def test_an_api_server_that_is_away_for_a_while():
-    """Nothing ends; once it is back everything goes on."""
+    """No task ends; everything continues once the server is back."""
     cluster = small_cluster(*web(4), wpa())
     async with running(cluster) as app:
         await eventually(lambda: replicas(cluster) == 8)
@@ -242,7 +242,7 @@ async def test_an_api_server_that_is_away_for_a_while():
 
 
 async def test_a_signal_ends_it():
-    """As Kubernetes asks."""
+    """It releases the Lease and ends on SIGTERM, as Kubernetes asks."""
     cluster = small_cluster(*web(4), wpa())
     async with running(cluster) as app:
         await eventually(lambda: app.reconciles > 0)
@@ -252,7 +252,7 @@ async def test_a_signal_ends_it():
 
 
 async def test_a_part_that_ends_ends_the_whole(monkeypatch):
-    """Half a controller is none: it says what broke, lets go of the Lease and ends."""
+    """Without one of its parts the controller is useless: it says what broke and ends."""
     cluster = small_cluster(*web(4), wpa())
     async with serving(served(cluster)) as access:
         config = RunConfig(opt_in="all", listen="127.0.0.1", http_port=0, webhook_port=0)
@@ -268,7 +268,7 @@ async def test_a_part_that_ends_ends_the_whole(monkeypatch):
 
 
 async def test_checkpoints_that_may_never_be_read_do_not_keep_it_from_leading(monkeypatch):
-    """It tries a few times, then goes on without them and says so."""
+    """It tries a few times, then continues without them and says so."""
     monkeypatch.setattr("hypot.run.app.AGAIN_AFTER", 0.05)
     cluster = small_cluster(*web(4), wpa(), hvpa(targetRef={**TARGET, "name": "none"}, name="other"))
     asked = []
@@ -289,7 +289,7 @@ async def test_checkpoints_that_may_never_be_read_do_not_keep_it_from_leading(mo
 
 
 async def test_a_leader_that_just_begins_is_not_stuck():
-    """However long ago it reconciled when it led before; the limit goes by its period."""
+    """Its last reconcile as an earlier leader does not count; the limit depends on the sync period."""
     app = App(RunConfig(settings=Settings(sync_period=100.0)), Access("https://127.0.0.1:1"))
     app.lease = SimpleNamespace(leading=True)
     assert app._health() == ""
@@ -299,8 +299,8 @@ async def test_a_leader_that_just_begins_is_not_stuck():
     assert "more than 400 s" in app._health()
 
 
-async def test_the_webhook_s_answer_times_are_told():
-    """Where there is a webhook; else no series."""
+async def test_answer_times_of_the_webhook_are_reported():
+    """The series exists only where there is a webhook."""
     app = App(RunConfig(), Access("https://127.0.0.1:1"))
     assert app._snapshot().webhook_seconds is None
     app.times = Times()
@@ -313,7 +313,7 @@ async def test_the_webhook_s_answer_times_are_told():
 
 @pytest.mark.parametrize(("config", "reported"), [({}, 0.0), ({"webhook_port": 0}, None), ({"dry_run": True}, None)])
 async def test_a_webhook_without_a_certificate_has_none_left(config, reported):
-    """So that somebody is woken; where no webhook is wanted there is no such series."""
+    """Zero seconds left triggers an alert; without a webhook the series does not exist."""
     app = App(RunConfig(**config), Access("https://127.0.0.1:1"))
     assert app._snapshot().certificate_seconds == reported
 
@@ -322,14 +322,14 @@ async def test_a_webhook_without_a_certificate_has_none_left(config, reported):
 
 
 async def said(world, decision_log):
-    """What a reconcile says of objects."""
+    """What a reconcile logs about objects."""
     with capture_logs() as logs:
         await decision_log.report(await world.reconcile())
     return [(each["event"], each["before"], each["after"]) for each in logs if "object" in each]
 
 
 async def test_what_would_be_done_is_logged_once_for_each_change():
-    """In a namespace that is only observed nothing moves, so each reconcile decides the same."""
+    """An object that is only observed does not move, so each reconcile decides the same."""
     async with World(*web(4), wpa(), kinds={"WatermarkPodAutoscaler": "observe"}) as world:
         decision_log = DecisionLog()
         world.queue("80")
@@ -352,7 +352,7 @@ async def test_what_would_be_done_is_logged_once_for_each_change():
 
 
 async def test_what_is_done_is_logged_as_that():
-    """With why, and what it was refused with."""
+    """The log says decided, with the counts before and after."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         assert await said(world, DecisionLog()) == [("decided", 4, 8)]

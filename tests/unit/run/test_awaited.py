@@ -1,4 +1,4 @@
-"""Pods that are killed again and again while the first that was evicted has not come back yet."""
+"""Pods that are killed repeatedly while the first evicted pod has not come back yet."""
 
 import pytest
 
@@ -25,7 +25,7 @@ async def reconciled(world):
 
 
 async def test_a_vpa_resizes_them_meanwhile():
-    """One goes, and the others do not wait ten minutes for what becomes of it."""
+    """One pod is evicted; the others are resized without waiting ten minutes for its replacement."""
     async with World(*web(6), vpa("InPlaceOrRecreate"), node(cpu="96"), kinds=ACT) as world:
         for index in range(6):
             world.put(dying(index))
@@ -36,7 +36,7 @@ async def test_a_vpa_resizes_them_meanwhile():
 
 
 async def test_an_hvpa_resizes_them_meanwhile():
-    """Once its size is recorded; and that is told as what it is."""
+    """It begins once its size is recorded, and the condition reports a resize."""
     async with World(*web(4), sizer(), node(cpu="96")) as world:
         for index in range(4):
             world.put(down(index))

@@ -1,4 +1,4 @@
-"""What a reconcile leaves alone because the world has changed meanwhile, and what of it a restart does not end."""
+"""Changes during a reconcile that stop its actions, and holds that a restart does not end."""
 
 import pytest
 
@@ -11,7 +11,7 @@ ONLY_VPA = all_kinds(VerticalPodAutoscaler="act")
 
 
 async def test_a_namespace_that_opts_out_meanwhile_is_not_acted_on():
-    """Looking takes its time: the label is looked at again right before the write."""
+    """Observing takes time, so the label is checked again right before the write."""
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     space["metadata"]["labels"] = {"hypot.dev/scaling": "enabled"}
     async with World(*web(4), wpa(), space, opt_in="label") as world:
@@ -31,7 +31,7 @@ async def test_a_namespace_that_opts_out_meanwhile_is_not_acted_on():
 
 
 async def test_nothing_shrinks_while_labels_of_namespaces_are_not_followed():
-    """Somebody may have opted out, and nobody would know."""
+    """A namespace may have opted out unnoticed."""
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     space["metadata"]["labels"] = {"hypot.dev/scaling": "enabled"}
     async with World(*web(4), wpa(), space, opt_in="label") as world:
@@ -46,7 +46,7 @@ async def test_nothing_shrinks_while_labels_of_namespaces_are_not_followed():
 
 @pytest.mark.parametrize("jump", [60.0, -60.0])
 async def test_a_restart_does_not_end_the_wait_after_a_jump_of_the_clock(jump):
-    """It is part of the memory, on the wall clock; the boot clock of another node tells another time."""
+    """The wait is part of the state, on the wall clock; the boot clock of another node differs."""
     spec = {"downscaleForbiddenWindowSeconds": 300}
     async with World(*web(4), wpa(**spec)) as world:
         world.queue("30")
@@ -69,7 +69,7 @@ async def test_a_restart_does_not_end_the_wait_after_a_jump_of_the_clock(jump):
 
 
 async def test_checkpoints_of_an_object_that_is_gone_are_forgotten():
-    """Whatever is known of them, with all else that is known of it."""
+    """All that is known of them is dropped with the rest that is known of the object."""
     async with World(*web(2), vpa("Off"), node(), kinds=ONLY_VPA) as world:
         world.uses("3", "3Gi")
         await world.reconcile()
@@ -80,8 +80,8 @@ async def test_checkpoints_of_an_object_that_is_gone_are_forgotten():
 
 
 @pytest.mark.parametrize(("mode", "count", "freed"), [("act", 2, [2000]), ("act", 5, []), ("observe", 2, [])])
-async def test_a_shrink_that_nobody_remembers_is_charged_to_the_governor(mode, count, freed):
-    """It may be the last deed before a crash; one crash after the other must not shrink more than one process may."""
+async def test_an_unrecorded_shrink_is_charged_to_the_governor(mode, count, freed):
+    """It may be the last action before a crash; repeated crashes must not free more than one process may."""
     async with World(*web(4), wpa(), kinds=all_kinds(WatermarkPodAutoscaler=mode)) as world:
         world.queue("30")
         await world.reconcile()
@@ -93,8 +93,8 @@ async def test_a_shrink_that_nobody_remembers_is_charged_to_the_governor(mode, c
             assert [one.millicores for one in world.reconciler.judge.governor.admitted] == freed
 
 
-async def test_a_memory_that_cannot_be_written_is_counted():
-    """Decisions go on; somebody must know before the next restart."""
+async def test_a_state_that_cannot_be_written_is_counted():
+    """Decisions continue; an alert must fire before the next restart."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         assert (await world.reconcile()).unwritten == 0

@@ -1,4 +1,4 @@
-"""How a controller is set up: what may be written, what it means, and what is refused."""
+"""The configuration of the controller: what is allowed, what it means, and what is refused."""
 
 import jsonschema
 import pytest
@@ -19,7 +19,7 @@ def test_the_default_is_careful():
 
 
 def test_a_file_has_the_same_names():
-    """In the way of Kubernetes; kinds that are not named are as ever."""
+    """The names are those of Kubernetes style; kinds that are not named keep their defaults."""
     config = RunConfig.from_dict(
         {
             "namespace": "ours",
@@ -37,16 +37,16 @@ def test_a_file_has_the_same_names():
     assert (config.dry_run, config.http_port, config.settings.sync_period) == (True, 0, 5)
 
 
-def test_a_bare_off_is_a_word():
-    """YAML takes it for false; nobody means that."""
+def test_a_bare_off_is_the_mode_off():
+    """YAML reads a bare off as false; here it means the mode off."""
     config = RunConfig.from_dict(yaml.safe_load("kinds: {Hvpa: off, WatermarkPodAutoscaler: act}"))
     assert config.mode("Hvpa") == "off"
     assert not config.sizes_pods
 
 
 @pytest.mark.parametrize("kind", ["Hvpa", "VerticalPodAutoscaler"])
-def test_who_sizes_pods(kind):
-    """Then nodes and LimitRanges matter."""
+def test_kinds_that_size_pods(kind):
+    """These kinds need nodes and LimitRanges."""
     kinds = {**dict.fromkeys(KINDS, "off"), kind: "observe"}
     assert RunConfig.from_dict({"kinds": kinds}).sizes_pods
 
@@ -88,7 +88,7 @@ def test_who_sizes_pods(kind):
     ],
 )
 def test_what_is_wrong_is_said(data, message):
-    """The name, what is wrong with it, and what may be written."""
+    """The message has the name, what is wrong with it, and what is allowed."""
     with pytest.raises(ConfigError) as error:
         RunConfig.from_dict(data)
     assert message in str(error.value)
@@ -113,13 +113,13 @@ def test_what_is_wrong_is_said(data, message):
     ],
 )
 def test_the_edges_are_taken(data):
-    """Port 0 is any that is free, twice as well; the schema takes them too."""
+    """Port 0 means any free port, and both may be 0; the schema accepts these values too."""
     RunConfig.from_dict(data)
     assert jsonschema.Draft202012Validator(config_schema()).is_valid(data)
 
 
 def test_all_that_is_wrong_is_said_at_once():
-    """Nobody mends a file line by line; a port that is wrong is not compared with the other one."""
+    """One error lists all problems; an invalid port is not compared with the other port."""
     given = {"nope": 1, "kinds": {"Hvpa": "on", "Pod": "act"}, "namespace": "A", "httpPort": 70000, "webhookPort": 8080}
     with pytest.raises(ConfigError) as error:
         RunConfig.from_dict({**given, "optIn": "all", "watchNamespaces": ["b", "C", "D"]})
@@ -131,7 +131,7 @@ def test_all_that_is_wrong_is_said_at_once():
 
 
 def test_all_that_is_wrong_with_the_settings_is_said_at_once():
-    """Also of the flags within one; a value out of bounds is told beside a name that is none."""
+    """Nested settings are included; a value out of bounds is reported together with an unknown name."""
     settings = {"foo": 1, "syncPeriod": 0, "vpa": {"bar": 1, "safetyMargin": "x"}, "gates": {"Nope": True}}
     with pytest.raises(ConfigError) as error:
         RunConfig.from_dict({"settings": settings, "listen": "x"})
@@ -144,7 +144,7 @@ def test_all_that_is_wrong_with_the_settings_is_said_at_once():
 
 
 def test_the_schema_says_the_same():
-    """It takes what is taken, and refuses a name that is none."""
+    """It accepts what the code accepts, and refuses unknown names and invalid values."""
     validator = jsonschema.Draft202012Validator(config_schema())
     assert validator.is_valid({"optIn": "all", "kinds": {"Hvpa": "observe"}, "httpPort": 1, "settings": {}})
     for bad in ({"optin": "all"}, {"kinds": {"Pod": "act"}}, {"httpPort": 70000}, {"settings": {"nothing": 1}}):

@@ -1,4 +1,4 @@
-"""When cycles of objects are looked for."""
+"""When the garbage collector looks for reference cycles."""
 
 import asyncio
 import gc
@@ -12,14 +12,14 @@ pytestmark = pytest.mark.asyncio
 
 
 class Knot:
-    """An object that holds itself."""
+    """An object that refers to itself."""
 
     def __init__(self) -> None:
         self.itself = self
 
 
 async def test_cycles_go_when_it_is_time_and_not_before():
-    """While it runs nothing else looks for them, and afterwards everything is as it was."""
+    """Automatic collection is off while it runs, and is restored afterwards."""
     task = asyncio.ensure_future(collect_seldom(0.05))
     await asyncio.sleep(0)
     knot = weakref.ref(Knot())

@@ -1,4 +1,4 @@
-"""A move that ended half way: pods of two sizes, and more is still needed."""
+"""A move that ended before it was complete: pods have two sizes, and more is still needed."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def off(thing):
 
 
 def world_of(memory="1Gi"):
-    """A new size of cpu restarts a container, so that only a few are changed at once."""
+    """A new cpu size restarts a container, so only a few pods are changed at once."""
     one = box(cpu="1", memory=memory)
     one["resizePolicy"] = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
     return World(*web(8, one), GROWS, node(cpu="96", memory="384Gi"), kinds=all_kinds(Hvpa="act"))
@@ -31,7 +31,7 @@ def sizes(world, resource="cpu"):
 
 
 async def reconciles(world, count, used):
-    """Nodes give at once what they are asked for."""
+    """Reconcile so often; nodes apply each resize at once."""
     for _ in range(count):
         world.uses(*used)
         await world.reconcile()
@@ -42,8 +42,8 @@ async def reconciles(world, count, used):
 
 
 @pytest.mark.parametrize("how", ["paused", "off", "annotation"])
-async def test_what_is_left_is_decided_anew(how):
-    """The largest pod has what is needed, which says nothing of the others."""
+async def test_what_is_left_is_decided_again(how):
+    """The largest pod has what is needed, but the others do not."""
     async with world_of() as world:
         await reconciles(world, 1, ("3", "900Mi"))
         assert len(sizes(world)) == 2
@@ -64,7 +64,7 @@ async def test_what_is_left_is_decided_anew(how):
 
 
 async def test_growth_does_not_wait_for_what_may_not_shrink():
-    """Cpu is to grow and memory to shrink; without metrics only the first of both is done, and then the other."""
+    """Cpu must grow and memory shrink: without metrics only cpu changes, and memory follows later."""
     async with world_of("8Gi") as world:
         await reconciles(world, 1, ("3", "1Gi"))
         no_metrics(world)
@@ -78,12 +78,12 @@ async def test_growth_does_not_wait_for_what_may_not_shrink():
 
 
 def of_two_sizes(large, small, *, first="n1"):
-    """One pod of four is larger than the others and than the template."""
+    """One of four pods is larger than the others and than the template."""
     return [*fleet(4, small)[:2], ready(0, large, spec={"nodeName": first}), *[ready(i, small) for i in (1, 2, 3)]]
 
 
 def four(count=4, cpu="3", **policy):
-    """Four pods, or as few as this."""
+    """Four pods, or as few as `count`."""
     replicas = {"deploy": False, "template": {"spec": {"minReplicas": count, "maxReplicas": 4}}}
     policies = [{"containerName": "app", "maxAllowed": {"cpu": cpu}, **policy}]
     return hvpa(
@@ -99,7 +99,7 @@ ROOM = node(cpu="96", memory="384Gi")
 @pytest.mark.parametrize("blind", [False, True])
 @pytest.mark.parametrize("held", [{"hold": "6"}, {"paused": "up"}])
 async def test_a_hold_makes_no_pod_smaller(held, blind):
-    """What pods lack is no reason to take it from the one that has it."""
+    """Pods that are too small are no reason to shrink the pod that is large enough."""
     objects = of_two_sizes(box(cpu="3", memory="4Gi"), box(cpu="1", memory="4Gi"))
     async with World(*objects, four(), ROOM, kinds=all_kinds(Hvpa="act")) as world:
         world.annotate(HVPA, paused="true")
@@ -112,8 +112,8 @@ async def test_a_hold_makes_no_pod_smaller(held, blind):
         assert world.replicas == int(held.get("hold", 4))
 
 
-async def test_what_is_not_controlled_is_nobody_s_to_level():
-    """Not even where pods differ in it: people roll out slowly, or in part."""
+async def test_what_is_not_controlled_is_not_levelled():
+    """Uncontrolled resources are left alone even where pods differ: users roll out slowly, or in part."""
     objects = of_two_sizes(box(cpu="2", memory="2Gi"), box(cpu="2", memory="1Gi"), first="n2")
     nodes = (node(cpu="96", memory="1500Mi"), node("n2", cpu="96", memory="64Gi"))
     spec = four(cpu="2", controlledResources=["cpu"])
@@ -125,7 +125,7 @@ async def test_what_is_not_controlled_is_nobody_s_to_level():
 
 
 async def test_a_template_keeps_what_is_not_controlled():
-    """Fewer replicas are due while somebody rolls out less memory."""
+    """The count is to go down while a user rolls out less memory."""
     objects = of_two_sizes(box(cpu="2", memory="2Gi"), box(cpu="2", memory="1Gi"))
     spec = four(1, "2", controlledResources=["cpu"], minAllowed={"cpu": "2"})
     spec["metadata"]["annotations"] = {"hypot.dev/resize": "Template"}
@@ -135,8 +135,8 @@ async def test_a_template_keeps_what_is_not_controlled():
         assert world.at(WEB)["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["memory"] == "1Gi"
 
 
-async def test_people_get_the_count_that_they_hold():
-    """At once, whatever size the pods have that stay."""
+async def test_a_held_count_is_set_at_once():
+    """The held count is set at once, whatever the size of the remaining pods."""
     objects = of_two_sizes(box(cpu="2", memory="2Gi"), box(cpu="1", memory="1Gi"))
     async with World(*objects, four(1, "2", minAllowed={"cpu": "2"}), ROOM, kinds=all_kinds(Hvpa="act")) as world:
         world.annotate(HVPA, hold="2", resize="InPlace")
@@ -145,7 +145,7 @@ async def test_people_get_the_count_that_they_hold():
 
 
 async def test_a_shrink_that_is_half_done_ends_where_the_old_size_is_needed_again():
-    """Those that have shrunk grow again, and no other one shrinks."""
+    """Pods that have shrunk grow again, and no other pod shrinks."""
     one = box(cpu="3", memory="2Gi")
     one["resizePolicy"] = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
     eight = hvpa(

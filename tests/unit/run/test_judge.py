@@ -1,4 +1,4 @@
-"""What holds a decision back in a reconcile, and the condition that it leaves."""
+"""What holds a decision back in a reconcile, and the condition that reports it."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def wrote_status(manager, at):
 
 
 async def held(world, reason, replicas=4):
-    """The count stays; condition, status and words name the reason."""
+    """Assert that the count stays and that holds and condition report it; returns the message."""
     outcome = await world.outcome()
     assert world.replicas == replicas
     assert reason in [hold.reason for hold in outcome.holds]
@@ -42,7 +42,7 @@ async def held(world, reason, replicas=4):
 
 
 async def test_another_hpa_of_the_target_is_a_conflict():
-    """Two that count the same pods would pull against each other; the condition names the other."""
+    """Two autoscalers of the same replicas would work against each other; the condition names the other."""
     async with World(*web(4), wpa(), hpa("theirs")) as world:
         world.queue("80")
         assert "HorizontalPodAutoscaler shop/theirs scales the same pods" in await held(world, "Conflict")
@@ -54,7 +54,7 @@ async def test_another_hpa_of_the_target_is_a_conflict():
 
 
 async def test_an_hpa_that_scales_the_hvpa_only_advises_it():
-    """It is no conflict, whoever made it."""
+    """It is not a conflict, whatever created it."""
     own = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "name": "web"}
     async with World(*web(1), hvpa(annotations=OBJECTS), hpa(target=own), node()) as world:
         world.uses("1", "3Gi")
@@ -63,7 +63,7 @@ async def test_an_hpa_that_scales_the_hvpa_only_advises_it():
 
 
 async def test_a_fresh_writer_of_the_status_is_a_conflict():
-    """Another controller of the same kind is at work; two minutes after its last word it is not."""
+    """Another controller of the same kind is active; two minutes after its last write it no longer counts."""
     async with World(*web(4), wpa()) as world:
         there = wpa(metadata=wrote_status("watermarkpodautoscaler", world.now))
         world.put(there)
@@ -74,8 +74,8 @@ async def test_a_fresh_writer_of_the_status_is_a_conflict():
         assert world.replicas == 8
 
 
-async def test_our_own_status_is_no_conflict():
-    """Nor is somebody who wrote the spec."""
+async def test_our_own_status_is_not_a_conflict():
+    """A manager that wrote the spec is not a conflict either."""
     fields = [
         {"manager": "hypot", "subresource": "status", "time": show_time(2e9)},
         {"manager": "kubectl", "time": show_time(2e9)},
@@ -87,7 +87,7 @@ async def test_our_own_status_is_no_conflict():
 
 
 async def test_the_lease_of_the_upstream_controller_is_a_conflict():
-    """Looked for once a minute; one that nobody renews has nobody behind it."""
+    """It is read once a minute; a Lease that is not renewed does not count."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         world.put(lease("watermarkpodautoscaler-lock", renewed=world.now))
@@ -101,7 +101,7 @@ async def test_the_lease_of_the_upstream_controller_is_a_conflict():
 
 
 async def test_a_lease_that_cannot_be_read_is_as_it_was():
-    """Not to know is no reason to begin."""
+    """A Lease that cannot be read is not taken for expired."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         world.put(lease("watermarkpodautoscaler-lock", renewed=world.now))
@@ -113,7 +113,7 @@ async def test_a_lease_that_cannot_be_read_is_as_it_was():
 
 
 async def test_of_two_that_count_one_target_the_younger_holds():
-    """It names the older one, and goes on once that is gone; the count is set by one of them only."""
+    """It names the older object, and continues once that is deleted; only one of them sets the count."""
     async with World(*web(4), wpa("younger", metric="other")) as world:
         world.put(wpa(metadata={"creationTimestamp": show_time(world.now - 60)}))
         world.cluster.fixed[QUEUE.replace("queue", "other")] = items("5", at=world.now)
@@ -131,7 +131,7 @@ async def test_of_two_that_count_one_target_the_younger_holds():
 
 
 async def test_a_wpa_and_an_hvpa_of_one_target_do_not_fight():
-    """Whichever is younger holds, counts and sizes alike."""
+    """The younger of the two holds both its count and its sizes."""
     async with World(*web(1), hvpa(name="younger"), node()) as world:
         world.put(wpa(metadata={"creationTimestamp": show_time(world.now - 60)}))
         world.uses("1", "3Gi")
@@ -143,7 +143,7 @@ async def test_a_wpa_and_an_hvpa_of_one_target_do_not_fight():
 
 
 async def test_another_hypot_that_leads_is_a_conflict():
-    """For all kinds; each of the two leads by its own Lease, and would write."""
+    """This holds for all kinds: each of the two leads by its own Lease and would write."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         world.put(lease("hypot", renewed=world.now, namespace=OWN))
@@ -154,8 +154,8 @@ async def test_another_hypot_that_leads_is_a_conflict():
         assert world.replicas == 8
 
 
-async def test_the_vpa_that_an_hvpa_keeps_is_no_conflict():
-    """It only recommends; one that sizes the same pods is."""
+async def test_the_vpa_of_an_hvpa_is_not_a_conflict():
+    """That VPA only recommends; another VPA that sizes the same pods is a conflict."""
     async with World(*web(1), hvpa(annotations=OBJECTS), node()) as world:
         world.uses("1", "3Gi")
         await world.reconcile()
@@ -168,7 +168,7 @@ async def test_the_vpa_that_an_hvpa_keeps_is_no_conflict():
 
 
 async def test_the_younger_of_two_vpas_names_the_older():
-    """Only the oldest acts; the others would be silent, and who made them would wait in vain."""
+    """Only the oldest acts; without the message the owner of the others would wait in vain."""
     mine = vpa("Recreate", name="mine", creationTimestamp=show_time(2000.0))
     theirs = vpa("Recreate", name="theirs", creationTimestamp=show_time(1000.0))
     async with World(*web(1), mine, theirs, node(), kinds={"VerticalPodAutoscaler": "act"}) as world:
@@ -188,7 +188,7 @@ async def test_the_younger_of_two_vpas_names_the_older():
     [("true", "80", 4), ("up", "80", 4), ("down", "80", 8), ("down", "10", 4), ("up", "10", 2), ("perhaps", "80", 4)],
 )
 async def test_paused_holds_what_it_names(word, value, replicas):
-    """Both ways, or one; a word that nobody knows holds everything."""
+    """It holds both directions or one; an unknown value holds everything."""
     async with World(*web(4), wpa(annotations={"hypot.dev/paused": word})) as world:
         world.queue(value)
         outcome = await world.outcome()
@@ -199,7 +199,7 @@ async def test_paused_holds_what_it_names(word, value, replicas):
 
 
 async def test_a_pin_sets_the_count():
-    """Also where no metric can be read."""
+    """It does so even when no metric can be read."""
     async with World(*web(4), wpa(annotations={"hypot.dev/hold": "6"})) as world:
         await world.reconcile()
         assert world.replicas == 6
@@ -207,7 +207,7 @@ async def test_a_pin_sets_the_count():
 
 
 async def test_a_pause_ends_a_plan():
-    """Whatever was under way stops at once; once nothing holds it is decided anew."""
+    """A running plan stops at once; the next decision is made once the pause ends."""
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("1", "3Gi")
         await world.reconcile()
@@ -224,7 +224,7 @@ async def test_a_pause_ends_a_plan():
 
 @pytest.mark.parametrize(("word", "goes_on"), [("up", False), ("down", True)])
 async def test_half_a_pause_holds_the_steps_of_a_plan_that_it_names(word, goes_on):
-    """This plan gives more: it waits where that is paused, and goes on where only less is."""
+    """This plan scales up: it waits while up is paused, and continues while only down is paused."""
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("1", "3Gi")
         await world.reconcile()
@@ -239,8 +239,8 @@ async def test_half_a_pause_holds_the_steps_of_a_plan_that_it_names(word, goes_o
 # A cold start, a clock that jumped.
 
 
-async def test_without_a_memory_nothing_shrinks_for_a_window():
-    """Growth is free; after one longest window of the object it may shrink."""
+async def test_without_state_nothing_shrinks_for_a_window():
+    """Scaling up is free; scaling down may begin after the longest window of the object."""
     spec = {"downscaleForbiddenWindowSeconds": 300}
     async with World(*web(4), wpa(**spec), warm=False) as world:
         world.queue("10")
@@ -252,13 +252,13 @@ async def test_without_a_memory_nothing_shrinks_for_a_window():
 
 
 async def later(world, seconds, value):
-    """A reconcile so much later, with a fresh value."""
+    """Reconcile so much later, with a fresh value."""
     world.passes(seconds - 1)
     world.queue(value)
     await world.reconcile(1)
 
 
-async def test_without_a_memory_growth_is_free():
+async def test_without_state_growth_is_free():
     """More than needed is safe, less is not."""
     async with World(*web(4), wpa(), warm=False) as world:
         world.queue("80")
@@ -267,7 +267,7 @@ async def test_without_a_memory_growth_is_free():
 
 
 async def test_a_restart_does_not_end_a_cold_start():
-    """The memory of a minute is none of a window, so the rest of it is waited for."""
+    """State that is a minute old does not cover a window, so the rest of the window is waited for."""
     spec = {"downscaleForbiddenWindowSeconds": 300}
     async with World(*web(4), wpa(**spec), warm=False) as world:
         world.queue("10")
@@ -284,7 +284,7 @@ async def test_a_restart_does_not_end_a_cold_start():
 
 @pytest.mark.parametrize("jump", [60.0, -60.0])
 async def test_a_clock_that_jumped_shrinks_nothing_for_a_window(jump):
-    """Ages and windows cannot be trusted then; growth goes on."""
+    """Ages and windows cannot be trusted then; scaling up continues."""
     spec = {"downscaleForbiddenWindowSeconds": 300}
     async with World(*web(4), wpa(**spec)) as world:
         world.queue("30")
@@ -307,7 +307,7 @@ async def test_a_little_drift_is_no_jump():
     assert clocks.jumped_at is None
 
 
-# What is looked at.
+# What is observed.
 
 
 @pytest.mark.parametrize(
@@ -324,14 +324,14 @@ async def test_a_little_drift_is_no_jump():
     ],
     ids=lambda each: str(each)[:60] if isinstance(each, float | int) else each["kind"],
 )
-async def test_the_longest_window_is_what_the_past_matters_for(thing, window):
-    """Whatever looks back furthest of all that the object says, or its defaults."""
+async def test_the_longest_window(thing, window):
+    """It is the longest time that the spec, or its defaults, looks back."""
     autoscaler = read_autoscaler(thing)
     assert family_of(autoscaler).longest_window(autoscaler, Settings()) == window
 
 
 async def test_an_hpa_of_the_cluster_is_left_to_it():
-    """The default: hypot looks at HPAs as conflicts, and does nothing for them."""
+    """By default hypot observes HPAs only as conflicts, and does nothing for them."""
     async with World(*web(2), hpa()) as world:
         world.uses("1")
         reconciled = await world.reconcile()
@@ -339,16 +339,16 @@ async def test_an_hpa_of_the_cluster_is_left_to_it():
 
 
 async def test_kinds_that_are_off_are_not_even_listed():
-    """Where an HPA may be a conflict it is watched; a VPA only where an Hvpa may follow it."""
+    """HPAs are watched as possible conflicts; VPAs only where an Hvpa may follow them."""
     async with World(kinds=all_kinds(WatermarkPodAutoscaler="act")) as world:
         assert set(world.app.watches.autoscalers) == {"WatermarkPodAutoscaler", "HorizontalPodAutoscaler"}
 
 
-# What cannot be seen.
+# What cannot be observed.
 
 
 async def test_nothing_shrinks_while_pods_are_not_followed():
-    """They may be others by now; growth does not wait, and once they are followed again it goes on."""
+    """They may have changed; scaling down continues once the watch is back, and scaling up never waits."""
     async with World(*web(4), wpa()) as world:
         (reflector,) = world.app.watches.pods.reflectors
         reflector.trouble = "the connection was cut"
@@ -361,7 +361,7 @@ async def test_nothing_shrinks_while_pods_are_not_followed():
 
 
 async def test_growth_does_not_wait_for_a_watch():
-    """Too many for a moment is better than too few."""
+    """Too many pods for a moment are better than too few."""
     async with World(*web(4), wpa()) as world:
         (reflector,) = world.app.watches.pods.reflectors
         reflector.trouble = "the connection was cut"
@@ -371,8 +371,8 @@ async def test_growth_does_not_wait_for_a_watch():
 
 
 @pytest.mark.parametrize("change", ["deleted", "paused"])
-async def test_what_changed_its_mind_while_hypot_looked_is_not_moved(change):
-    """To look takes its time; whoever deletes or pauses an autoscaler in it wants no more of its decisions."""
+async def test_a_change_during_a_reconcile_stops_the_move(change):
+    """Observing takes time; an autoscaler that is deleted or paused meanwhile is not acted on."""
     async with World(*web(4), wpa()) as world:
         decide_all = world.reconciler.judge.decide_all
 

@@ -1,4 +1,4 @@
-"""Many objects in one reconcile: who may shrink, and one that cannot be decided for must not stop the others."""
+"""Many objects in one reconcile: which may scale down, and an object that fails does not stop the others."""
 
 from dataclasses import replace
 
@@ -18,8 +18,8 @@ OPTED_IN = {OPT_IN_LABEL: OPT_IN_VALUE}
 # The governor.
 
 
-async def test_the_governor_lets_a_few_shrink_at_a_time():
-    """Of eight that want to at once five go; the others say that they wait, and go after five minutes."""
+async def test_the_governor_allows_a_few_to_shrink_at_a_time():
+    """Of eight that ask for it five go; the others report that they wait, and go after five minutes."""
     objects = [thing for index in range(8) for thing in named(f"web-{index}")]
     async with World(*objects) as world:
         world.queue("10")
@@ -37,7 +37,7 @@ async def test_the_governor_lets_a_few_shrink_at_a_time():
 
 
 async def test_the_governor_never_holds_growth():
-    """However many want it."""
+    """The number of objects does not matter."""
     objects = [thing for index in range(8) for thing in named(f"web-{index}")]
     async with World(*objects) as world:
         world.queue("80")
@@ -46,7 +46,7 @@ async def test_the_governor_never_holds_growth():
 
 
 async def test_the_governor_is_remembered():
-    """A restart gives no new budget."""
+    """A restart does not reset the budget."""
     objects = [thing for index in range(8) for thing in named(f"web-{index}")]
     async with World(*objects) as world:
         world.queue("10")
@@ -58,8 +58,8 @@ async def test_the_governor_is_remembered():
         assert len((await Shards(world.cluster, OWN).load()).entries["governor"]["admitted"]) == 5
 
 
-async def test_who_is_only_observed_gives_no_budget():
-    """Sixty that hypot may not move are no reason to let more than five of its own shrink."""
+async def test_observed_objects_add_no_budget():
+    """Sixty observed objects do not raise the number of acted-on objects that may shrink: it stays five."""
     objects = [thing for index in range(8) for thing in named(f"web-{index}")]
     others = [{**wpa(f"seen-{i}"), "metadata": {"name": f"seen-{i}", "namespace": "else"}} for i in range(60)]
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": OPTED_IN}}
@@ -71,7 +71,7 @@ async def test_who_is_only_observed_gives_no_budget():
 
 
 def named(name):
-    """A workload of four pods of its own, and what scales it."""
+    """A workload with four pods of its own, and its autoscaler."""
     labels = {"app": name}
     things = []
     for each in web(4):
@@ -93,8 +93,8 @@ def replicas_of(world, name):
 # What cannot be decided.
 
 
-async def test_an_object_that_cannot_be_read_keeps_its_memory():
-    """A bad edit is told, and what was known before it holds again once it is mended."""
+async def test_an_object_that_cannot_be_read_keeps_its_state():
+    """A bad edit is reported, and the earlier state counts again once the edit is fixed."""
     async with World(*web(4), wpa(upscaleForbiddenWindowSeconds=60)) as world:
         world.queue("80")
         last = (await world.outcome()).state.last_scale
@@ -114,7 +114,7 @@ async def test_an_object_that_cannot_be_read_keeps_its_memory():
 
 @pytest.mark.parametrize("bad", [{"targetRef": "web"}, {"scaleIntervals": "many"}], ids=["unreadable", "refused"])
 async def test_an_object_that_becomes_invalid_ends_its_plan(bad):
-    """Nobody knows any more what was asked for, so nothing of it is done."""
+    """It is unclear what is asked for now, so no step is done."""
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("1", "3Gi")
         assert (await world.outcome("Hvpa")).state.plan is not None
@@ -130,8 +130,8 @@ async def test_an_object_that_becomes_invalid_ends_its_plan(bad):
         assert world.condition("CarriedOut", "Hvpa")["reason"] == "Superseded"
 
 
-async def test_an_object_that_hypot_stumbles_over_is_told(monkeypatch):
-    """It has a condition and an event, stays in the gauges, and the others go on."""
+async def test_an_object_whose_decision_fails_is_reported(monkeypatch):
+    """It has a condition and an event, stays in the gauges, and the others continue."""
     family = FAMILIES["WatermarkPodAutoscaler"]
 
     def stumbles(autoscaler, *others):
@@ -153,8 +153,8 @@ async def test_an_object_that_hypot_stumbles_over_is_told(monkeypatch):
         assert (world.replicas, world.condition("AbleToScale")["status"]) == (8, "True")
 
 
-async def test_an_object_of_which_nothing_can_be_told_is_still_counted(monkeypatch):
-    """Whatever went wrong, and wherever."""
+async def test_an_object_without_a_report_is_still_counted(monkeypatch):
+    """A failure even in building the report leaves an outcome for the gauges."""
 
     def stumbles(*_):
         raise TypeError("no")

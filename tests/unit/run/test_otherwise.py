@@ -1,4 +1,4 @@
-"""Pods that come back from an eviction with another size than they were evicted for: it does not go on for ever."""
+"""Evicted pods that come back with another size than the decided size: the evictions stop."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from unit.run.webhook.admission_world import both
 
 pytestmark = pytest.mark.asyncio
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
-# The node of the pods has no room for more, and another one has.
+# The node of the pods has no room for more; another node has.
 TIGHT = (node(cpu="1500m"), node("n2", cpu="96"))
 LIMITED = box(cpu="1", limits=both("1", "2Gi"))
 INTERVALS = [{"maxReplicas": 8, "maxResources": {"cpu": "8", "memory": "16Gi"}}]
@@ -22,7 +22,7 @@ SIZER = hvpa(
 
 
 def comes_back(world, kind, written, **asked):
-    """New pods in the place of those that went, as the webhook gives them their size, and on the larger node."""
+    """Replace the evicted pods: the webhook sizes the new ones, on the larger node."""
     autoscaler = world.app.watches.row((kind, NAMESPACE, "web")).autoscaler
     ranges = Finder(world.app.watches, lambda: world.up).limit_ranges_of(NAMESPACE)
     there = {each["metadata"]["name"] for each in world.cluster.objects(PODS)}
@@ -38,7 +38,7 @@ def comes_back(world, kind, written, **asked):
 
 
 async def evicted(world, kind, written, reconciles, used, **asked):
-    """How many pods go in so many reconciles, each of which sees those back that went before."""
+    """How many pods are evicted in so many reconciles; evicted pods are back before the next reconcile."""
     count = 0
     for _ in range(reconciles):
         world.uses(*used)
@@ -54,7 +54,7 @@ def cpus(world):
 
 
 async def test_an_hvpa_decides_on_what_a_limit_range_takes():
-    """Each pod goes once, for a size that it comes back with."""
+    """Each pod is evicted once, for the size that it comes back with."""
     objects = (*web(8, LIMITED), SIZER, *TIGHT, limit_range(max=both("2", "4Gi")))
     async with World(*objects) as world:
         assert await evicted(world, "Hvpa", LIMITED, 30, ("3",)) == 8
@@ -63,8 +63,8 @@ async def test_an_hvpa_decides_on_what_a_limit_range_takes():
         assert "LimitRange" in world.condition("ScalingLimited", "Hvpa")["message"]
 
 
-async def test_an_hvpa_evicts_no_more_where_pods_come_up_otherwise(monkeypatch):
-    """Nor by any later plan: the webhook may know of a LimitRange that nobody had decided with."""
+async def test_an_hvpa_stops_evicting_where_pods_come_up_with_another_size(monkeypatch):
+    """No later plan evicts either: the webhook may apply a LimitRange that the decision did not use."""
     monkeypatch.setattr("hypot.policy.hvpa.hvpa.in_ranges", lambda _hvpa, _seen, _had, wanted: wanted)
     objects = (*web(8, LIMITED), SIZER, *TIGHT, limit_range(max=both("2", "4Gi")))
     async with World(*objects) as world:
@@ -77,8 +77,8 @@ async def test_an_hvpa_evicts_no_more_where_pods_come_up_otherwise(monkeypatch):
         assert await evicted(world, "Hvpa", LIMITED, 3, ("3",)) == 0
 
 
-async def test_a_vpa_evicts_no_more_where_its_pods_may_not_shrink():
-    """The replica that answers has no leave: one pod in vain, and more again once one came up with its size."""
+async def test_a_vpa_stops_evicting_where_its_pods_may_not_shrink():
+    """The webhook may not shrink pods: one eviction has no effect; more follow once a pod comes up with its size."""
     written = box(cpu="4", memory="4Gi")
     shrinks = vpa("Recreate", spec={"recommenders": [{"name": "hypot"}]})
     kind, used = "VerticalPodAutoscaler", ("50m", "100Mi")
@@ -88,12 +88,12 @@ async def test_a_vpa_evicts_no_more_where_its_pods_may_not_shrink():
         world.cluster.remove(f"{PODS}/web-5")
         await world.settle()
         comes_back(world, kind, written)
-        # The one that came up otherwise is within its bounds, and too young to go again.
+        # The pod that came up with another size is within its bounds, and too young to be evicted again.
         assert await evicted(world, kind, written, 10, used) == 4
 
 
 async def test_a_pod_that_could_not_shrink_keeps_no_other_from_growing():
-    """It came back while nothing was measured, with its memory and not with less cpu; the others lack memory."""
+    """It came back unmeasured, with more memory but not less cpu; the other pods lack memory."""
     kind = "VerticalPodAutoscaler"
     async with World(*web(4), vpa("Recreate"), node(cpu="96"), kinds=all_kinds(**{kind: "act"})) as world:
         assert await evicted(world, kind, box(), 1, ("100m", "3Gi"), may_shrink=False) == 1
@@ -101,7 +101,7 @@ async def test_a_pod_that_could_not_shrink_keeps_no_other_from_growing():
 
 
 async def test_after_an_hour_one_more_is_tried():
-    """What stood in the way may be over, and nobody may have seen the event."""
+    """The obstacle may be gone, and the event may have gone unread."""
     written, kind, used = box(cpu="4", memory="4Gi"), "VerticalPodAutoscaler", ("50m", "100Mi")
     async with World(*web(6, written), vpa("Recreate"), node(cpu="96"), kinds=all_kinds(**{kind: "act"})) as world:
         assert await evicted(world, kind, written, 20, used, may_shrink=False) == 1

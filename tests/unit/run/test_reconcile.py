@@ -1,4 +1,4 @@
-"""Whole reconciles on a cluster in memory: observe, decide, act, tell and remember, for each kind."""
+"""Whole reconciles on a cluster in memory: observe, decide, act, report and remember, for each kind."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ ONLY_HPA = all_kinds(HorizontalPodAutoscaler="act")
 
 
 def order(world):
-    """The kinds of writes of a reconcile, in their order."""
+    """The kinds of writes of a reconcile, in order."""
     message = {"scale": "scale", "status": "status", "resize": "resize", "eviction": "eviction", "events": "event"}
     paths = [call.path for call in world.writes()]
     return [next((word for part, word in message.items() if path.endswith(part)), "memory") for path in paths]
@@ -27,7 +27,7 @@ def order(world):
 
 
 async def test_wpa_scales_with_the_version_that_was_seen():
-    """The count follows the metric, on the version of the target that was watched; the status comes after."""
+    """The count follows the metric, on the watched version of the target; the status comes after."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         version = world.at(WEB)["metadata"]["resourceVersion"]
@@ -42,7 +42,7 @@ async def test_wpa_scales_with_the_version_that_was_seen():
 
 
 async def test_hpa_scales_where_it_is_switched_on():
-    """The cluster's own kind, for tests and for clusters without its controller."""
+    """It serves tests, and clusters without the HPA controller."""
     async with World(*web(2), hpa(), kinds=ONLY_HPA) as world:
         world.uses("1")
         await world.reconcile()
@@ -52,7 +52,7 @@ async def test_hpa_scales_where_it_is_switched_on():
 
 
 async def test_hvpa_moves_on_both_axes_and_says_when_it_is_done():
-    """The size that new pods get is recorded before there are any; the plan ends once all pods have it."""
+    """The size for new pods is recorded before any is created; the plan ends once all pods have it."""
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("1", "3Gi")
         outcome = await world.outcome("Hvpa")
@@ -70,7 +70,7 @@ async def test_hvpa_moves_on_both_axes_and_says_when_it_is_done():
 
 
 async def test_hvpa_under_a_plan_decides_nothing_new():
-    """One move at a time: whatever is asked for meanwhile waits, and the condition says so."""
+    """One move at a time: other proposals wait meanwhile, and the condition says so."""
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("1", "3Gi")
         await world.reconcile()
@@ -82,7 +82,7 @@ async def test_hvpa_under_a_plan_decides_nothing_new():
 
 
 async def test_vpa_sizes_pods_one_by_one():
-    """In place, within the budget of the workload, and with the pod's own version as the precondition."""
+    """It resizes in place, within the budget of the workload, with the pod's version as precondition."""
     async with World(*web(2), vpa("InPlaceOrRecreate"), node(), kinds=ONLY_VPA) as world:
         world.uses("3", "3Gi")
         await world.reconcile()
@@ -97,7 +97,7 @@ async def test_vpa_sizes_pods_one_by_one():
 
 
 async def test_vpa_evicts_where_it_is_asked_to():
-    """With uid and version, so that only the pod that was looked at goes."""
+    """The eviction has uid and version, so that only the observed pod is evicted."""
     async with World(*web(2), vpa("Recreate"), node(), kinds=ONLY_VPA) as world:
         world.uses("3", "3Gi")
         await world.reconcile()
@@ -106,8 +106,8 @@ async def test_vpa_evicts_where_it_is_asked_to():
         assert len(pods(world)) == 1
 
 
-async def test_nobody_is_evicted_while_new_pods_would_not_be_sized():
-    """What is evicted then comes back as it was, again and again."""
+async def test_nothing_is_evicted_while_new_pods_would_not_be_sized():
+    """An evicted pod would come back with its old size, again and again."""
     async with World(*web(2), vpa("Recreate"), node(), kinds=ONLY_VPA) as world:
         world.app.sizes_new_pods = False
         world.uses("3", "3Gi")
@@ -117,8 +117,8 @@ async def test_nobody_is_evicted_while_new_pods_would_not_be_sized():
 
 
 @pytest.mark.parametrize(("recommenders", "reported"), [([{"name": "hypot"}], True), (None, False), ("hypot", False)])
-async def test_recommend_mode_only_tells(recommenders, reported):
-    """The status of those that name hypot alone, and never a pod; what cannot be read is not ours."""
+async def test_recommend_mode_only_reports(recommenders, reported):
+    """It writes only the status of VPAs that name hypot, never a pod; unreadable VPAs are left alone."""
     spec = {} if recommenders is None else {"recommenders": recommenders}
     kinds = all_kinds(VerticalPodAutoscaler="recommend")
     async with World(*web(2), vpa("Recreate", spec=spec), node(), kinds=kinds) as world:
@@ -137,7 +137,7 @@ def pods(world):
 
 
 def just_before_the_write(world, do):
-    """Somebody else is quicker, once."""
+    """Another client writes first, once."""
     done = []
 
     def overtakes(call):
@@ -148,8 +148,8 @@ def just_before_the_write(world, do):
     world.cluster.faults = overtakes
 
 
-async def test_a_conflict_is_tried_again_while_the_count_stands():
-    """Somebody wrote the target, but not its count: the same decision is sent once more, on the new version."""
+async def test_a_conflict_is_tried_again_while_the_count_is_the_same():
+    """The target changed but not its count: the same decision is sent once more, on the new version."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
 
@@ -177,8 +177,8 @@ async def test_a_conflict_is_dropped_where_the_count_changed():
         assert (outcome.state.last_scale, outcome.state.scalings) == (None, 0)
 
 
-async def test_a_refusal_is_told_and_not_remembered_as_done():
-    """The next reconcile tries again, for nothing keeps it from doing so."""
+async def test_a_refusal_is_reported_and_not_remembered_as_done():
+    """The next reconcile tries again, as no window has begun."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         world.cluster.faults = lambda call: (
@@ -199,7 +199,7 @@ async def test_a_refusal_is_told_and_not_remembered_as_done():
     "fault", [refusal(500, "no"), UnreachableError("cut"), MayNotWriteError("not leading")], ids=lambda f: str(type(f))
 )
 async def test_a_reconcile_without_a_single_write_still_ends(fault):
-    """What could not be written stays in mind, and comes as soon as it can."""
+    """What could not be written is kept in the state, and is written as soon as possible."""
     async with World(*web(4), wpa(), hvpa(name="other", targetRef={**TARGET, "name": "none"})) as world:
         world.queue("80")
         world.cluster.faults = lambda call: fault if call.writes else None
@@ -213,8 +213,8 @@ async def test_a_reconcile_without_a_single_write_still_ends(fault):
         assert world.status()["desiredReplicas"] == 8
 
 
-async def test_a_write_that_nobody_answered_begins_the_windows():
-    """It was perhaps done: if the count has changed by the next look, it counts as done then."""
+async def test_a_write_without_an_answer_begins_the_windows():
+    """The write may have succeeded: if the next reconcile sees the new count, it counts as done then."""
     spec = {"upscaleForbiddenWindowSeconds": 60}
     async with World(*web(4), wpa(**spec)) as world:
         world.queue("80")
@@ -239,7 +239,7 @@ async def test_a_write_that_nobody_answered_begins_the_windows():
 
 
 async def test_an_object_that_is_gone_is_forgotten():
-    """Its memory is not kept, and its target stays as it is."""
+    """Its state is dropped, and its target stays as it is."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         await world.reconcile()
@@ -250,8 +250,8 @@ async def test_an_object_that_is_gone_is_forgotten():
         assert list(loaded.entries) == ["governor"]
 
 
-async def test_an_object_of_the_same_name_begins_anew():
-    """Deleted and made again between two reconciles: its status is written, as if nobody had known the one before."""
+async def test_a_new_object_of_the_same_name_begins_without_state():
+    """Deleted and created again between two reconciles: its status is written as for a new object."""
     async with World(*web(4), wpa()) as world:
         world.queue("30")
         await world.reconcile()
@@ -263,7 +263,7 @@ async def test_an_object_of_the_same_name_begins_anew():
 
 @pytest.mark.looptime
 async def test_a_missing_definition_forgets_nothing():
-    """A CRD that is replaced takes its objects away for a moment; what is remembered of them stays."""
+    """A CRD that is replaced removes its objects for a moment; their state is kept."""
     collection = WPAS.replace(f"/namespaces/{NAMESPACE}", "")
     async with World(*web(4), wpa()) as world:
         world.queue("80")
@@ -281,7 +281,7 @@ async def test_a_missing_definition_forgets_nothing():
 
 
 async def test_only_namespaces_that_opted_in_are_acted_on():
-    """In the others decisions are made and shown in gauges, and nothing is written."""
+    """Elsewhere decisions are made and shown in gauges, and nothing is written."""
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     async with World(*web(4), wpa(), space, opt_in="label") as world:
         world.queue("80")
@@ -295,7 +295,7 @@ async def test_only_namespaces_that_opted_in_are_acted_on():
 
 
 async def test_what_is_only_observed_is_not_remembered_as_done():
-    """Else its windows would wait for deeds that never were."""
+    """Else its windows would wait for actions that never happened."""
     async with World(*web(4), wpa(), kinds={"WatermarkPodAutoscaler": "observe"}) as world:
         world.queue("80")
         outcome = await world.outcome()
@@ -317,8 +317,8 @@ async def test_targets_of_any_kind_are_found_by_discovery():
         assert world.condition("AbleToScale")["status"] == "True"
 
 
-async def test_a_target_that_is_not_there_is_told():
-    """In the words of Kubernetes, and nothing is written but that."""
+async def test_a_missing_target_is_reported():
+    """The error is that of Kubernetes, and nothing is scaled."""
     async with World(wpa()) as world:
         world.queue("80")
         outcome = await world.outcome()
@@ -327,7 +327,7 @@ async def test_a_target_that_is_not_there_is_told():
 
 
 async def test_one_bad_object_does_not_stop_the_others():
-    """What cannot be read says so in its status; whatever else goes wrong with it is its own affair."""
+    """An object that cannot be read says so in its status; its problems do not affect others."""
     bad = [
         wpa("bad-0", maxReplicas="many"),
         wpa("bad-1", recommender="https://advice.example"),
@@ -347,7 +347,7 @@ async def test_one_bad_object_does_not_stop_the_others():
 
 
 async def test_two_sizers_of_one_target_know_of_each_other():
-    """The older acts; the younger says so."""
+    """The older acts; the younger reports the conflict."""
     older = vpa("Recreate", name="old", creationTimestamp="2020-01-01T00:00:00Z")
     younger = vpa("Recreate", name="young", creationTimestamp="2021-01-01T00:00:00Z")
     async with World(*web(2), older, younger, node(), kinds=ONLY_VPA) as world:

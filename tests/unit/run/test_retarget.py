@@ -1,4 +1,4 @@
-"""An autoscaler that is turned to another target: what was learnt, planned and recorded for the old one is over."""
+"""An autoscaler that gets another target: what was learnt, planned and recorded for the old target is dropped."""
 
 import json
 
@@ -17,7 +17,7 @@ restarting = pytest.mark.parametrize("restarts", ["never", "before", "after"])
 
 
 def api(*objects):
-    """The same under another name."""
+    """The same objects under another name."""
     return json.loads(json.dumps(objects).replace('"web', '"api').replace('"uid": "u', '"uid": "v'))
 
 
@@ -26,7 +26,7 @@ def two_workloads():
 
 
 def usage(world, *, both=True):
-    """The pods of web do nothing, those of api all they can, where they are measured."""
+    """The pods of web are idle; the pods of api, where they are measured, are busy."""
     for index in range(4):
         idle, busy = sample(index, "5m", "64Mi"), api(sample(index, "950m", "900Mi"))[0]
         world.put(*[{**each, "timestamp": show_time(world.now)} for each in (idle, *([busy] if both else []))])
@@ -38,7 +38,7 @@ def turn(world, kind, field="targetRef"):
 
 
 async def reconciled(world, times=1, *, both=True):
-    """How much cpu the pods of api were asked to have."""
+    """How much cpu was written into the pods of api."""
     asked = []
     for _ in range(times):
         usage(world, both=both)
@@ -49,9 +49,9 @@ async def reconciled(world, times=1, *, both=True):
 
 
 async def turned(world, kind, restarts):
-    """To a target that nobody has measured yet, of which somebody who starts knows nothing but the checkpoint."""
+    """Change to an unmeasured target; a process that starts knows nothing of it but the checkpoint."""
     for each in world.cluster.objects(CHECKPOINTS):
-        # Their status is no subresource, which the cluster in memory does not know.
+        # Their status is not a subresource; the cluster in memory drops it.
         world.put({**each, "status": world.reconciler.history.status(((kind, "shop", "web"), "app"), world.now)})
     assert world.cluster.objects(CHECKPOINTS)
     turn(world, kind)
@@ -65,7 +65,7 @@ async def turned(world, kind, restarts):
 
 @restarting
 async def test_what_an_hvpa_planned_and_recorded_is_not_carried_out_on_another_target(restarts):
-    """Neither by whoever goes on, nor by who takes over; the webhook finds no record of another workload."""
+    """Neither this leader nor the next carries it out; the webhook finds no record of another workload."""
     async with World(*two_workloads(), hvpa(), kinds=all_kinds(Hvpa="act")) as world:
         while "lastScaling" not in world.status("Hvpa"):
             await reconciled(world, both=False)
@@ -77,8 +77,8 @@ async def test_what_an_hvpa_planned_and_recorded_is_not_carried_out_on_another_t
 
 
 @restarting
-async def test_a_vpa_learns_anew(restarts):
-    """What the pods of the old target used says nothing of the new ones, wherever it was written down."""
+async def test_a_vpa_learns_again(restarts):
+    """The usage of the old target's pods says nothing about the new pods, wherever it was stored."""
     kind = "VerticalPodAutoscaler"
     async with World(*two_workloads(), vpa("InPlaceOrRecreate"), kinds=all_kinds(**{kind: "act"})) as world:
         await reconciled(world, 4, both=False)
@@ -90,7 +90,7 @@ async def test_a_vpa_learns_anew(restarts):
 
 
 async def test_windows_of_the_old_target_do_not_bind_the_new_one():
-    """A status that tells of another workload is written anew."""
+    """A status about another workload is written again."""
     rests = {"upscaleForbiddenWindowSeconds": 600}
     async with World(*two_workloads(), wpa(**rests), kinds=all_kinds(WatermarkPodAutoscaler="act")) as world:
         world.queue("80")
@@ -105,8 +105,8 @@ async def test_windows_of_the_old_target_do_not_bind_the_new_one():
         ) == (8, 8)
 
 
-async def test_the_same_object_made_again_while_nobody_looked_begins_anew():
-    """Its uid is remembered."""
+async def test_an_object_recreated_during_downtime_begins_without_state():
+    """Its uid is part of the state."""
     async with World(*web(4), hpa(utilization=50), kinds=all_kinds(HorizontalPodAutoscaler="act")) as world:
         world.uses("900m")
         await world.reconcile()

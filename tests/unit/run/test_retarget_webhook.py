@@ -1,4 +1,4 @@
-"""New pods between a change of target and the reconcile that sees it: the status still tells of the old target."""
+"""New pods between a change of target and the reconcile that sees it: the status is still about the old target."""
 
 import asyncio
 import base64
@@ -19,7 +19,7 @@ each_kind = pytest.mark.parametrize("kind", ["Hvpa", "VerticalPodAutoscaler"])
 
 
 def status(kind, cpu):
-    """What a kind writes down for new pods."""
+    """What a kind writes into its status for new pods."""
     if kind == "VerticalPodAutoscaler":
         return advised(recommended(target=(cpu, None)))
     recorded = {"containerName": "app", "resources": {"requests": sized(cpu)}}
@@ -27,7 +27,7 @@ def status(kind, cpu):
 
 
 def one_of(kind, *objects):
-    """An autoscaler of web that knows its size, and a replica that watches it."""
+    """An autoscaler of web whose status has a size, and a replica that watches it."""
     reported = status(kind, OLD)
     made = hvpa(status=reported) if kind == "Hvpa" else vpa("Initial", status=reported)
     return World(*objects, made, kinds=all_kinds(**{kind: "act"}))
@@ -43,7 +43,7 @@ async def aimed(world, kind, name):
 
 
 def given(world, name="api", finder=None):
-    """How much cpu a new pod of this workload gets by the webhook."""
+    """How much cpu the webhook gives to a new pod of this workload."""
     made = pod(owner=owned("Deployment", name), labels={"app": name})
     find = (finder or Finder(world.app.watches, lambda: world.up)).find
     answer = json.loads(review(json.dumps(request(made)).encode(), find, lambda _: ()).body)["response"]
@@ -53,7 +53,7 @@ def given(world, name="api", finder=None):
 
 @each_kind
 async def test_new_pods_of_the_new_target_do_not_get_the_size_of_the_old_one(kind):
-    """Nothing was reconciled, as on a replica that only answers: they start as written until the status is new."""
+    """Without a reconcile, as on a follower, they start as written until the status is new."""
     async with one_of(kind) as world:
         assert (given(world, "web"), given(world)) == (OLD, WRITTEN)
         await aimed(world, kind, "api")
@@ -67,7 +67,7 @@ async def test_new_pods_of_the_new_target_do_not_get_the_size_of_the_old_one(kin
 @pytest.mark.looptime
 @each_kind
 async def test_the_watch_that_breaks_meanwhile(kind):
-    """What changed while nobody watched is held against what was known before; a list of the same changes nothing."""
+    """What changed during the break is compared with what was known; a list of the same objects changes nothing."""
     async with one_of(kind) as world:
         for lists in (2, 3):
             world.cluster.end_watches()
@@ -83,7 +83,7 @@ async def test_the_watch_that_breaks_meanwhile(kind):
 
 @each_kind
 async def test_the_old_target_again(kind):
-    """What was written for it still holds, also where the target could not be read in between."""
+    """What was recorded for it is valid again, also where the target could not be read in between."""
     async with one_of(kind) as world:
         await put(world, kind, spec={**world.at(f"{KINDS[kind]}/web")["spec"], "targetRef": {}})
         await aimed(world, kind, "api")
@@ -93,8 +93,8 @@ async def test_the_old_target_again(kind):
 
 
 @each_kind
-async def test_an_object_of_the_same_name_made_anew(kind):
-    """Its status is its own."""
+async def test_a_recreated_object_of_the_same_name(kind):
+    """The status of a new object is about its own target."""
     async with one_of(kind) as world:
         there = world.at(f"{KINDS[kind]}/web")
         world.cluster.remove(f"{KINDS[kind]}/web")
@@ -106,8 +106,8 @@ async def test_an_object_of_the_same_name_made_anew(kind):
 
 
 @each_kind
-async def test_who_is_found_is_asked_what_it_is_for_now(kind):
-    """The index is a second old at most, and the status of the new target may be there by then."""
+async def test_the_current_target_counts_and_not_the_index(kind):
+    """The index is up to a second old, and the status may already be about the new target."""
     async with one_of(kind) as world:
         finder = Finder(world.app.watches, lambda: 0.0)
         assert given(world, "web", finder) == OLD
@@ -116,8 +116,8 @@ async def test_who_is_found_is_asked_what_it_is_for_now(kind):
         assert given(world, "web", finder) == WRITTEN
 
 
-async def test_the_leader_goes_on_where_the_status_is_left_out():
-    """Its next reconcile writes a status of the new target, and pods come with that size."""
+async def test_the_leader_continues_where_the_status_is_ignored():
+    """Its next reconcile writes a status for the new target, and new pods get that size."""
     async with one_of("Hvpa", *two_workloads()) as world:
         await reconciled(world, both=False)
         turn(world, "Hvpa")
@@ -127,8 +127,8 @@ async def test_the_leader_goes_on_where_the_status_is_left_out():
         assert given(world) == "1468m"
 
 
-async def test_a_target_that_was_changed_while_nobody_watched():
-    """The status names the labels of the pods that it tells of."""
+async def test_a_target_that_changed_during_downtime():
+    """The status names the labels of the pods that it is about."""
     async with one_of("Hvpa", *two_workloads()) as world:
         await reconciled(world, 3)
         recorded = given(world, "web")

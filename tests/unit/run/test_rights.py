@@ -1,4 +1,4 @@
-"""What hypot may do follows what it is set up to do, and nothing more."""
+"""The permissions of hypot follow its configuration, and nothing more."""
 
 from dataclasses import replace
 
@@ -48,20 +48,20 @@ def allowed(config, grants=None):
 
 
 def test_every_right_says_for_what():
-    """A right without a reason, or for something that hypot does not do, is none."""
+    """Every right has a reason and belongs to a known feature."""
     known = {feature.name for feature in features()}
     assert all(right.why for right in all_rights())
     assert {feature for right in all_rights() for feature in right.features} <= known
 
 
 def test_every_feature_needs_something():
-    """A feature that no right asks for would be a switch without a lamp."""
+    """A feature without a right would be a switch without effect."""
     assert {feature.name for feature in features()} == {feature for right in all_rights() for feature in right.features}
 
 
 @pytest.mark.parametrize("config", [NOTHING, RunConfig(), EVERYTHING])
 def test_no_wildcard_but_for_metrics(config):
-    """Each metric of an adapter is a resource of its own; nothing else is allowed by a star."""
+    """Each metric of an adapter is a resource of its own; nothing else is allowed by a wildcard."""
     rights = rights_for(config, ALL_GRANTS)
     said = said_by([*cluster_rules(rights), *namespace_rules(rights)])
     assert all(verb != "*" and group != "*" for group, _, verb, _ in said)
@@ -72,7 +72,7 @@ def test_no_wildcard_but_for_metrics(config):
 
 
 def test_kinds_are_allowed_one_by_one():
-    """What is off is neither read nor told about."""
+    """A kind that is off is neither read nor reported on."""
     for kind in names_of(controlled()):
         group, resource = resource_of(kind)
         reported = (f"{group}/{resource}/status", "patch")
@@ -83,7 +83,7 @@ def test_kinds_are_allowed_one_by_one():
 
 
 def test_without_a_kind_nothing_outside_is_written():
-    """Only caches, and what lies where hypot lives."""
+    """Only caches, and objects in hypot's own namespace."""
     assert {verb for _, verb in allowed(NOTHING)} == {"list", "watch"}
 
 
@@ -101,7 +101,7 @@ def test_sizes_are_set_only_where_a_kind_sizes():
 
 
 def test_a_recommender_moves_nothing():
-    """It writes recommendations and what it learnt; pods are somebody else's."""
+    """It writes recommendations and what it learnt, and no pods."""
     written = {each for each in allowed(only(VerticalPodAutoscaler="recommend")) if each[1] in WRITES}
     checkpoints = "autoscaling.k8s.io/verticalpodautoscalercheckpoints"
     assert written == {
@@ -117,12 +117,12 @@ def test_a_recommender_moves_nothing():
     "config", [only(**dict.fromkeys(KINDS, "observe")), replace(EVERYTHING, dry_run=True)], ids=["observe", "dry run"]
 )
 def test_observing_writes_nothing_outside(config):
-    """Nobody can be mistaken about an installation that is not allowed to write."""
+    """Nothing is allowed that writes outside hypot's own namespace."""
     assert not {each for each in allowed(config, ALL_GRANTS) if each[1] in WRITES}
 
 
 def test_own_things_are_in_a_role_of_their_own():
-    """Secrets and memory are reached only where hypot lives, and existing ones only by name."""
+    """Secrets and state are reached only in hypot's namespace, and existing ones only by name."""
     rights = rights_for(EVERYTHING, ALL_GRANTS)
     own, outside = said_by(namespace_rules(rights)), said_by(cluster_rules(rights))
     assert {resource for _, resource, _, _ in own} == {"leases", "configmaps", "secrets"}
@@ -148,7 +148,7 @@ def test_no_webhook_no_secret():
 
 
 def test_the_rest_is_granted_on_purpose():
-    """Templates, children and custom targets are allowed only by whoever asks for them."""
+    """Templates, children and custom targets are allowed only on request."""
     plain, more = allowed(RunConfig()), allowed(RunConfig(), ALL_GRANTS)
     assert more - plain == {
         ("apps/deployments", "patch"),
@@ -167,7 +167,7 @@ def test_usage_of_prometheus_needs_no_metrics_server():
 
 
 def test_scoped_rights_leave_only_what_no_namespace_holds():
-    """Where namespaces are named, everything in them is allowed there and not everywhere."""
+    """Where namespaces are named, rights within them are granted there and not cluster-wide."""
     rights = rights_for(EVERYTHING, ALL_GRANTS)
     small = said_by(cluster_rules(rights, scoped=True))
     assert {resource for _, resource, _, _ in small} == {
@@ -179,12 +179,12 @@ def test_scoped_rights_leave_only_what_no_namespace_holds():
     assert small | said_by(watched_rules(rights)) == said_by(cluster_rules(rights))
 
 
-def test_nobody_asks_for_labels_where_all_opt_in():
+def test_labels_are_not_read_where_all_opt_in():
     assert ("namespaces", "watch") not in allowed(RunConfig(opt_in="all"))
 
 
 def test_merged_rules_say_the_same_in_one_order():
-    """Fewer rules, the same rights, whatever the order they came in."""
+    """Fewer rules, the same rights, in any input order."""
     one = Right("apps", "deployments", ("list",), "x", "watched", ("always",))
     two = Right("apps", "deployments", ("watch", "list"), "y", "watched", ("always",))
     three = Right("apps", "statefulsets", ("watch", "list"), "z", "watched", ("always",))
@@ -197,14 +197,14 @@ def test_merged_rules_say_the_same_in_one_order():
 
 
 def test_names_are_those_that_the_controller_uses():
-    """The table stands apart from what needs aiohttp, so that printing roles stays light; the names are one."""
+    """The table does not import modules that need aiohttp, so that printing roles stays light; the names agree."""
     assert certificate_store.SECRET == CERTIFICATE
     assert certificate_store.CONFIGURATION == registration.CONFIGURATION == WEBHOOK
     assert state_name(LEASE) == shards.PREFIX
 
 
-def test_a_dry_run_touches_nothing_of_one_that_acts():
-    """Neither its Lease nor its memory."""
+def test_a_dry_run_touches_nothing_of_an_acting_controller():
+    """It uses neither the Lease nor the state of the acting controller."""
     real, trial = (
         {name for _, resource, _, name in said_by(namespace_rules(rights_for(config))) if name}
         for config in (RunConfig(), RunConfig(dry_run=True))
@@ -214,7 +214,7 @@ def test_a_dry_run_touches_nothing_of_one_that_acts():
 
 
 def test_only_those_conflicts_are_looked_for_that_do_the_same():
-    """Who acts meets updaters; who recommends is named by its objects, and who observes meets nobody."""
+    """Acting conflicts with updaters; VPAs name their recommender, and observing conflicts with nothing."""
 
     def looked_for(mode):
         rules = cluster_rules(rights_for(RunConfig(kinds={"VerticalPodAutoscaler": mode})))
@@ -225,8 +225,8 @@ def test_only_those_conflicts_are_looked_for_that_do_the_same():
     assert looked_for("observe") == set()
 
 
-def test_another_hypot_is_looked_for_by_whoever_moves_anything():
-    """A dry run and one that only observes stand in nobody's way, and so meet nobody."""
+def test_every_acting_configuration_looks_for_another_hypot():
+    """A dry run and an observing controller disturb nothing, so they do not look."""
 
     def looks(config):
         said = said_by(cluster_rules(rights_for(config)))

@@ -1,4 +1,4 @@
-"""Nothing shrinks on what nobody measured: by a decision, by a step of a plan, or in a pod that comes up."""
+"""Nothing shrinks without measurements: not by a decision, a step of a plan, or the sizing of a new pod."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def sized_by(kind, *more, thing=None, **config):
 
 
 async def learnt(world, kind, cpu="100m", memory="128Mi"):
-    """Nothing was done while it was paused, and now it is not any more."""
+    """Usage was learnt while the autoscaler was paused, and now the pause is over."""
     world.annotate(kind, paused="true")
     world.uses(cpu, memory)
     await world.reconcile()
@@ -51,7 +51,7 @@ def old_samples(world):
 
 
 def one_sample(world):
-    """The others are too old."""
+    """One fresh sample; the others are too old."""
     world.passes(120)
     world.uses_of(0, "20m", "64Mi")
 
@@ -59,7 +59,7 @@ def one_sample(world):
 @BOTH
 @pytest.mark.parametrize("spoil", [no_metrics, no_samples, old_samples, one_sample])
 async def test_nothing_shrinks_on_missing_metrics(kind, spoil):
-    """Histograms speak of how it was; once all pods are measured again, it goes on."""
+    """Histograms describe the past; scaling down continues once all pods are measured again."""
     async with sized_by(kind) as world:
         await learnt(world, kind)
         spoil(world)
@@ -75,7 +75,7 @@ async def test_nothing_shrinks_on_missing_metrics(kind, spoil):
 
 @BOTH
 async def test_growth_does_not_wait_for_metrics(kind):
-    """More than is needed is safe; fewer and larger pods become larger ones."""
+    """More than needed is safe; of a move to fewer and larger pods only the resize is done."""
     async with sized_by(kind) as world:
         await learnt(world, kind, "1500m", "3Gi")
         no_metrics(world)
@@ -84,7 +84,7 @@ async def test_growth_does_not_wait_for_metrics(kind):
 
 
 def pending(world):
-    """Their node is lost, and no other has room."""
+    """Their node is lost, and no other node has room."""
     no_samples(world)
     for index in range(4):
         made = ready(index)
@@ -92,7 +92,7 @@ def pending(world):
 
 
 def out_of_reach(world):
-    """Three of four, for an hour."""
+    """Three of four pods, for an hour."""
     for index in range(1, 4):
         made = ready(index)
         made["status"]["conditions"][0] |= {"status": "False", "lastTransitionTime": show_time(world.now - 3600)}
@@ -103,8 +103,8 @@ def out_of_reach(world):
 
 @BOTH
 @pytest.mark.parametrize("lost", [pending, out_of_reach])
-async def test_nothing_shrinks_where_pods_do_not_run_or_nobody_reaches_them(kind, lost):
-    """What they did is as unknown as if metrics were missing."""
+async def test_nothing_shrinks_where_pods_do_not_run_or_are_unreachable(kind, lost):
+    """Their usage is as unknown as with missing metrics."""
     async with sized_by(kind) as world:
         await learnt(world, kind)
         lost(world)
@@ -112,7 +112,7 @@ async def test_nothing_shrinks_where_pods_do_not_run_or_nobody_reaches_them(kind
         assert (moves(world), world.replicas) == ([], 4)
 
 
-async def test_a_pod_that_crashes_again_and_again_stops_nobody():
+async def test_a_crash_looping_pod_blocks_nothing():
     """It uses nothing while it waits, and is never measured."""
     async with sized_by(HVPA) as world:
         await learnt(world, HVPA)
@@ -127,7 +127,7 @@ async def test_a_pod_that_crashes_again_and_again_stops_nobody():
 
 
 async def test_nothing_shrinks_where_no_pod_is_left():
-    """Their nodes went with them; histograms do not say how many are enough."""
+    """Their nodes are gone too; histograms do not say how many pods are enough."""
     async with sized_by(HVPA) as world:
         await learnt(world, HVPA)
         no_samples(world)
@@ -138,7 +138,7 @@ async def test_nothing_shrinks_where_no_pod_is_left():
 
 
 async def test_a_pause_of_growth_hides_no_missing_metrics():
-    """Whoever sizes new pods knows only one reason from the status, and none may shrink."""
+    """The status has only one reason for the webhook, and missing metrics stop all scale-downs."""
     async with sized_by(VPA, thing=vpa("Initial")) as world:
         await learnt(world, VPA)
         world.annotate(VPA, paused="up")
@@ -149,7 +149,7 @@ async def test_a_pause_of_growth_hides_no_missing_metrics():
 
 @BOTH
 async def test_a_new_pod_is_given_the_time_to_be_measured(kind):
-    """Or every rollout would stop all others from shrinking."""
+    """Else every rollout would block all scale-downs."""
     async with sized_by(kind) as world:
         await learnt(world, kind)
         one_is_new = ready(3)
@@ -161,7 +161,7 @@ async def test_a_new_pod_is_given_the_time_to_be_measured(kind):
 
 
 def dies(index, *, serves):
-    """A pod that is killed for memory again and again, too soon to be measured."""
+    """A pod that is OOM-killed repeatedly, too soon to be measured."""
     ended = {"reason": "OOMKilled", "startedAt": ago(90), "finishedAt": ago(30)}
     state = {"name": "app", "restartCount": 9, "lastState": {"terminated": ended}, "state": {"waiting": {}}}
     made = ready(index, box(memory="256Mi"))
@@ -171,8 +171,8 @@ def dies(index, *, serves):
 
 @pytest.mark.parametrize("mode", ["InPlaceOrRecreate", "Recreate"])
 @pytest.mark.parametrize("serves", [False, True])
-async def test_a_pod_that_dies_for_want_of_memory_waits_for_no_metrics(mode, serves):
-    """It gets more memory, though it is to have less cpu: nobody loses anything by that, unless it serves."""
+async def test_an_oom_killed_pod_waits_for_no_metrics(mode, serves):
+    """It gets more memory although its cpu shrinks: that does no harm unless the pod serves."""
     async with sized_by(VPA, thing=vpa(mode)) as world:
         await learnt(world, VPA)
         no_samples(world)
@@ -184,8 +184,8 @@ async def test_a_pod_that_dies_for_want_of_memory_waits_for_no_metrics(mode, ser
         assert bool(evicted) is not serves
 
 
-async def test_new_pods_are_told_not_to_shrink_where_no_running_one_would():
-    """The status is what they are sized by."""
+async def test_the_status_says_that_new_pods_may_not_shrink():
+    """New pods are sized by the status."""
     async with sized_by(VPA, thing=vpa("Initial")) as world:
         await learnt(world, VPA)
         no_metrics(world)
@@ -194,7 +194,7 @@ async def test_new_pods_are_told_not_to_shrink_where_no_running_one_would():
 
 
 async def test_a_step_of_a_plan_that_shrinks_waits_for_metrics():
-    """Also where histograms still have an answer; the plan is not given up, and goes on with them."""
+    """Histograms still have an answer, but the plan waits; it is not dropped, and continues with metrics."""
     async with sized_by(HVPA) as world:
         plan = await begun(world)
         no_metrics(world)
@@ -209,7 +209,7 @@ async def test_a_step_of_a_plan_that_shrinks_waits_for_metrics():
 
 
 async def begun(world):
-    """Pods grow now, so that there can be fewer of them afterwards."""
+    """Begin a plan: pods grow now, so that there can be fewer of them afterwards."""
     world.uses("400m", "600Mi")
     plan = (await world.outcome(HVPA)).state.plan
     assert (plan.before_replicas, plan.replicas, world.replicas) == (4, 2, 4)
@@ -218,13 +218,13 @@ async def begun(world):
 
 @pytest.mark.parametrize("restarts", [False, True])
 async def test_a_plan_ends_where_the_object_is_not_acted_on_any_more(restarts):
-    """Who comes back is decided anew, and not brought to what was right before; the condition says so."""
+    """An object that returns is decided again, and not moved to an old plan; the condition says so."""
     async with sized_by(HVPA, OPTED_IN, opt_in="label") as world:
         await begun(world)
         world.put({**OPTED_IN, "metadata": {"name": NAMESPACE}})
         world.uses("1500m", "1Gi")
-        memory = (await world.outcome(HVPA)).state
-        assert (memory.plan, condition_of(memory.conditions, "CarriedOut").reason) == (None, "Superseded")
+        state = (await world.outcome(HVPA)).state
+        assert (state.plan, condition_of(state.conditions, "CarriedOut").reason) == (None, "Superseded")
         if restarts:
             await world.restart()
         world.put(OPTED_IN)
@@ -255,7 +255,7 @@ async def answered(world, **reply):
 
 @pytest.mark.parametrize(("age", "replicas"), [(0, 1), (90, 1), (91, 4), (6 * 365 * 86_400, 4), (-3600, 4), (None, 1)])
 async def test_an_answer_of_another_time_shrinks_nothing(age, replicas):
-    """One that tells no time is taken as it is."""
+    """An answer without a time is used as it is."""
     async with World(*web(4), wpa(metrics=None, recommender=ADVISED)) as world:
         outcome = await answered(world, replicas=1, at=None if age is None else world.now - age)
         assert world.replicas == replicas
@@ -263,7 +263,7 @@ async def test_an_answer_of_another_time_shrinks_nothing(age, replicas):
 
 
 async def test_an_answer_of_another_time_may_grow():
-    """More than is needed is safe."""
+    """More than needed is safe."""
     async with World(*web(4), wpa(metrics=None, recommender=ADVISED)) as world:
         await answered(world, replicas=8, low=8, high=8, at=world.now - 3600)
         assert world.replicas == 8
