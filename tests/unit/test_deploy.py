@@ -185,7 +185,7 @@ def test_a_wheel_can_be_built_of_what_the_image_is_made_of(tmp_path):
 
 
 def test_constraints_are_the_lock_without_hashes():
-    """pip wants hashes for all packages or for none, and the wheel has none."""
+    """With pip, all packages have hashes or none has, and the wheel has none."""
     (script,) = re.findall(r"RUN sed (-E .*?) requirements\.lock", dockerfile())
     made = subprocess.run(
         ["/bin/sh", "-c", f"sed {script} requirements.lock"], cwd=ROOT, capture_output=True, text=True, check=True

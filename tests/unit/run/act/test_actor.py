@@ -1,4 +1,4 @@
-"""Writes on a cluster in memory: each with its precondition, and each says how it went."""
+"""Writes on a cluster in memory: each has its precondition, and each reports its result."""
 
 import pytest
 
@@ -23,7 +23,7 @@ POD = f"/api/v1/namespaces/{NAMESPACE}/pods/web-0"
 
 
 def looked(world):
-    """What is seen of the workload now: its pods, and the version of its template."""
+    """What is observed of the workload now: its pods, and the version of its template."""
     pods = tuple([read_pod(each) for each in world.cluster.objects(f"/api/v1/namespaces/{NAMESPACE}/pods")])
     metadata = world.at(WEB)["metadata"]
     versions = {"target_uid": metadata["uid"], "target_version": metadata["resourceVersion"]}
@@ -36,15 +36,15 @@ async def done(world, action, target=TARGET, seen=None):
 
 
 async def test_a_count_is_set_once():
-    """Without a look before it, where the watched target stands at the expected count."""
+    """The scale is not read first where the watched target has the expected count."""
     async with World(*web(2)) as world:
         assert (await done(world, ScaleTo(5, 2))).ok
         assert world.replicas == 5
         assert not world.asked("/scale")
 
 
-async def test_a_count_that_is_another_is_left_alone():
-    """Nothing is written then."""
+async def test_an_unexpected_count_is_left_alone():
+    """Nothing is written where the count is not the expected count."""
     async with World(*web(2)) as world:
         result = await done(world, ScaleTo(5, 3))
         assert (result.ok, result.overtaken) == (False, True)
@@ -52,15 +52,15 @@ async def test_a_count_that_is_another_is_left_alone():
 
 
 def made_anew(world, uid="another"):
-    """Deleted, and made again under the same name and with the same count."""
+    """Delete it, and create it again under the same name and with the same count."""
     there = world.at(WEB)
     world.cluster.remove(WEB)
     world.put({**there, "metadata": {**there["metadata"], "uid": uid}})
 
 
 @pytest.mark.parametrize("is_reported", [True, False], ids=["the watch has reported", "the watch has not reported"])
-async def test_a_target_that_was_made_anew_is_left_alone(is_reported):
-    """Its count is the one that was decided on, but it was decided on for a dead one."""
+async def test_a_recreated_target_is_left_alone(is_reported):
+    """Its count is the expected count, but the decision was made for the deleted target."""
     async with World(*web(2)) as world:
         seen = looked(world)
         if not is_reported:
@@ -71,8 +71,8 @@ async def test_a_target_that_was_made_anew_is_left_alone(is_reported):
         assert "deleted and recreated" in result.refusal
 
 
-async def test_a_custom_target_that_was_made_anew_is_left_alone():
-    """What is not watched is looked at before anything is written to it."""
+async def test_a_recreated_custom_target_is_left_alone():
+    """A target that is not watched is read before it is written."""
     cell = Name("db.example/v1", "Cell", NAMESPACE, "web")
     listed = [{"name": "cells", "kind": "Cell", "namespaced": True}, {"name": "cells/scale", "kind": "Scale"}]
     async with World(*web(2), made("db.example/v1", "Cell", "web", {"replicas": 2}, uid="new")) as world:
@@ -82,30 +82,30 @@ async def test_a_custom_target_that_was_made_anew_is_left_alone():
         assert (await done(world, ScaleTo(5, 2), cell, Seen(world.now, Scale(2, 2, "", "new")))).ok
 
 
-async def test_where_nobody_knows_which_object_it_was_the_count_decides():
-    """As in a dump that leaves uids out."""
+async def test_without_a_uid_the_count_decides():
+    """Dumps, for example, may leave uids out."""
     async with World(*web(2)) as world:
         made_anew(world)
         assert (await done(world, ScaleTo(5, 2), seen=Seen(world.now, Scale(2, 2, "app=web")))).ok
         assert "uid" not in body(world.writes("/scale")[0])["metadata"]
 
 
-async def test_a_target_without_a_resource_is_told():
-    """Nobody serves its kind."""
+async def test_a_target_without_a_resource_is_reported():
+    """The API server does not serve its kind."""
     async with World(*web(2)) as world:
         result = await done(world, ScaleTo(5, 2), Name("db.example/v1", "Cell", NAMESPACE, "web"))
         assert result == Done("Cell shop/web: no resource of its kind was found in this cluster")
 
 
-async def test_discovery_that_fails_is_told():
-    """Not to know is not to act."""
+async def test_discovery_that_fails_is_reported():
+    """Without an answer from discovery nothing is written."""
     async with World(*web(2)) as world:
         world.cluster.faults = lambda call: UnreachableError("down") if call.path == "/apis/db.example/v1" else None
         assert not (await done(world, ScaleTo(5, 2), Name("db.example/v1", "Cell", NAMESPACE, "web"))).ok
 
 
-async def test_a_scale_that_cannot_be_read_again_is_told():
-    """After a conflict the count is looked at; where that fails, nothing more is tried."""
+async def test_a_scale_that_cannot_be_read_again_is_reported():
+    """After a conflict the count is read again; where that fails, nothing more is tried."""
     async with World(*web(2)) as world:
         world.cluster.faults = lambda call: Answer(500, b"broken") if call.path.endswith("/scale") else None
         result = await done(world, ScaleTo(5, 3))
@@ -115,7 +115,7 @@ async def test_a_scale_that_cannot_be_read_again_is_told():
 
 
 async def test_a_pod_is_resized_in_place():
-    """Whole sizes, and only while it is the pod that was looked at."""
+    """The sizes are complete, and only the observed pod is changed."""
     async with World(*web(1)) as world:
         assert (await done(world, ResizePod("web-0", "u0", LARGER))).ok
         requests = world.at(POD)["spec"]["containers"][0]["resources"]["requests"]
@@ -125,7 +125,7 @@ async def test_a_pod_is_resized_in_place():
 
 
 async def test_a_pod_is_evicted():
-    """Only the one that was looked at."""
+    """Only the observed pod is evicted."""
     async with World(*web(1)) as world:
         assert (await done(world, EvictPod("web-0", "another", "why"))).overtaken
         assert (await done(world, EvictPod("web-0", "u0", "why"))).ok
@@ -133,7 +133,7 @@ async def test_a_pod_is_evicted():
 
 
 async def test_a_template_gets_the_size():
-    """Of containers that it has, by name; the rest of it stays."""
+    """Containers are matched by name; the rest of the template stays."""
     async with World(*web(1)) as world:
         assert (await done(world, SetTemplate(LARGER))).ok
         (container,) = world.at(WEB)["spec"]["template"]["spec"]["containers"]
@@ -143,7 +143,7 @@ async def test_a_template_gets_the_size():
 
 @pytest.mark.parametrize("action", [ResizePod("web-0", "u0", LARGER), EvictPod("web-0", "u0", "why")])
 async def test_a_pod_that_changed_since_it_was_decided_on_is_left_alone(action):
-    """Somebody else's newer size stays, also where the watch has told of it by now."""
+    """Another client's newer size stays, even where the watch has reported it by now."""
     async with World(*web(1)) as world:
         seen, theirs = looked(world), world.at(POD)
         theirs["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "3"}}
@@ -154,7 +154,7 @@ async def test_a_pod_that_changed_since_it_was_decided_on_is_left_alone(action):
 
 
 async def test_a_template_that_changed_since_it_was_decided_on_is_left_alone():
-    """Somebody else's newer edit stays, also where the watch has told of it by now."""
+    """Another client's newer edit stays, even where the watch has reported it by now."""
     async with World(*web(1)) as world:
         seen, theirs = looked(world), world.at(WEB)
         theirs["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "3"}}
@@ -169,7 +169,7 @@ async def test_a_template_that_changed_since_it_was_decided_on_is_left_alone():
     "action", [ResizePod("web-0", "u0", LARGER), EvictPod("web-0", "u0", "why"), SetTemplate(LARGER)]
 )
 async def test_what_was_not_seen_is_not_written(action):
-    """Neither with a part of its preconditions nor with none: the next reconcile sees it."""
+    """Missing or partial preconditions stop the write: the next reconcile sees the object."""
     async with World(*web(1)) as world:
         world.cluster.calls.clear()
         for seen in (Seen(world.now, Scale(1, 1, "")), Seen(world.now, Scale(1, 1, ""), (Pod("web-0", uid="u0"),))):
@@ -188,7 +188,7 @@ async def test_what_has_no_name_is_not_written(action):
 
 
 async def test_a_scale_without_a_version_is_not_written():
-    """Nobody could tell whether it is still the one that was looked at."""
+    """It would be unknown whether it is still the observed version."""
     async with World(*web(2)) as world:
         bare = Answer(200, encoded({"spec": {"replicas": 3}}))
         world.cluster.faults = lambda call: bare if call.path.endswith("/scale") and not call.writes else None
@@ -198,22 +198,22 @@ async def test_a_scale_without_a_version_is_not_written():
 
 
 async def test_a_size_is_recorded_by_others():
-    """It belongs into a status, of which an actor knows nothing."""
+    """The size belongs into a status, which the actor does not write."""
     async with World(*web(1)) as world:
         world.cluster.calls.clear()
         assert (await done(world, RecordSize(LARGER))).ok
         assert not world.writes()
 
 
-async def test_who_does_not_lead_writes_nothing():
-    """It is no refusal of the server, and nothing to be unsure of."""
+async def test_a_follower_writes_nothing():
+    """It is not a refusal of the server, and the result is not unsure."""
     async with World(*web(2)) as world:
         world.cluster.faults = lambda call: MayNotWriteError("not leading") if call.writes else None
         assert await done(world, ScaleTo(5, 2)) == Done("not leading")
 
 
-async def test_who_gets_no_answer_is_not_sure():
-    """It may have been done."""
+async def test_without_an_answer_the_result_is_unsure():
+    """The write may have been done."""
     async with World(*web(2)) as world:
         world.cluster.faults = lambda call: UnreachableError("cut") if call.writes else None
         assert await done(world, ScaleTo(5, 2)) == Done("cut", unsure=True)
@@ -237,7 +237,7 @@ async def test_who_gets_no_answer_is_not_sure():
     ids=lambda each: f"{each.method} {each.path.rsplit('/', 1)[1]} {len(each.body or b'')}",
 )
 async def test_a_dry_run_is_asked_and_not_kept(request_):
-    """Every kind of write is answered as if it were done, and nothing is."""
+    """Every kind of write is answered as if it were done, and nothing changes."""
     cluster = FakeCluster()
     for each in web(1):
         cluster.put(each)
@@ -249,7 +249,7 @@ async def test_a_dry_run_is_asked_and_not_kept(request_):
 
 
 async def test_a_dry_run_reads_as_ever():
-    """Only what writes is changed on its way."""
+    """Only writes are changed on their way."""
     cluster = FakeCluster()
     request = Request("GET", "/api/v1/pods")
     await DryRunPort(cluster).call(request)
@@ -260,7 +260,7 @@ async def test_a_dry_run_reads_as_ever():
 
 
 async def test_every_write_has_a_precondition():
-    """The version that was looked at, and but for a count the uid too."""
+    """It has the observed version and, except for a count, the uid too."""
     scale = body(scale_request(WEB, NAMESPACE, "web", "12", 3))
     assert scale["metadata"]["resourceVersion"] == "12"
     assert body(resize_request(POD, "u0", "7", LARGER))["metadata"] == {"uid": "u0", "resourceVersion": "7"}
@@ -284,13 +284,13 @@ async def test_every_write_has_a_precondition():
     ],
 )
 async def test_without_all_of_its_preconditions_there_is_no_request(make, given):
-    """A part of them would let somebody's newer word be overwritten."""
+    """With only a part of them a newer write could be overwritten."""
     with pytest.raises(NotSeenError, match="is not written to"):
         make(*given)
 
 
 async def test_discovery_is_asked_once_for_each_kind():
-    """Whoever scales a custom target asks what its resource is, and then it is known."""
+    """The resource of a custom target is asked for once, and then cached."""
     listed = [{"name": "cells", "kind": "Cell", "namespaced": True}, {"name": "cells/scale", "kind": "Scale"}]
     cluster = FakeCluster()
     cluster.fixed["/apis/db.example/v1"] = Answer(200, encoded({"resources": listed}))
@@ -302,11 +302,11 @@ async def test_discovery_is_asked_once_for_each_kind():
     assert len(cluster.calls) == 1
 
 
-# Between the look and the deed.
+# Between the observation and the action.
 
 
 class Hasty:
-    """A judge after whose decisions something happens, of which the watch tells before anything is written."""
+    """A judge with a change after its decisions, which the watch reports before anything is written."""
 
     def __init__(self, world, change):
         self._world, self._change, self._judge = world, change, world.reconciler.judge
@@ -333,8 +333,8 @@ def edit_theirs(world):
     world.put(theirs)
 
 
-async def test_a_resize_of_somebody_else_during_a_reconcile_stands():
-    """It was not decided on, so it is not written over, nor evicted."""
+async def test_another_clients_resize_during_a_reconcile_stays():
+    """The resized pod was not decided on, so it is neither overwritten nor evicted."""
     async with World(*web(2), vpa("InPlaceOrRecreate"), node(), kinds=all_kinds(VerticalPodAutoscaler="act")) as world:
         world.uses("3", "3Gi")
         world.reconciler.judge = Hasty(world, resize_theirs)
@@ -343,8 +343,8 @@ async def test_a_resize_of_somebody_else_during_a_reconcile_stands():
         assert world.at(POD)["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "7"}}
 
 
-async def test_an_edit_of_a_template_during_a_reconcile_stands():
-    """It was not decided on, so it is not written over."""
+async def test_an_edit_of_a_template_during_a_reconcile_stays():
+    """The edit was not decided on, so it is not overwritten."""
     async with World(*web(1), hvpa(annotations={"hypot.dev/resize": "Template"}), node()) as world:
         world.uses("1", "3Gi")
         world.reconciler.judge = Hasty(world, edit_theirs)
@@ -354,8 +354,8 @@ async def test_an_edit_of_a_template_during_a_reconcile_stands():
         assert container["resources"] == {"requests": {"cpu": "7"}}
 
 
-async def test_a_target_that_is_made_anew_during_a_reconcile_keeps_its_count():
-    """It was decided for the one before it; the next reconcile decides for this one."""
+async def test_a_target_recreated_during_a_reconcile_keeps_its_count():
+    """The decision was made for the deleted target; the next reconcile decides for the new one."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         world.reconciler.judge = Hasty(world, made_anew)

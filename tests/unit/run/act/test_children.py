@@ -1,4 +1,4 @@
-"""The HPA and VPA that an Hvpa keeps where their statuses are to be its recommendations."""
+"""The HPA and VPA that an Hvpa creates where their statuses serve as its recommendations."""
 
 import pytest
 import structlog
@@ -21,7 +21,7 @@ def parent(**more):
 
 
 async def test_children_are_made():
-    """The HPA scales the Hvpa itself and brings back nothing of the past; the VPA changes nothing."""
+    """The HPA scales the Hvpa itself, without a stabilisation window; the VPA changes nothing."""
     async with World(*web(2), parent(), node()) as world:
         await world.reconcile()
         counter, sizer = world.at(f"{HPAS}/web"), world.at(f"{VPAS}/web")
@@ -37,7 +37,7 @@ async def test_children_are_made():
 
 
 async def test_children_that_are_right_are_left_alone():
-    """Whatever the API server added to them; nothing is written in a reconcile that changes nothing."""
+    """Fields that the API server added do not count; a reconcile without changes writes nothing."""
     async with World(*web(2), parent(), node()) as world:
         await world.reconcile()
         counter = world.at(f"{HPAS}/web")
@@ -50,7 +50,7 @@ async def test_children_that_are_right_are_left_alone():
 
 
 async def test_children_are_repaired():
-    """What somebody changed in them is put right, on the version that was seen."""
+    """Changes of others in them are reverted, on the observed version."""
     async with World(*web(2), parent(), node()) as world:
         await world.reconcile()
         counter = world.at(f"{HPAS}/web")
@@ -63,7 +63,7 @@ async def test_children_are_repaired():
 
 
 async def test_a_child_that_lost_its_owner_is_claimed_again():
-    """It has our label and nobody else's name on it."""
+    """It has our label and no other owner."""
     async with World(*web(2), parent(), node()) as world:
         await world.reconcile()
         orphan = world.at(f"{HPAS}/web")
@@ -74,15 +74,15 @@ async def test_a_child_that_lost_its_owner_is_claimed_again():
 
 
 async def test_what_belongs_to_somebody_else_is_left_alone():
-    """An HPA of the same name that we did not make stays as it is."""
+    """An HPA of the same name that hypot did not create stays as it is."""
     async with World(*web(2), hpa(), parent(), node()) as world:
         theirs = world.at(f"{HPAS}/web")
         await world.reconcile()
         assert world.at(f"{HPAS}/web") == theirs
 
 
-async def test_what_came_to_have_the_name_meanwhile_is_left_alone():
-    """A child is made and never laid over what the watch has not told of; the refusal is logged."""
+async def test_a_new_object_of_the_same_name_is_left_alone():
+    """A child is created, and never overwrites an unobserved object; the refusal is logged."""
     async with World(*web(2), parent(), node()) as world:
         await world.settle()
         world.cluster.faults = lambda call: world.put(hpa()) if call.writes and call.path == HPAS else None
@@ -115,7 +115,7 @@ async def test_a_child_that_changes_while_it_is_repaired_is_left_alone():
 
 
 async def test_while_a_watch_is_broken_children_stay_as_they_are():
-    """What is not there may be, and what is there may be another."""
+    """A missing child may exist, and an existing child may have changed."""
     async with World(*web(2), parent(), node()) as world:
         await world.reconcile()
         there = world.at(f"{HVPAS}/web")
@@ -146,7 +146,7 @@ async def test_what_has_no_name_version_or_uid_needs_no_children():
 
 
 async def test_the_own_count_and_the_status_are_written_in_one_reconcile():
-    """The second of the two is for the version that the first made."""
+    """The second write is for the version that the first made."""
     async with World(*web(2), parent(), node()) as world:
         with structlog.testing.capture_logs() as logs:
             await world.reconcile()
@@ -156,8 +156,8 @@ async def test_the_own_count_and_the_status_are_written_in_one_reconcile():
         assert not [each for each in logs if each["event"] == "refused"]
 
 
-async def test_children_go_when_nobody_wants_them():
-    """With uid and version as preconditions; those of others stay."""
+async def test_unneeded_children_are_deleted():
+    """They are deleted with uid and version as preconditions; objects of others stay."""
     async with World(*web(2), parent(), vpa("Off", name="theirs"), node()) as world:
         await world.reconcile()
         there = world.at(f"{HVPAS}/web")
@@ -171,7 +171,7 @@ async def test_children_go_when_nobody_wants_them():
 
 
 async def test_one_child_where_one_is_asked_for():
-    """An Hvpa without an HPA has no child that counts."""
+    """An Hvpa without an HPA has no child HPA."""
     async with World(*web(2), hvpa(annotations=OBJECTS), node()) as world:
         await world.reconcile()
         assert world.cluster.objects(HPAS) == []
@@ -179,7 +179,7 @@ async def test_one_child_where_one_is_asked_for():
 
 
 async def test_the_own_count_is_kept_in_step():
-    """An HPA counts from there; nothing is written where it is right already."""
+    """The child HPA reads its count there; an unchanged count is not written."""
     async with World(*web(2), parent(), node()) as world:
         await world.reconcile()
         assert world.at(f"{HVPAS}/web")["spec"]["replicas"] == 2
@@ -191,7 +191,7 @@ async def test_the_own_count_is_kept_in_step():
 
 
 async def test_without_objects_nothing_of_it_is_written():
-    """Hypot recommends by itself then."""
+    """Hypot makes the recommendations itself then."""
     async with World(*web(2), hvpa(hpa=COUNTED), node()) as world:
         world.uses("500m")
         await world.reconcile()
@@ -202,15 +202,15 @@ async def test_without_objects_nothing_of_it_is_written():
 @pytest.mark.parametrize(
     "more", [{"kinds": {"Hvpa": "observe"}}, {"opt_in": "label"}], ids=["observed", "not opted in"]
 )
-async def test_who_only_looks_makes_no_children(more):
-    """Nothing is written but memory."""
+async def test_observing_creates_no_children(more):
+    """Nothing is written but hypot's own state."""
     async with World(*web(2), parent(), node(), **more) as world:
         await world.reconcile()
         assert not world.writes(f"/{NAMESPACE}/")
 
 
 async def test_an_hvpa_that_cannot_be_read_has_its_children_left():
-    """Nobody knows what they should be."""
+    """It is unknown what they should be."""
     async with World(*web(2), parent(), node()) as world:
         await world.reconcile()
         there = world.at(f"{HVPAS}/web")
@@ -223,7 +223,7 @@ async def test_an_hvpa_that_cannot_be_read_has_its_children_left():
 
 
 async def test_what_the_children_say_is_decided_on():
-    """A total of the HPA counts while its current replicas are the target's."""
+    """The total of the HPA counts while its current replicas are those of the target."""
     async with World(*web(2), parent(), node()) as world:
         await world.reconcile()
         counter, sizer = world.at(f"{HPAS}/web"), world.at(f"{VPAS}/web")
@@ -252,5 +252,5 @@ async def test_what_the_children_say_is_decided_on():
     ],
 )
 async def test_covers(there, asked, same):
-    """All that is asked for is there, at its place; lists have as many entries."""
+    """Everything asked for is at its place; lists have as many entries."""
     assert covers(there, asked) is same

@@ -1,4 +1,4 @@
-"""What is remembered of writes: deeds only once they are done, a dry run never, plans step by step."""
+"""What is remembered of writes: actions once they are done, a dry run never, plans step by step."""
 
 import pytest
 
@@ -22,7 +22,7 @@ CASES = {
 
 
 def outside(world):
-    """Everything that stands in the namespaces of others."""
+    """All objects outside hypot's own namespace."""
     paths = [
         *KINDS.values(),
         f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments",
@@ -36,8 +36,8 @@ def outside(world):
 
 
 @pytest.mark.parametrize("kind", CASES)
-async def test_a_dry_run_changes_nothing_and_remembers_no_deed(kind):
-    """Nothing is sent; the second reconcile finds and decides the same as the first."""
+async def test_a_dry_run_changes_nothing_and_remembers_no_action(kind):
+    """Nothing is sent; the second reconcile observes and decides the same as the first."""
     async with World(*web(2), *CASES[kind], node(), kinds=all_kinds(**{kind: "act"}), dry_run=True) as world:
         before, decided = outside(world), []
         for _ in range(2):
@@ -55,8 +55,8 @@ async def test_a_dry_run_changes_nothing_and_remembers_no_deed(kind):
         assert decided[0] == decided[1]
 
 
-async def test_a_dry_run_keeps_children_that_nobody_wants():
-    """What would be deleted is only told."""
+async def test_a_dry_run_keeps_unneeded_children():
+    """What would be deleted is only reported."""
     async with World(*web(1), hvpa(annotations=OBJECTS, hpa=COUNTED), node()) as world:
         world.uses("500m", "512Mi")
         await world.reconcile()
@@ -76,7 +76,7 @@ def as_dict(config):
 
 
 async def test_after_a_dry_run_everything_is_done_at_once():
-    """Nothing that was only tried stands in the way: no window, no plan."""
+    """The dry run leaves no window and no plan behind."""
     async with World(*web(4), wpa(upscaleForbiddenWindowSeconds=600), dry_run=True) as world:
         world.queue("80")
         await world.reconcile()
@@ -91,7 +91,7 @@ async def test_after_a_dry_run_everything_is_done_at_once():
 
 
 async def begun(world):
-    """An Hvpa whose target is to get another pod and larger ones; the plan is under way."""
+    """An Hvpa whose target gets one more pod and larger pods; the plan is under way."""
     world.uses("1", "3Gi")
     outcome = await world.outcome("Hvpa")
     assert outcome.state.plan is not None
@@ -99,8 +99,8 @@ async def begun(world):
     world.uses("500m", "1.5Gi")
 
 
-async def test_a_plan_goes_on_after_a_restart():
-    """It is part of the memory, and the next step follows from what is there."""
+async def test_a_plan_continues_after_a_restart():
+    """The plan is part of the state, and the next step follows from what is observed."""
     async with World(*web(1), hvpa(), node()) as world:
         await begun(world)
         await world.restart()
@@ -113,7 +113,7 @@ async def test_a_plan_goes_on_after_a_restart():
 
 
 async def test_a_step_that_is_refused_is_tried_again():
-    """By the same plan, in the next reconcile; the refusal is told meanwhile."""
+    """The same plan tries it in the next reconcile; the refusal is reported meanwhile."""
     async with World(*web(1), hvpa(), node()) as world:
         await begun(world)
         world.cluster.faults = lambda call: refusal(500, "not now") if call.path.endswith("/resize") else None
@@ -126,8 +126,8 @@ async def test_a_step_that_is_refused_is_tried_again():
         assert world.writes("/resize")
 
 
-async def test_somebody_else_ends_a_plan():
-    """Who scales by hand meanwhile has the last word."""
+async def test_a_manual_scale_ends_a_plan():
+    """A user who scales manually meanwhile wins."""
     async with World(*web(1), hvpa(), node()) as world:
         await begun(world)
         world.scaled(3)
@@ -139,7 +139,7 @@ async def test_somebody_else_ends_a_plan():
 
 
 async def test_the_template_is_edited_only_where_that_is_asked_for():
-    """Then pods are left to the workload's own controller."""
+    """Pods are then left to the workload's own controller."""
     async with World(*web(1), hvpa(annotations={"hypot.dev/resize": "Template"}), node()) as world:
         world.uses("1", "3Gi")
         await world.reconcile()
@@ -154,7 +154,7 @@ async def test_the_template_is_edited_only_where_that_is_asked_for():
 
 
 async def test_the_template_stays_otherwise():
-    """Whatever happens to the pods."""
+    """No change of the pods edits the template."""
     async with World(*web(1), hvpa(), node()) as world:
         template = world.at(WEB)["spec"]["template"]
         await begun(world)
@@ -166,7 +166,7 @@ async def test_the_template_stays_otherwise():
 
 
 async def test_a_pod_that_refuses_does_not_stop_the_others():
-    """It is told of, and asked again next time."""
+    """The refusal is reported, and the pod is tried again next time."""
     kinds = all_kinds(VerticalPodAutoscaler="act")
     updates = {"minReplicas": 1}
     async with World(*web(6), vpa("InPlaceOrRecreate", updates=updates), node(cpu="96"), kinds=kinds) as world:
@@ -179,8 +179,8 @@ async def test_a_pod_that_refuses_does_not_stop_the_others():
         assert "no room" in world.events("FailedResize")[0]["message"]
 
 
-async def test_a_pod_that_is_gone_is_not_told_of():
-    """Nothing is wrong then: the next reconcile sees what is true."""
+async def test_a_pod_that_is_gone_is_not_reported():
+    """It is not an error: the next reconcile observes the pods again."""
     kinds = all_kinds(VerticalPodAutoscaler="act")
     async with World(*web(2), vpa("InPlaceOrRecreate"), node(), kinds=kinds) as world:
         world.cluster.faults = lambda call: refusal(404, "no such pod") if call.path.endswith("/resize") else None
@@ -191,7 +191,7 @@ async def test_a_pod_that_is_gone_is_not_told_of():
 
 
 async def test_an_eviction_within_a_budget():
-    """The cluster's own budgets have the last word."""
+    """A PodDisruptionBudget can refuse the eviction."""
     budget = {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -207,7 +207,7 @@ async def test_an_eviction_within_a_budget():
         assert len(world.cluster.objects(f"/api/v1/namespaces/{NAMESPACE}/pods")) == 2
 
 
-# Evictions, and whether they are of any use.
+# Evictions, and whether they have an effect.
 
 ACT = all_kinds(VerticalPodAutoscaler="act")
 SIZED = {"hypot.dev/sized-by": "VerticalPodAutoscaler/web"}
@@ -221,7 +221,7 @@ async def evicts(world, after=15.0):
 
 
 def comes_back(world, annotations=None, seconds=1.0):
-    """New pods in the place of those that went, made and started so long from now."""
+    """Create new pods in place of the evicted pods, with this age from now."""
     there = {each["metadata"]["name"] for each in world.cluster.objects(f"/api/v1/namespaces/{NAMESPACE}/pods")}
     for index in range(world.replicas):
         if f"web-{index}" not in there:
@@ -231,7 +231,7 @@ def comes_back(world, annotations=None, seconds=1.0):
 
 
 async def test_one_pod_shows_whether_the_others_would_be_sized():
-    """Then as many go as the budget spares, and each time it is looked at what came back."""
+    """Then as many are evicted as the budget allows, and each time the new pods are checked first."""
     async with World(*web(6), vpa("Recreate"), node(cpu="96"), kinds=ACT) as world:
         assert await evicts(world) == 1
         assert await evicts(world) == 0
@@ -244,7 +244,7 @@ async def test_one_pod_shows_whether_the_others_would_be_sized():
 
 
 async def test_pods_that_come_back_as_they_were_end_it():
-    """A webhook that nobody reaches: one eviction in all, also after a restart, and it is told."""
+    """An unreachable webhook: one eviction in all, also after a restart, and it is reported."""
     async with World(*web(6), vpa("Recreate"), node(cpu="96"), kinds=ACT) as world:
         assert await evicts(world) == 1
         comes_back(world)
@@ -262,7 +262,7 @@ async def test_pods_that_come_back_as_they_were_end_it():
 
 
 async def test_another_one_is_tried_where_none_came_back():
-    """Nothing is known after a while, so one more may show it."""
+    """After a while nothing is known, so one more eviction is tried."""
     async with World(*web(6), vpa("Recreate"), node(cpu="96"), kinds=ACT) as world:
         assert await evicts(world) == 1
         assert await evicts(world, COMES_BACK - 30) == 0
@@ -270,16 +270,16 @@ async def test_another_one_is_tried_where_none_came_back():
         assert await evicts(world, 3700) == 1
 
 
-async def test_a_mark_of_another_is_none():
-    """Who sized the pod is not who evicts it, so it would be evicted for ever."""
+async def test_the_mark_of_another_autoscaler_does_not_count():
+    """Another autoscaler sized the new pod, so evictions would never end."""
     async with World(*web(6), vpa("Recreate"), node(cpu="96"), kinds=ACT) as world:
         assert await evicts(world) == 1
         comes_back(world, {"hypot.dev/sized-by": "VerticalPodAutoscaler/other"})
         assert await evicts(world) == 0
 
 
-async def test_nobody_answered_is_told_as_that():
-    """The words say what was attempted."""
+async def test_a_missing_answer_is_reported_as_such():
+    """The outcome is unsure, and the refusal names the attempt."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         world.cluster.faults = lambda call: UnreachableError("PUT: cut off") if call.path.endswith("/scale") else None
@@ -289,7 +289,7 @@ async def test_nobody_answered_is_told_as_that():
 
 
 async def test_a_plan_does_not_shrink_while_metrics_are_gone():
-    """Nothing shrinks on missing data, also where it was decided on while there was some; then it goes on."""
+    """Missing data stops a decided scale-down too; it continues with new data."""
     async with World(*web(4), hvpa(hpa=COUNTED), node(cpu="96", memory="384Gi")) as world:
         world.uses("1", "3Gi")
         plan = (await world.outcome("Hvpa")).state.plan
@@ -304,8 +304,8 @@ async def test_a_plan_does_not_shrink_while_metrics_are_gone():
         assert world.replicas == 3
 
 
-async def test_a_plan_goes_on_growing_while_metrics_are_gone():
-    """More than is needed is safe."""
+async def test_a_plan_continues_to_grow_while_metrics_are_gone():
+    """More than needed is safe."""
     async with World(*web(1), hvpa(hpa=COUNTED), node()) as world:
         await begun(world)
         world.cluster.faults = lambda call: refusal(503, "no metrics") if "metrics.k8s.io" in call.path else None

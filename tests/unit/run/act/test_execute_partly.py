@@ -1,4 +1,4 @@
-"""Plans of an Hvpa that go well only in part, and evictions that are of no use."""
+"""Plans of an Hvpa that succeed only in part, and evictions that have no effect."""
 
 import pytest
 
@@ -15,19 +15,19 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 KEY = ("Hvpa", NAMESPACE, "web")
 SIZED = {"hypot.dev/sized-by": "Hvpa/web"}
 ACT = all_kinds(VerticalPodAutoscaler="act")
-# The node of the pods has no room for more, and another one has.
+# The node of the pods has no room for more; another node has.
 TIGHT = (node(cpu="2"), node("n2", cpu="96"))
 
 
 def sizer(count=4):
-    """Sizes so many pods, never more nor fewer."""
+    """An Hvpa that sizes so many pods, never more nor fewer."""
     template = {"spec": {"minReplicas": count, "maxReplicas": count}}
     intervals = [{"maxReplicas": count, "maxResources": {"cpu": "8", "memory": "16Gi"}}]
     return hvpa(hpa={"deploy": False, "template": template}, scalingIntervals=intervals)
 
 
 def conflict(world, part, times=1):
-    """The first writes to such a path are overtaken."""
+    """The first writes to such a path meet a conflict."""
     left = [None] * times
 
     def fault(call):
@@ -47,7 +47,7 @@ def resized(world):
 
 
 async def test_one_conflict_does_not_lose_the_plan():
-    """The other pods have the size already: the plan stands, and asks for that one in the next reconcile."""
+    """The other pods already have the size: the plan continues with this pod in the next reconcile."""
     async with World(*web(4), sizer(), node(cpu="96")) as world:
         world.uses("2")
         conflict(world, "web-1/resize")
@@ -65,7 +65,7 @@ async def test_one_conflict_does_not_lose_the_plan():
 
 
 async def test_a_plan_that_is_held_asks_for_what_was_refused():
-    """It is the same decision: nothing that blocks a new one keeps half of the pods at their old size."""
+    """It is the same decision: a block of new decisions does not keep pods at their old size."""
     async with World(*web(4), sizer(), node(cpu="96")) as world:
         world.uses("2", "2Gi")
         conflict(world, "web-1/resize")
@@ -86,8 +86,8 @@ async def test_a_shrink_in_part_gives_the_governor_nothing_back():
         assert [one.key for one in world.reconciler.judge.governor.admitted] == [KEY]
 
 
-async def test_a_plan_stands_once_its_size_is_recorded():
-    """New pods come up with it, so it is not taken back; the count is asked for again, and nothing told as done."""
+async def test_a_plan_continues_once_its_size_is_recorded():
+    """New pods get it, so it is not reverted; the count is tried again, and nothing is reported as done."""
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("1", "3Gi")
         world.cluster.faults = lambda call: refusal(403, "never") if call.path.endswith("/scale") else None
@@ -102,7 +102,7 @@ async def test_a_plan_stands_once_its_size_is_recorded():
 
 
 async def test_a_plan_that_did_nothing_has_failed():
-    """Where every pod refuses and the size was recorded before, nothing is remembered as done."""
+    """Where the size cannot be recorded, nothing is remembered as done."""
     async with World(*web(4), sizer(), node(cpu="96")) as world:
         world.uses("2")
         world.cluster.faults = lambda call: refusal(500, "not now") if call.path.endswith("/status") else None
@@ -111,11 +111,11 @@ async def test_a_plan_that_did_nothing_has_failed():
         assert world.events("FailedScaling")
 
 
-# Evictions that show nothing, or the wrong thing.
+# Evictions that prove nothing, or the wrong thing.
 
 
 def comes_back(world, annotations=None):
-    """New pods in the place of those that went."""
+    """Create new pods in place of the evicted pods."""
     there = {each["metadata"]["name"] for each in world.cluster.objects(PODS)}
     for index in range(world.replicas):
         if f"web-{index}" not in there:
@@ -135,7 +135,7 @@ async def evicts(world, after=15.0):
 
 
 async def test_an_hvpa_evicts_one_pod_first():
-    """Once its size is recorded, and the others once that one came back with it."""
+    """It does so once its size is recorded; the others follow once that pod is back with the size."""
     async with World(*web(8), sizer(8), *TIGHT) as world:
         assert await evicts(world) == 0
         assert "once the size is recorded" in world.condition("CarriedOut", "Hvpa")["message"]
@@ -146,8 +146,8 @@ async def test_an_hvpa_evicts_one_pod_first():
         assert not world.events("WebhookUnavailable")
 
 
-async def test_an_hvpa_evicts_no_more_where_pods_come_back_as_they_were():
-    """Not by this plan, nor by any other, nor after a restart; the pod that comes up sized ends it."""
+async def test_an_hvpa_stops_evicting_where_pods_come_back_unchanged():
+    """Neither this plan nor another does, nor after a restart; a pod that comes up sized ends it."""
     async with World(*web(8), sizer(8), *TIGHT) as world:
         assert [await evicts(world) for _ in range(2)] == [0, 1]
         comes_back(world)
@@ -162,7 +162,7 @@ async def test_an_hvpa_evicts_no_more_where_pods_come_back_as_they_were():
 
 
 async def test_an_hvpa_resizes_what_it_may_not_evict():
-    """A pod in a loop of kills is better resized than left."""
+    """Resizing a pod that is killed repeatedly is better than leaving it."""
     async with World(*web(4), sizer(), node(cpu="96")) as world:
         world.app.sizes_new_pods = False
         for index in range(4):
@@ -175,7 +175,7 @@ async def test_an_hvpa_resizes_what_it_may_not_evict():
 
 
 async def test_nothing_more_is_evicted_where_nothing_came_back():
-    """A quota that refuses the larger pod: one is missing, not all of them one by one."""
+    """A quota refuses the larger pod: one pod is missing, and the others are not evicted too."""
     async with World(*web(6), vpa("Recreate"), node(cpu="96"), kinds=ACT) as world:
         assert await evicts(world) == 1
         for after in (COMES_BACK + 60, 3600.0, 86_400.0):
@@ -185,8 +185,8 @@ async def test_nothing_more_is_evicted_where_nothing_came_back():
         assert await evicts(world) == 1
 
 
-async def test_whoever_sized_the_new_pod_is_named():
-    """Neither the network nor a LimitRange is to blame."""
+async def test_the_autoscaler_that_sized_the_new_pod_is_named():
+    """The message does not blame the network or a LimitRange."""
     async with World(*web(6), vpa("Recreate"), node(cpu="96"), kinds=ACT) as world:
         assert await evicts(world) == 1
         comes_back(world, {"hypot.dev/sized-by": "Hvpa/other"})
@@ -196,7 +196,7 @@ async def test_whoever_sized_the_new_pod_is_named():
 
 
 def dying(index):
-    """A pod whose container was killed for memory a minute after its start, just now."""
+    """A pod whose container was OOM-killed just now, a minute after its start."""
     ended = {"reason": "OOMKilled", "startedAt": ago(90), "finishedAt": ago(30)}
     state = {"name": "app", "restartCount": 9, "lastState": {"terminated": ended}, "state": {"waiting": {}}}
     made = ready(index, box(memory="256Mi"))
@@ -204,7 +204,7 @@ def dying(index):
 
 
 async def test_a_pod_in_a_loop_of_kills_is_resized_where_nothing_is_evicted():
-    """Not much of a help, but more than to leave it as it is; it is told as what it was."""
+    """A resize helps little, but more than nothing; it is reported as a resize."""
     async with World(*web(3), vpa("InPlaceOrRecreate"), node(cpu="96"), kinds=ACT) as world:
         for index in range(3):
             world.put(dying(index))
@@ -221,7 +221,7 @@ async def test_a_pod_in_a_loop_of_kills_is_resized_where_nothing_is_evicted():
 
 
 async def test_it_is_evicted_where_that_helps():
-    """In the first place; nothing is resized as well."""
+    """Eviction comes first, and no resize in addition."""
     async with World(*web(3), vpa("InPlaceOrRecreate"), node(cpu="96"), kinds=ACT) as world:
         for index in range(3):
             world.put(dying(index))
@@ -235,8 +235,8 @@ async def test_it_is_evicted_where_that_helps():
 
 
 @pytest.mark.parametrize("made", [sizer(), vpa("InPlaceOrRecreate")])
-async def test_who_is_paused_in_the_middle_is_left_alone(made):
-    """What was done is told as done; the rest is not, nor as refused."""
+async def test_an_object_paused_in_the_middle_is_left_alone(made):
+    """Finished steps are reported as done; the rest is neither done nor refused."""
     kinds = all_kinds(VerticalPodAutoscaler="act", Hvpa="act")
     async with World(*web(4), made, node(cpu="96"), kinds=kinds) as world:
         world.reconciler.executor._stands = lambda _: not world.writes("/resize")
@@ -249,8 +249,8 @@ async def test_who_is_paused_in_the_middle_is_left_alone(made):
 
 
 @pytest.mark.parametrize("made", [sizer(), vpa("InPlaceOrRecreate")])
-async def test_who_changed_before_the_first_write_is_only_observed(made):
-    """Nothing is done nor told in its name."""
+async def test_an_object_changed_before_the_first_write_is_only_observed(made):
+    """No action is done or reported for it."""
     kinds = all_kinds(VerticalPodAutoscaler="act", Hvpa="act")
     async with World(*web(4), made, node(cpu="96"), kinds=kinds) as world:
         world.reconciler.executor._stands = lambda _: False
@@ -262,7 +262,7 @@ async def test_who_changed_before_the_first_write_is_only_observed(made):
 
 
 async def test_a_record_of_more_containers_is_a_record_too():
-    """The status also names those that are left alone, and is not written again for their sake."""
+    """The status also names containers that are left alone, and is not written again because of them."""
     listed = [{"containerName": name, "resources": {"requests": {"cpu": "1"}}} for name in ("app", "proxy")]
     status = {"lastScaling": {"vpaStatus": {"containerResources": listed}}}
     async with World(*web(1), hvpa(status=status), node()) as world:

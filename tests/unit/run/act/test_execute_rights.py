@@ -1,4 +1,4 @@
-"""A plan goes on only while its object allows it: what people take away in the middle counts with the next step."""
+"""A plan continues only while its object allows it: restrictions that a user adds apply from the next step on."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def policies(**policy):
 
 
 def edit(world, **spec):
-    """Somebody writes these fields of the Hvpa."""
+    """A user changes these fields of the Hvpa."""
     there = world.at(f"{KINDS['Hvpa']}/web")
     world.put({**there, "spec": {**there["spec"], **spec}})
 
@@ -37,13 +37,13 @@ def reported(world):
 
 
 async def evicting(world):
-    """A plan that makes eight pods larger: one is evicted and came back with the size, the next are to go."""
+    """A plan to enlarge eight pods: the first evicted pod is back with the size, the next follow."""
     assert [await evicts(world) for _ in range(2)] == [0, 1]
     comes_back(world, SIZED)
 
 
 async def grown(world):
-    """A plan for fewer and larger pods: they are larger by now, and one is to go."""
+    """A plan for fewer and larger pods: the pods are larger now, and one is to be removed."""
     world.uses("1", "3Gi")
     plan = (await world.outcome("Hvpa")).state.plan
     assert (plan.before_replicas, plan.replicas) == (4, 3)
@@ -66,7 +66,7 @@ TAKEN = {
 
 @pytest.mark.parametrize("right", TAKEN)
 async def test_no_pod_goes_once_the_right_is_taken_away(right):
-    """Neither in the next reconcile nor after it, and it is told why."""
+    """Neither the next reconcile nor a later one evicts, and the condition says why."""
     change, why = TAKEN[right]
     async with World(*web(8), sizer(8), *TIGHT) as world:
         await evicting(world)
@@ -80,15 +80,15 @@ async def test_no_pod_goes_once_the_right_is_taken_away(right):
 
 
 async def test_pods_go_where_nothing_is_taken_away():
-    """What an edit leaves as it was ends no plan."""
+    """An edit that restricts nothing of a plan does not end it."""
     async with World(*web(8), sizer(8), *TIGHT) as world:
         await evicting(world)
         edit(world, scaleDown=OFF, vpa=policies(containerName="*", minAllowed={"cpu": "10m"}))
         assert await evicts(world) == 2
 
 
-async def test_another_way_to_resize_begins_anew():
-    """In place only means that no pod goes any more, whatever was planned before."""
+async def test_another_way_to_resize_ends_the_plan():
+    """InPlace means that no further pod is evicted, whatever was planned before."""
     async with World(*web(8), sizer(8), *TIGHT) as world:
         await evicting(world)
         world.annotate("Hvpa", resize="InPlace")
@@ -97,7 +97,7 @@ async def test_another_way_to_resize_begins_anew():
 
 
 async def test_the_template_is_written_where_a_plan_began_with_evictions():
-    """The next decision goes the new way."""
+    """The next decision uses the new way."""
     async with World(*web(8), sizer(8), *TIGHT) as world:
         await evicting(world)
         world.annotate("Hvpa", resize="Template")
@@ -110,7 +110,7 @@ async def test_the_template_is_written_where_a_plan_began_with_evictions():
 
 @pytest.mark.parametrize("directions", [("scaleUp", "scaleDown"), ("scaleDown",)])
 async def test_no_replica_goes_once_scaling_down_is_off(directions):
-    """The step is a shrink, though the plan as a whole needs more."""
+    """This step scales down, although the plan as a whole needs more."""
     async with World(*web(4), hvpa(hpa=COUNTED), ROOMY) as world:
         await grown(world)
         edit(world, **dict.fromkeys(directions, OFF))
@@ -124,7 +124,7 @@ async def test_no_replica_goes_once_scaling_down_is_off(directions):
 
 
 async def test_what_was_off_before_does_not_stop_a_plan():
-    """It was decided on by the way of its total, also in the eyes of a process that comes after."""
+    """The total decided the direction of the plan; that is also true after a restart."""
     async with World(*web(4), hvpa(hpa=COUNTED, scaleDown=OFF), ROOMY) as world:
         await grown(world)
         await world.restart()
@@ -133,7 +133,7 @@ async def test_what_was_off_before_does_not_stop_a_plan():
 
 
 async def test_growth_that_is_left_is_not_done_either():
-    """There is never less than before, so nothing need be made up for."""
+    """No pod has less than before, so nothing needs to be compensated."""
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("1", "3Gi")
         assert (await world.outcome("Hvpa")).state.plan is not None
@@ -148,7 +148,7 @@ async def test_growth_that_is_left_is_not_done_either():
 
 
 async def test_a_window_that_closes_ends_the_plan():
-    """The next window begins with what is needed then."""
+    """The next window begins with a new decision."""
     made = sizer(8)
     made["spec"] |= {"scaleUp": IN_WINDOW, "scaleDown": IN_WINDOW, "maintenanceTimeWindow": WINDOW}
     async with World(*web(8), made, *TIGHT) as world:
@@ -163,8 +163,8 @@ async def test_a_window_that_closes_ends_the_plan():
         assert world.condition("ScalingBlocked", "Hvpa")["reason"] == "MaintenanceWindow"
 
 
-async def test_a_held_count_is_gone_to_whatever_is_off():
-    """People ask for it by name, and it was refused at first."""
+async def test_a_held_count_is_set_whatever_is_off():
+    """A user asked for this count explicitly; only its first write was refused."""
     pods = [ready(index, box(cpu="2")) for index in range(2)]
     async with World(*web(2), *pods, hvpa(annotations={"hypot.dev/hold": "4"}), ROOMY) as world:
         world.uses("500m")

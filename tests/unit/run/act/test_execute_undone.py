@@ -1,4 +1,4 @@
-"""What was decided and could not be written: neither remembered nor told as done, and pods come up as before."""
+"""Decisions that could not be written: not remembered or reported as done, and new pods keep their old size."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ KNOWN = {"desiredReplicas": 4, "lastScaling": RECORDED}
 
 
 def told_size(world):
-    """What the status says that new pods get: the webhook answers from it."""
+    """The size that the status gives to new pods; the webhook answers from it."""
     listed = world.status("Hvpa")["lastScaling"]["vpaStatus"]["containerResources"]
     return {each["containerName"]: each["resources"] for each in listed}
 
@@ -36,7 +36,7 @@ def admitted(world):
 
 
 async def test_a_size_that_no_node_holds_reaches_no_pod():
-    """The status goes on with the old one, and nothing was scaled, however often it is tried."""
+    """The status keeps the old size, and no attempt counts as a scaling."""
     async with World(*web(4), {**sizer(), "status": KNOWN}, node(cpu="2")) as world:
         for _ in range(3):
             world.uses("3")
@@ -51,7 +51,7 @@ async def test_a_size_that_no_node_holds_reaches_no_pod():
 
 
 async def test_what_was_not_done_is_logged_as_that_and_once():
-    """Nothing moved."""
+    """The log says "not done", one time, and counts no move."""
     async with World(*web(4), sizer(), node(cpu="2")) as world:
         decision_log, message = DecisionLog(), []
         for _ in range(2):
@@ -64,8 +64,8 @@ async def test_what_was_not_done_is_logged_as_that_and_once():
         assert message == ["not done"]
 
 
-async def test_a_shrink_that_cannot_be_done_takes_nobodys_turn():
-    """The size that is recorded for new pods counts once; after that nothing is written, so nothing counts."""
+async def test_a_shrink_that_cannot_be_done_uses_no_budget():
+    """Recording the size for new pods counts once; later nothing is written, so nothing counts."""
     async with World(*web(4, box(cpu="4")), sizer(), node(cpu="96")) as world:
         world.cluster.fixed["/version"] = Answer(200, encoded({"major": "1", "minor": "30"}))
         await world.restart()
@@ -82,8 +82,8 @@ async def test_a_shrink_that_cannot_be_done_takes_nobodys_turn():
             assert outcome.refusal
 
 
-async def test_who_waits_for_a_pod_to_come_back_has_done_nothing():
-    """The size is recorded and every eviction is left: no window begins anew, and no plan runs out of time."""
+async def test_waiting_for_a_pod_to_come_back_is_not_a_scaling():
+    """The size is recorded and the evictions wait: no window begins again, and no plan times out."""
     async with World(*web(8), sizer(8), *TIGHT) as world:
         assert [await evicts(world) for _ in range(2)] == [0, 1]
         states = world.reconciler.judge.states
@@ -98,8 +98,8 @@ async def test_who_waits_for_a_pod_to_come_back_has_done_nothing():
         assert await evicts(world) == 2
 
 
-async def test_unsized_pods_are_no_scaling_each_time():
-    """What was tried and left is no deed."""
+async def test_unsized_pods_do_not_count_as_scalings():
+    """An attempt that was dropped does not count as an action."""
     async with World(*web(8), sizer(8), *TIGHT) as world:
         assert [await evicts(world) for _ in range(2)] == [0, 1]
         comes_back(world)
@@ -108,8 +108,8 @@ async def test_unsized_pods_are_no_scaling_each_time():
             assert (await world.outcome("Hvpa")).state.scalings == 1
 
 
-async def test_stabilisation_does_not_begin_anew():
-    """An attempt that came to nothing makes nobody wait."""
+async def test_stabilisation_does_not_begin_again():
+    """A failed attempt starts no stabilisation."""
     waits = {**FREE, "stabilizationDuration": "5m"}
     made = sizer()
     made["spec"] |= {"scaleUp": waits, "scaleDown": waits}
@@ -120,7 +120,7 @@ async def test_stabilisation_does_not_begin_anew():
 
 
 async def test_only_the_count_is_written_where_no_node_holds_the_size():
-    """The new count with the old size, in the cluster and in the status."""
+    """Cluster and status have the new count with the old size."""
     intervals = [{"maxReplicas": 4, "maxResources": sized("8", "8Gi")}]
     made = hvpa(hpa={"deploy": False, "template": {"spec": {"minReplicas": 4}}}, scalingIntervals=intervals)
     async with World(*web(2), {**made, "status": KNOWN}, node(cpu="2")) as world:
@@ -133,8 +133,8 @@ async def test_only_the_count_is_written_where_no_node_holds_the_size():
         assert reported["vpaStatus"] == RECORDED["vpaStatus"]
 
 
-async def test_a_size_is_told_once_it_is_recorded():
-    """Fewer and smaller: pods that come up before the others have gone have the old size, then the new one."""
+async def test_the_status_has_a_size_once_it_is_recorded():
+    """Scale-down in both: pods that come up before the count is reached get the old size, then the new one."""
     large = box(cpu="4", memory="8Gi")
     async with World(*web(4, large), {**hvpa(), "status": KNOWN}, node(cpu="96", memory="384Gi")) as world:
         world.uses("300m", "1Gi")
@@ -152,7 +152,7 @@ async def test_a_size_is_told_once_it_is_recorded():
 
 
 async def test_a_refusal_leaves_the_record():
-    """Pods that come up meanwhile have the old size, not that of their template."""
+    """Pods that come up meanwhile get the old size, not that of their template."""
     async with World(*web(4), sizer(), node(cpu="96")) as world:
         for _ in range(2):
             world.uses("2")
@@ -165,8 +165,8 @@ async def test_a_refusal_leaves_the_record():
         assert body(last)["status"]["lastScaling"] == recorded
 
 
-async def test_what_is_under_way_goes_on_where_more_cannot_be():
-    """Half of the pods with a better size would be worse than all of them with it."""
+async def test_a_plan_continues_where_more_is_impossible():
+    """Some pods with a better size are worse than all pods with it."""
     async with World(*web(8), sizer(8), node(cpu="2"), node("n2", cpu="6")) as world:
         assert [await evicts(world) for _ in range(2)] == [0, 1]
         comes_back(world, SIZED)
@@ -179,7 +179,7 @@ async def test_what_is_under_way_goes_on_where_more_cannot_be():
 
 
 async def test_a_missing_webhook_hides_no_hold():
-    """The reason is that of what really holds, for new pods go by it; the words name both."""
+    """The reason is the real hold, because new pods follow it; the message names both."""
     kinds = all_kinds(VerticalPodAutoscaler="act")
     async with World(*web(6), vpa("Recreate"), node(cpu="96"), kinds=kinds, warm=False) as world:
         world.app.sizes_new_pods = False

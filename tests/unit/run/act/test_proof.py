@@ -1,4 +1,4 @@
-"""What new pods show of the webhook, and what is told where nothing more is evicted."""
+"""What new pods prove about the webhook, and what is reported when evictions stop."""
 
 import pytest
 
@@ -32,12 +32,12 @@ def seen(*pods, wanted=2, now=NOW + 60):
         (NOW, seen(pod(), pod(NOW + 5, "Hvpa/other")), "unsized"),
         (NOW, seen(pod(), pod(NOW + 5), pod(NOW + 9, SIZER)), "sized"),
         (NOW, seen(pod()), "awaited"),
-        # The watch may not show yet that the one that went is gone.
+        # The watch may not show yet that the evicted pod is gone.
         (NOW, seen(pod(), pod()), "awaited"),
     ],
 )
 def test_soon_after_an_eviction(evicted, look, expected):
-    """The marks of pods that came up since then say it; until one does, it is waited for."""
+    """The marks of newer pods are the proof; until there is one, it is awaited."""
     assert proof(look, SIZER, evicted, WANTED) == expected
 
 
@@ -46,7 +46,7 @@ def test_soon_after_an_eviction(evicted, look, expected):
     [
         (seen(pod(), now=LATE), "missing"),
         (seen(pod(), now=LATE + 86_400), "missing"),
-        # It is there, and no node has room for it.
+        # The pod exists, but no node has room for it.
         (seen(pod(), pod(None, phase="Pending"), now=LATE), "missing"),
         (seen(pod(), pod(deleted=True), now=LATE), "missing"),
         (seen(pod(), wanted=1, now=LATE), "none"),
@@ -58,7 +58,7 @@ def test_soon_after_an_eviction(evicted, look, expected):
     ],
 )
 def test_where_no_new_pod_came(look, expected):
-    """Nothing more goes while fewer are there than are wanted; where fewer are wanted, nothing is awaited."""
+    """No more evictions while pods are missing; where fewer pods are asked for, none is awaited."""
     assert proof(look, SIZER, NOW, WANTED) == expected
 
 
@@ -69,19 +69,19 @@ OLD = pod(NOW + 5, created=NOW - 3600)
 @pytest.mark.parametrize(
     ("look", "expected"),
     [
-        # It has waited for a place since before the size was recorded, and now has that of the one that went.
+        # The pod was pending since before the size was recorded, and now has the place of the evicted pod.
         (seen(pod(), OLD), "awaited"),
         (seen(OLD, pod(mark=SIZER, created=NOW + 1, **WAITING)), "awaited"),
         (seen(pod(), pod(NOW + 9, SIZER, created=NOW + 1)), "sized"),
-        # What comes as it is written need not run to show it.
+        # A pod that comes up as written proves it without running.
         (seen(pod(), pod(created=NOW + 1, **WAITING)), "unsized"),
         (seen(pod(), pod(mark=f"{SIZER}/smaller", created=NOW + 1, **WAITING)), "otherwise"),
-        # More of those would find no place either.
+        # More such pods would stay pending too.
         (seen(pod(), pod(mark=SIZER, created=NOW + 1, **WAITING), now=LATE), "missing"),
     ],
 )
 def test_pods_that_have_not_started(look, expected):
-    """A pod is new by the time at which it was made, for that is when it got its size."""
+    """A pod is new by its creation time, because that is when it was sized."""
     assert proof(look, SIZER, NOW, WANTED) == expected
 
 
@@ -90,34 +90,34 @@ def test_pods_that_have_not_started(look, expected):
     [
         ("smaller", 1500, "otherwise"),
         ("larger", 3000, "larger"),
-        # It would get what it lacks now, for it was held the other way.
+        # A new pod would get what this pod lacks, because it was held in the other direction.
         ("larger", 1500, "none"),
         ("smaller", 3000, "none"),
-        # It has what is wanted now.
+        # The pod has the decided size.
         ("smaller", 2000, "none"),
         ("larger", 2000, "none"),
     ],
 )
 def test_another_size_than_is_wanted(word, cpu, expected):
-    """Who came up otherwise would do so again, unless it is to go another way by now; after an hour nobody knows."""
+    """Such a pod would come up the same way again, unless the direction changed; after an hour it is unknown."""
     came, other = pod(NOW + 5, f"{SIZER}/{word}", cpu), pod(cpu=3000)
     assert proof(seen(other, came), SIZER, NOW, WANTED) == expected
     assert proof(seen(other, came, now=NOW + 3600), SIZER, NOW, WANTED) == expected
     assert proof(seen(other, came, now=NOW + 3605), SIZER, NOW, WANTED) == "none"
 
 
-def test_a_newer_one_ends_it():
-    """Not one of the same time: then some would come back in vain."""
+def test_a_newer_sized_pod_ends_it():
+    """A pod of the same time does not end it: some evictions would still have no effect."""
     held = pod(NOW + 5, f"{SIZER}/smaller")
     assert proof(seen(held, pod(NOW + 5, SIZER)), SIZER, NOW, WANTED) == "otherwise"
     assert proof(seen(held, pod(NOW + 6, SIZER)), SIZER, NOW, WANTED) == "sized"
-    # What came much later was not evicted, and nobody knows what held it.
+    # A pod that came much later was not evicted, and what held it is unknown.
     assert proof(seen(pod(), pod(LATE, f"{SIZER}/smaller"), now=LATE + 60), SIZER, NOW, WANTED) == "none"
     assert proof(seen(pod(), pod(NOW + 5, f"{SIZER}/smaller", deleted=True)), SIZER, NOW, WANTED) != "otherwise"
 
 
-def test_what_is_told():
-    """Where nothing is wrong nothing is; else where to look."""
+def test_what_is_reported():
+    """No report where nothing is wrong; otherwise the event says where to look."""
     assert objection("none", seen(), None) is None
     assert objection("sized", seen(), NOW) is None
     assert objection("awaited", seen(), NOW) is None
@@ -132,8 +132,8 @@ def test_what_is_told():
     assert (unsized.event.reason, "LimitRange" in unsized.event.message) == ("WebhookUnavailable", True)
 
 
-def test_whose_mark_was_found():
-    """The webhook works where another autoscaler sized the pod: then that is named, and nothing else blamed."""
+def test_the_autoscaler_of_another_mark_is_named():
+    """Another autoscaler sized the pod, so the webhook works: only that autoscaler is named."""
     reported = objection("unsized", seen(pod(NOW + 5, "Hvpa/other"), pod(NOW + 6), pod(mark="Hvpa/old")), NOW)
     assert reported is not None
     assert reported.event.reason == "Conflict"

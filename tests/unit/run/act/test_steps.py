@@ -1,4 +1,4 @@
-"""The writes of one object: their order, how many at once, and when the rest is left."""
+"""The writes of one object: their order, how many at once, and when the rest is dropped."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ EVICTIONS = tuple([EvictPod(f"old-{index}", f"o{index}", "why") for index in ran
 
 
 class Server:
-    """Notes what is sent; a write takes so many seconds of the clock, and one turn of the loop."""
+    """Records what is sent; a write takes so many seconds of the clock, and one turn of the event loop."""
 
     def __init__(self, *, seconds=0.0, answers=None):
         self.now, self.seconds, self.answers = 100.0, seconds, answers or {}
@@ -36,8 +36,8 @@ class Server:
         return await Steps(self.write, lambda: self.stands, lambda: self.now, together).take(actions, known)
 
 
-async def test_resizes_go_at_the_same_time():
-    """Some at once, and never more; how each went is told in the order in which they were asked for."""
+async def test_resizes_run_concurrently():
+    """Several run at once, up to a limit; results are in the order of the actions."""
     server = Server(answers={"web-3": REFUSED})
     deeds = await server.take(*RESIZES)
     assert server.most == AT_ONCE
@@ -47,7 +47,7 @@ async def test_resizes_go_at_the_same_time():
 
 
 async def test_objects_share_what_is_under_way():
-    """All together they do not take up every connection."""
+    """Together they do not use every connection."""
     server = Server()
     together = asyncio.Semaphore(3)
     each = [Steps(server.write, lambda: True, lambda: 0.0, together).take(RESIZES, "none") for _ in range(4)]
@@ -55,8 +55,8 @@ async def test_objects_share_what_is_under_way():
     assert (server.most, len(server.sent)) == (3, 80)
 
 
-async def test_evictions_go_one_after_another():
-    """Each leaves less for the next."""
+async def test_evictions_run_one_after_another():
+    """Each eviction leaves less budget for the next."""
     server = Server()
     deeds = await server.take(*EVICTIONS)
     assert (server.most, deeds.done, deeds.evicted) == (1, list(EVICTIONS), True)
@@ -73,8 +73,8 @@ async def test_evictions_go_one_after_another():
         ("unsized", {}, 0),
     ],
 )
-async def test_who_is_evicted_while_nothing_is_known(known, answers, sent):
-    """One at most; one that a budget refused shows nothing."""
+async def test_evictions_without_proof(known, answers, sent):
+    """One pod at most; an eviction that a budget refused proves nothing."""
     server = Server(answers=answers)
     deeds = await server.take(*EVICTIONS, known=known)
     assert len(server.sent) == sent
@@ -83,7 +83,7 @@ async def test_who_is_evicted_while_nothing_is_known(known, answers, sent):
 
 
 async def test_pods_wait_for_what_comes_before_them():
-    """A size that is not recorded and a count that is not set keep the rest back, which is left and not refused."""
+    """A size that is not recorded or a count that is not set stops the rest: it is left, not refused."""
     server = Server(answers={ScaleTo: REFUSED})
     actions = (RecordSize(()), ScaleTo(3, 2), *RESIZES[:2], EVICTIONS[0])
     deeds = await server.take(*actions)
@@ -93,7 +93,7 @@ async def test_pods_wait_for_what_comes_before_them():
 
 
 async def test_what_is_not_begun_in_time_is_left():
-    """One deadline for all writes of an object, so that a slow one does not stop the others."""
+    """All writes of an object have one deadline, so that a slow object does not stop the others."""
     server = Server(seconds=WITHIN / 2)
     deeds = await server.take(*RESIZES)
     assert len(server.sent) < len(RESIZES)
@@ -104,7 +104,7 @@ async def test_what_is_not_begun_in_time_is_left():
 
 
 async def test_nothing_is_sent_once_the_object_changed():
-    """Each write asks anew: one that is paused in the middle of many is left alone from then on."""
+    """Each write checks again: an object that is paused in the middle gets no further writes."""
     server = Server()
 
     async def write(action):

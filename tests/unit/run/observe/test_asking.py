@@ -1,4 +1,4 @@
-"""Many questions under one deadline: who hangs costs himself, and nobody else."""
+"""Many questions under one deadline: a server that hangs delays only its own answers."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ BRIEF = TimeLimits(together=0.3, late=0.05, late_for=600.0, at_once=4)
 
 
 class Places:
-    """Whom one can ask: they answer with their name, or never. What was begun is kept, in order."""
+    """Servers that answer with their name, or never. Started questions are kept, in order."""
 
     def __init__(self, *hung):
         self.hung, self.begun = set(hung), []
@@ -33,20 +33,20 @@ class Places:
 
 
 async def asked(crowd, questions):
-    """No round may take for ever."""
+    """No round may take forever."""
     async with asyncio.timeout(120):
         return await crowd.ask(questions)
 
 
 async def test_answers_come_in_order():
-    """However many there are, and however few at once; nothing to ask is no answer."""
+    """The order holds for any number of questions and any concurrency; no questions give no answers."""
     names = [str(number) for number in range(50)]
     assert await Places().asked(Crowd(BRIEF), *names) == names
     assert await Crowd(BRIEF).ask([]) == []
 
 
-async def test_who_hangs_is_a_failure_that_says_so():
-    """The others have their answers."""
+async def test_a_server_that_hangs_is_a_failure_that_says_so():
+    """The other questions get their answers."""
     one, two, three = await Places("b").asked(Crowd(BRIEF), "a", "b", "c")
     assert (one, three) == ("a", "c")
     assert isinstance(two, Failure)
@@ -54,7 +54,7 @@ async def test_who_hangs_is_a_failure_that_says_so():
 
 
 async def test_one_tenant_does_not_take_the_turns_of_the_others():
-    """All that hang are asked for first, and are more than may be under way at once."""
+    """The hanging questions come first, and are more than may run at once."""
     hung = [f"h{number}" for number in range(20)]
     places = Places(*hung)
     questions = [places.question(name, "bad") for name in hung]
@@ -65,8 +65,8 @@ async def test_one_tenant_does_not_take_the_turns_of_the_others():
     assert "was not asked: the answers of others took all of the 0.3 s" in answers[19].message
 
 
-async def test_who_was_late_is_asked_after_the_others():
-    """Also within one tenant; and he gets only the short time then."""
+async def test_a_late_server_is_asked_after_the_others():
+    """This also holds within one tenant; the late server then gets only the short time."""
     hung = [f"h{number}" for number in range(4)]
     places, crowd = Places(*hung), Crowd(BRIEF)
     first = await places.asked(crowd, *hung, "good")
@@ -76,8 +76,8 @@ async def test_who_was_late_is_asked_after_the_others():
     assert all("did not answer within 0.05 s, and was late before" in failure.message for failure in second[:4])
 
 
-async def test_after_a_while_he_gets_the_whole_time_again():
-    """Though still after the others; to answer makes good for everything."""
+async def test_after_a_while_it_gets_the_whole_time_again():
+    """It still comes after the others; one answer in time clears the record."""
     places, crowd = Places("b"), Crowd(BRIEF._replace(late_for=0.0))
     await places.asked(crowd, "b")
     failure, _ = await places.asked(crowd, "b", "a")
@@ -89,16 +89,16 @@ async def test_after_a_while_he_gets_the_whole_time_again():
     assert places.begun == ["b", "a"]
 
 
-async def test_whom_nobody_asks_is_forgotten():
-    """What is remembered does not grow with addresses that come and go."""
+async def test_a_server_that_is_not_asked_is_forgotten():
+    """The record does not grow with addresses that come and go."""
     places, crowd = Places("b", "c"), Crowd(BRIEF)
     await places.asked(crowd, "b")
     await places.asked(crowd, "c")
     assert set(crowd._late) == {"c"}
 
 
-async def test_a_fault_of_ours_is_not_hidden():
-    """It is no failure of whoever was asked."""
+async def test_a_programming_error_is_not_hidden():
+    """A programming error is not reported as a failure of the server."""
 
     async def broken():
         raise KeyError("oops")

@@ -1,4 +1,4 @@
-"""Who else moves the same workloads, told from what is watched and from Leases."""
+"""Other controllers of the same workloads, found in watched objects and in Leases."""
 
 import pytest
 
@@ -52,13 +52,13 @@ KEY = ("WatermarkPodAutoscaler", "shop", "web")
         ([], ""),
     ],
 )
-def test_who_writes_the_status(managers, writer):
-    """Fresh, somebody else, and the status itself."""
+def test_other_writers_of_the_status(managers, writer):
+    """It counts if it is fresh, of another manager, and of the status."""
     assert Writers().fresh(KEY, row(wpa(), *managers), NOW) == writer
 
 
-def test_a_writer_is_remembered_when_our_own_words_took_its_name_away():
-    """A status that is written by force has one author; the other may still be at work."""
+def test_a_writer_is_remembered_when_our_own_write_replaced_it():
+    """A status that is written by force has one manager; the other controller may still be active."""
     writers = Writers()
     assert writers.fresh(KEY, row(wpa(), ("them", "status", NOW)), NOW) == "them"
     ours = row(wpa(), ("hypot", "status", NOW))
@@ -73,8 +73,8 @@ def seen(*conflicts):
 
 
 @pytest.mark.parametrize(("mode", "met"), [("Auto", "other"), ("Initial", "other"), ("Off", "")])
-def test_who_sizes_the_same_pods(mode, met):
-    """An Hvpa meets a VPA that changes its pods, and not one that only advises."""
+def test_other_sizers_of_the_same_pods(mode, met):
+    """An Hvpa conflicts with a VPA that changes its pods, and not with a VPA that only recommends."""
     other = row(vpa(mode, name="other"))
     found = sizers([other])
     assert sizer(read_autoscaler(hvpa()), found) == met
@@ -83,8 +83,8 @@ def test_who_sizes_the_same_pods(mode, met):
     assert (hold is not None and "VerticalPodAutoscaler other" in hold.message) == bool(met)
 
 
-def test_who_counts_the_same_pods():
-    """For an Hvpa not the HPA that scales the Hvpa itself, but any other."""
+def test_other_counters_of_the_same_pods():
+    """For an Hvpa any HPA counts, except the HPA that scales the Hvpa itself."""
     own = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "name": "web"}
     others = {(NAMESPACE, "advice"): row(hpa("advice", target=own)), (NAMESPACE, "theirs"): row(hpa("theirs"))}
     names = (f"{NAMESPACE}/advice", f"{NAMESPACE}/theirs", f"{NAMESPACE}/gone")
@@ -93,8 +93,8 @@ def test_who_counts_the_same_pods():
     assert counters(read_autoscaler(hpa()), seen(*names), others) == ()
 
 
-def test_other_sizers_are_no_counters():
-    """The conflicts of a VPA are VPAs by name, of which its own rules speak."""
+def test_other_sizers_are_not_counters():
+    """The conflicts of a VPA are names of VPAs, which its own rules handle."""
     assert counters(read_autoscaler(vpa()), seen("older"), {}) == ()
 
 
@@ -103,14 +103,14 @@ OTHER = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web"}
 
 
 def aged(thing, days):
-    """The same, made so many days ago; None where nobody knows."""
+    """The same object, created so many days ago; None for an unknown age."""
     if days is not None:
         thing["metadata"]["creationTimestamp"] = show_time(NOW - days * 86_400)
     return thing
 
 
 def given_way(*things, observed=(), hpas=()):
-    """Who gives way to whom."""
+    """For each overruled autoscaler, the autoscaler that overrules it."""
     rows = {(each["kind"], NAMESPACE, each["metadata"]["name"]): row(each) for each in things}
     acting = {key: "observe" if key[2] in observed else "act" for key in rows}
     found = overruled(rows, acting, [row(each) for each in hpas])
@@ -137,27 +137,27 @@ def given_way(*things, observed=(), hpas=()):
         ([], {}),
     ],
 )
-def test_of_several_that_scale_one_target_the_oldest_goes_on(things, found):
-    """Then by kind and name; who writes nothing, or has no target, is no conflict."""
+def test_of_several_that_scale_one_target_the_oldest_acts(things, found):
+    """Ties go by kind and name; an autoscaler that writes nothing, or has no target, does not conflict."""
     assert given_way(*things) == found
     assert given_way(*reversed(things)) == found
 
 
-def test_who_is_only_observed_is_no_conflict():
-    """It writes nothing, however old it is."""
+def test_an_observed_object_is_not_a_conflict():
+    """It writes nothing, whatever its age."""
     both = [aged(wpa("a"), 1), aged(wpa("b"), 2)]
     assert given_way(*both, observed="b") == given_way(*both, observed="a") == {}
 
 
 def test_an_hpa_of_the_same_target_goes_first():
-    """Somebody else acts for it, and knows nothing of age; also where there are no pods to know it by."""
+    """Another controller acts on it and ignores ages; this also holds where the target has no pods."""
     both = [aged(wpa("a"), 1), aged(wpa("b"), 2)]
     assert given_way(*both, hpas=[hpa("theirs")]) == {"a": "shop/theirs", "b": "shop/theirs"}
     assert given_way(*both, hpas=[hpa("theirs", target=OTHER)]) == {"a": "shop/b"}
 
 
-def test_the_hold_names_whom_was_met():
-    """And says what to do."""
+def test_the_hold_names_the_conflict():
+    """The message also says what to do."""
     assert conflict_hold("", "", ()) is None
     message = [
         conflict_hold("them", "a/b", (f"{NAMESPACE}/theirs",)).message,
@@ -180,7 +180,7 @@ def lease(name, namespace="kube-system", holder="x", renewed=NOW):
 
 @pytest.mark.asyncio
 async def test_leases_are_looked_for_once_a_minute():
-    """Of the kinds that are acted on, whatever namespace they are in."""
+    """Only kinds that are acted on count, in any namespace."""
     cluster = FakeCluster()
     cluster.put(lease("watermarkpodautoscaler-lock", "datadog"))
     cluster.put(lease("vpa-updater"))
@@ -194,8 +194,8 @@ async def test_leases_are_looked_for_once_a_minute():
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("holder", "renewed"), [("", NOW), ("x", NOW - 121), ("x", None)])
-async def test_a_lease_without_anybody_behind_it(holder, renewed):
-    """Given back, expired, or never held; one that was fresh before is forgotten."""
+async def test_a_lease_without_a_holder(holder, renewed):
+    """Released, expired, or never held: a Lease that was fresh before is forgotten."""
     cluster = FakeCluster()
     cluster.put(lease("watermarkpodautoscaler-lock"))
     leases = Leases(cluster, ["WatermarkPodAutoscaler"])
@@ -209,7 +209,7 @@ async def test_a_lease_without_anybody_behind_it(holder, renewed):
 @pytest.mark.asyncio
 @pytest.mark.parametrize("fault", [refusal(403, "no"), UnreachableError("no")], ids=["refused", "unreachable"])
 async def test_what_cannot_be_read_is_as_it_was(fault):
-    """Not to know is no reason to begin."""
+    """A Lease that cannot be read is not taken for expired."""
     cluster = FakeCluster()
     cluster.put(lease("watermarkpodautoscaler-lock"))
     leases = Leases(cluster, ["WatermarkPodAutoscaler"])
@@ -221,7 +221,7 @@ async def test_what_cannot_be_read_is_as_it_was(fault):
 
 @pytest.mark.asyncio
 async def test_another_hypot_is_found_by_its_lease():
-    """In any namespace but our own, while somebody renews it who acts."""
+    """It may be in any namespace but our own, while an acting hypot renews it."""
     cluster = FakeCluster()
     leases = Leases(cluster, [], "hypot-system", "*")
     cluster.put(lease("hypot", "hypot-system"))
@@ -242,8 +242,8 @@ async def test_another_hypot_is_found_by_its_lease():
 
 
 @pytest.mark.asyncio
-async def test_who_only_looks_looks_for_no_other_hypot():
-    """Nor is it one: its Lease says so."""
+async def test_an_observing_hypot_looks_for_no_other_hypot():
+    """It is not a conflict for others either: its Lease says so."""
     looks = RunConfig(dry_run=True)
     assert leases_to_watch(RunConfig())[1:] == ("hypot-system", "*")
     assert acts_in(looks) == acts_in(RunConfig(kinds=dict.fromkeys(KINDS, "observe"))) == ""
@@ -266,7 +266,7 @@ async def test_who_only_looks_looks_for_no_other_hypot():
     ],
 )
 async def test_two_that_act_in_different_namespaces_do_not_conflict(ours, theirs, met):
-    """Each has its own; one namespace that both act in is enough."""
+    """They conflict as soon as they share one namespace."""
     cluster = FakeCluster()
     other = lease("hypot", "tools")
     other["metadata"]["annotations"] = {ACTS_IN: theirs}
@@ -276,8 +276,8 @@ async def test_two_that_act_in_different_namespaces_do_not_conflict(ours, theirs
     assert bool(leases.twin) is met
 
 
-def test_what_is_not_valid_overrules_nobody():
-    """An older object that can never act stands in nobody's way."""
+def test_an_invalid_object_overrules_nothing():
+    """An older object that can never act does not block others."""
     broken, good = wpa(name="broken", maxReplicas="many"), wpa(name="good")
     broken["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
     rows = {("WatermarkPodAutoscaler", NAMESPACE, each["metadata"]["name"]): row(each) for each in (broken, good)}

@@ -1,4 +1,4 @@
-"""One look at everything: what is asked for, what is fresh, and what each autoscaler then sees."""
+"""One observation of everything: what is asked for, what is fresh, and what each autoscaler then sees."""
 
 import pytest
 
@@ -36,7 +36,7 @@ async def seen(world, key=KEY, after=15.0):
 
 
 async def test_usage_of_the_pods_of_a_target():
-    """One call for all of them."""
+    """One call covers all pods."""
     async with World(*web(3), hpa(), kinds=ONLY_HPA) as world:
         world.uses("250m")
         found = await seen(world)
@@ -47,8 +47,8 @@ async def test_usage_of_the_pods_of_a_target():
         assert len(world.asked("metrics.k8s.io")) == 1
 
 
-async def test_old_samples_are_told_as_such():
-    """One is missing then; where all are old, that is why nothing is known."""
+async def test_old_samples_are_reported_as_such():
+    """One old sample is left out; where all samples are old, that is the error."""
     async with World(*web(2), hpa(), kinds=ONLY_HPA) as world:
         world.uses("250m", count=1)
         world.put({**sample(1), "timestamp": show_time(world.now - 500)})
@@ -61,7 +61,7 @@ async def test_old_samples_are_told_as_such():
 
 
 async def test_a_metrics_server_that_stands_still():
-    """The time of its samples does not move, whatever our clock says: ahead of it, they would seem young for ever."""
+    """Its sample times stop. If its clock is ahead of ours, the samples would otherwise seem fresh forever."""
     async with World(*web(2), hpa(), kinds=ONLY_HPA) as world:
         ahead = show_time(world.now + 20)
         for index in range(2):
@@ -73,7 +73,7 @@ async def test_a_metrics_server_that_stands_still():
 
 
 async def test_trouble_with_one_list_does_not_make_frozen_samples_young():
-    """What was known of the pods of a namespace is known still when it answers again."""
+    """What was known of the pods of a namespace is still known when it answers again."""
     kinds = ONLY_HPA
     elsewhere = {**sample(5), "metadata": {"name": "x", "namespace": "bar"}}
     async with World(*web(1), hpa(), elsewhere, kinds=kinds, watch_namespaces=(NAMESPACE, "bar")) as world:
@@ -91,7 +91,7 @@ async def test_trouble_with_one_list_does_not_make_frozen_samples_young():
 
 
 async def test_what_is_remembered_of_samples_ends_with_their_pods():
-    """While one namespace's list fails, pods of the others still come and go."""
+    """While the list of one namespace fails, pods of the others still come and go."""
     async with World(*web(1), hpa(), kinds=ONLY_HPA, watch_namespaces=(NAMESPACE, "bar")) as world:
         world.cluster.faults = lambda call: UnreachableError("cut") if "bar/pods" in call.path else None
         await world.settle()
@@ -106,7 +106,7 @@ async def test_what_is_remembered_of_samples_ends_with_their_pods():
 
 
 async def test_an_empty_answer_is_all_stale():
-    """What should have been measured counts, not what was; pods that do not run, or whom nobody asks for, do not."""
+    """The share is of pods that should have samples; pods that do not run, or are not asked for, do not count."""
     alone = {**ready(9), "metadata": {**ready(9)["metadata"], "labels": {"app": "other"}}}
     waiting = {**ready(8), "status": {"phase": "Pending"}}
     async with World(*web(4), alone, waiting, hpa(), kinds=ONLY_HPA) as world:
@@ -120,7 +120,7 @@ async def test_an_empty_answer_is_all_stale():
 
 
 async def test_no_usage_at_all_has_its_reason():
-    """The words of whoever could not be asked, for every namespace."""
+    """The error of the failed request is the reason, for every namespace."""
     async with World(*web(2), hpa(), kinds=ONLY_HPA) as world:
         world.cluster.faults = lambda call: UnreachableError("no route") if "metrics.k8s.io" in call.path else None
         found = await seen(world)
@@ -129,7 +129,7 @@ async def test_no_usage_at_all_has_its_reason():
 
 
 async def test_a_namespace_without_samples():
-    """In the words of Kubernetes; a dump is told how to be completed instead."""
+    """The message is that of Kubernetes; for a dump it says how to complete it."""
     async with World(*web(2), hpa(), kinds=ONLY_HPA) as world:
         found = await seen(world)
         assert found.pod_metrics.message == f"no metrics returned from resource metrics API for namespace {NAMESPACE}"
@@ -137,7 +137,7 @@ async def test_a_namespace_without_samples():
 
 
 async def test_a_target_that_is_not_there():
-    """A cluster says that it is not found, a dump what to add; both know it under another version."""
+    """For a cluster it is not found, for a dump the message says what to add; both know other versions."""
     ref = Ref("apps/v1", "Deployment", "web")
     assert IN_CLUSTER.target(ref, NAMESPACE, "", "scaleTargetRef").message == (
         'deployments.apps "web" not found in namespace shop'
@@ -147,7 +147,7 @@ async def test_a_target_that_is_not_there():
 
 
 async def test_the_scale_of_a_custom_target_is_read_once():
-    """Whoever asks for it."""
+    """Two autoscalers share one request."""
     thing = made("db.example/v1", "Cell", "web", {"replicas": 4}, {"replicas": 3, "selector": "app=web"})
     things = [wpa(target=CELL), wpa("other", target=CELL)]
     async with World(thing, *things) as world:
@@ -163,7 +163,7 @@ async def test_the_scale_of_a_custom_target_is_read_once():
     ids=["not scalable", "no such kind", "unreachable", "refused"],
 )
 async def test_a_custom_target_without_a_scale(listed, fault):
-    """It is not there, and nobody guesses."""
+    """The scale is a failure, and no replicas are guessed."""
     async with World(wpa(target=CELL)) as world:
         world.cluster.fixed["/apis/db.example/v1"] = Answer(200, encoded({"resources": listed}))
         world.cluster.faults = lambda call: fault if call.path.endswith("/scale") else None
@@ -172,7 +172,7 @@ async def test_a_custom_target_without_a_scale(listed, fault):
 
 
 async def test_watched_targets_are_not_asked_for():
-    """Nor those that have no scale."""
+    """Targets without a scale are not asked for either."""
     daemons = {**TARGET, "kind": "DaemonSet"}
     kinds = {"VerticalPodAutoscaler": "act"}
     async with World(*web(1), wpa(), vpa("Off", name="d", target=daemons), node(), kinds=kinds) as world:
@@ -181,7 +181,7 @@ async def test_watched_targets_are_not_asked_for():
 
 
 async def test_metrics_are_asked_for_targets_that_are_there():
-    """Without a scale there is nobody to ask for."""
+    """Without a scale no metric is queried."""
     async with World(wpa()) as world:
         await view(world)
         assert not world.asked(QUEUE)
@@ -191,7 +191,7 @@ async def test_metrics_are_asked_for_targets_that_are_there():
 
 
 async def test_questions_follow_the_object():
-    """An edit is a new question in the next reconcile."""
+    """An edit changes the question in the next reconcile."""
     async with World(*web(1), wpa()) as world:
         await view(world)
         world.put(wpa(metric="other"))
@@ -201,7 +201,7 @@ async def test_questions_follow_the_object():
 
 
 async def test_the_same_as_a_dump_of_it():
-    """What is watched comes to what the same objects come to as a file."""
+    """Watched objects and the same objects as a file give the same result."""
     async with World(*web(3), hpa(), kinds=ONLY_HPA) as world:
         world.uses("250m")
         found = await seen(world)
@@ -216,7 +216,7 @@ async def test_the_same_as_a_dump_of_it():
 
 
 async def test_two_that_ask_the_same_ask_once():
-    """One request for each distinct question, whoever wants the answer."""
+    """Each distinct question is one request, for any number of autoscalers."""
     async with World(*web(4), wpa(), wpa("other")) as world:
         world.queue("30")
         reconciled = await world.reconcile()
@@ -225,7 +225,7 @@ async def test_two_that_ask_the_same_ask_once():
 
 
 async def test_metrics_that_fail_in_one_namespace_leave_the_others_alone():
-    """Each namespace is read for itself where only some are looked at."""
+    """With a list of namespaces each namespace is read by itself."""
     elsewhere = [{**each, "metadata": {**each["metadata"], "namespace": "bar"}} for each in [*web(2), hpa()]]
     kinds, spaces = ONLY_HPA, ("bar", NAMESPACE)
     async with World(*web(2), hpa(), *elsewhere, kinds=kinds, watch_namespaces=spaces) as world:
@@ -246,7 +246,7 @@ def is_usage(call):
 
 
 async def test_stale_usage_shrinks_nothing():
-    """A metrics server that stands still shows calm where nobody knows."""
+    """A metrics server that stands still shows low usage where the usage is unknown."""
     async with World(*web(4), hpa(behavior={"scaleDown": {"stabilizationWindowSeconds": 0}}), kinds=ONLY_HPA) as world:
         world.uses("10m")
         reconciled = await world.reconcile(200)
@@ -259,7 +259,7 @@ async def test_stale_usage_shrinks_nothing():
 
 
 async def test_an_old_external_value_is_no_value():
-    """It may say how things were, and not how they are."""
+    """It may describe the past and not the present."""
     async with World(*web(4), wpa()) as world:
         world.cluster.fixed[QUEUE] = items("1", at=world.now - 3600)
         outcome = await world.outcome()
@@ -268,7 +268,7 @@ async def test_an_old_external_value_is_no_value():
 
 
 async def test_pods_that_use_much_are_learnt_of():
-    """What was used is folded into histograms in each reconcile, and kept with the memory."""
+    """Usage is added to histograms in each reconcile, and stored with the state."""
     async with World(*web(2), hvpa(), node()) as world:
         world.put(ready(0))
         world.put({**sample(0, "2", "6Gi"), "timestamp": show_time(world.now)})

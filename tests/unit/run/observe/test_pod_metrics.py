@@ -1,4 +1,4 @@
-"""Usage as metrics.k8s.io tells it: all of it in one call, and nothing that cannot be read."""
+"""Usage from metrics.k8s.io: all of it in one call; what cannot be read is left out."""
 
 import pytest
 
@@ -24,7 +24,7 @@ async def read(cluster, *namespaces):
 
 
 async def test_usage_by_pod():
-    """In milli, with its time, its window and the labels that choose it."""
+    """Amounts are in milli, with time, window and the labels of the pod."""
     usage = await read(answered(sample(0, "250m", "1Gi"), sample(1, "3000000n", "64Mi")))
     assert usage.trouble == ""
     one = usage.samples[NAMESPACE, "web-0"]
@@ -33,8 +33,8 @@ async def test_usage_by_pod():
     assert usage.samples[NAMESPACE, "web-1"].containers[0][1]["cpu"] == 3
 
 
-async def test_what_is_no_amount_is_absent():
-    """It is not zero, which would look like calm."""
+async def test_an_invalid_amount_is_absent():
+    """It is not zero, which would look like low usage."""
     odd = sample(0)
     odd["containers"][0]["usage"] = {"cpu": "NaN", "memory": "-5", "disk": "1e3"}
     usage = await read(answered(odd))
@@ -42,14 +42,14 @@ async def test_what_is_no_amount_is_absent():
 
 
 async def test_a_time_that_cannot_be_read_is_long_ago():
-    """So it is stale, whatever it says."""
+    """So the sample is stale."""
     usage = await read(answered({**sample(0), "timestamp": "just now", "window": "soon"}))
     one = usage.samples[NAMESPACE, "web-0"]
     assert (one.at, one.window) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("body", [b"", b"no", b'{"items": 3}', b"[]"])
-async def test_an_answer_that_is_none_is_told(body):
+async def test_an_unreadable_answer_is_reported(body):
     """There are no samples then, and a reason."""
     cluster = FakeCluster()
     cluster.fixed[ALL] = Answer(200, body)
@@ -58,21 +58,21 @@ async def test_an_answer_that_is_none_is_told(body):
     assert "cannot be read" in usage.trouble
 
 
-async def test_one_sample_that_is_none_does_not_take_the_others_away():
-    """It counts as missing, and missing shrinks nothing."""
+async def test_an_unreadable_sample_does_not_remove_the_others():
+    """It counts as missing, and missing samples shrink nothing."""
     usage = await read(answered({"metadata": 1}, sample(1), {**sample(2), "containers": "all"}))
     assert list(usage.samples) == [(NAMESPACE, "web-1")]
 
 
 async def test_no_items_is_no_trouble():
-    """A cluster without pods."""
+    """The cluster has no pods."""
     cluster = FakeCluster()
     cluster.fixed[ALL] = Answer(200, b'{"items": null}')
     assert await read(cluster) == ({}, "")
 
 
 async def test_refused_and_unreachable():
-    """In the server's words."""
+    """The message is that of the server."""
     cluster = FakeCluster()
     cluster.faults = lambda _: refusal(503, "metrics-server is down")
     assert (await read(cluster)).trouble == "the resource metrics API answers 503: metrics-server is down"
@@ -81,7 +81,7 @@ async def test_refused_and_unreachable():
 
 
 async def test_one_namespace_that_fails_takes_only_its_own_samples():
-    """Each is asked for by itself, and the trouble is told."""
+    """Each namespace is read by itself, and the trouble is reported."""
     cluster = FakeCluster()
     cluster.put(sample(0))
     cluster.faults = lambda call: refusal(403, "not there") if "/bar/" in call.path else None
@@ -92,7 +92,7 @@ async def test_one_namespace_that_fails_takes_only_its_own_samples():
 
 
 async def test_all_namespaces_are_one_call():
-    """Whatever their number."""
+    """The number of namespaces does not matter."""
     cluster = FakeCluster()
     cluster.put(sample(0))
     usage = await read(cluster)

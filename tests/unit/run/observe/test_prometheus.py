@@ -18,9 +18,9 @@ POD = 'namespace="shop",pod="web-1"'
 
 
 def scraped(now: int) -> str:
-    """What a kubelet tells each 15 s: half a core and 64 MiB of the app, a little of its proxy, and both in one.
+    """What a kubelet reports every 15 s: half a core and 64 MiB of the app, a little of its proxy, and their sum.
 
-    It goes on long after now, so that nothing depends on when the test comes to ask.
+    It continues long after now, so that the time of the query does not matter.
     """
     times = range(now - 300, now + 3600, 15)
     lines = ["# TYPE container_cpu_usage_seconds counter"]
@@ -39,7 +39,7 @@ def memory(times: range) -> list[str]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server that has scraped one pod, and from when on it is asked."""
+    """A server that has scraped one pod, and the time of its start."""
     now = int(time.time())
     with serving(tmp_path_factory.mktemp("prometheus"), scraped(now), LOOKBACK) as address:
         yield address, now
@@ -63,8 +63,8 @@ async def test_usage_is_read_with_its_own_time(server):
     assert proxy[1] == {"cpu": pytest.approx(10, abs=1), "memory": (1 << 20) * 1000}
 
 
-async def test_nobody_answers():
-    """A server that is not there is told, and there are no samples."""
+async def test_the_server_is_unreachable():
+    """An unreachable server is reported, and there are no samples."""
     async with aiohttp.ClientSession() as session:
         usage = await Prometheus(session, "http://127.0.0.1:9").read()
     assert usage.samples == {}
@@ -72,8 +72,8 @@ async def test_nobody_answers():
 
 
 @needs_prometheus
-async def test_an_answer_that_is_none(server):
-    """Another page of the same server is no answer."""
+async def test_an_answer_of_another_page(server):
+    """Another page of the same server is not an answer."""
     address, _ = server
     async with aiohttp.ClientSession() as session:
         usage = await Prometheus(session, f"{address}/classic").read()
@@ -82,7 +82,7 @@ async def test_an_answer_that_is_none(server):
 
 
 async def read_from(answer):
-    """What is read from a server on the loopback that answers this way."""
+    """The usage that is read from a loopback server with this answer."""
     app = http.Application()
     app.router.add_post("/api/v1/query", answer)
     runner = http.AppRunner(app, access_log=None)
@@ -105,7 +105,7 @@ async def answer_many(request):
 
 
 async def test_large_answers_are_read_whole():
-    """They come in many parts, and each part alone is no JSON."""
+    """They come in many parts, and a single part is not valid JSON."""
     usage = await read_from(answer_many)
     assert usage.trouble == ""
     assert len(usage.samples) == 5000
@@ -113,7 +113,7 @@ async def test_large_answers_are_read_whole():
 
 
 async def test_answers_that_are_too_large(monkeypatch):
-    """Nobody fills hypot's memory."""
+    """An answer cannot fill hypot's memory."""
     monkeypatch.setattr(prometheus, "LARGEST_ANSWER", 1000)
     usage = await read_from(answer_many)
     assert (usage.samples, usage.trouble) == ({}, "Prometheus cannot be queried: its answer is too large")

@@ -1,4 +1,4 @@
-"""Custom and external metrics: which questions are asked, that each is asked once, and what the answers come to."""
+"""Custom and external metrics: which questions are asked, each only once, and what the answers mean."""
 
 import asyncio
 
@@ -53,7 +53,7 @@ async def asked(fixed, *requests, now=NOW):
 
 
 def test_what_an_hpa_asks():
-    """By type; usage only where a metric is about it."""
+    """One query for each metric type; usage only where a metric needs it."""
     found = questions(hpa(metrics=[PODS, OBJECT, EXTERNAL]))
     assert not found.asks_usage
     paths = [(each.path, dict(each.query)) for each in queries_of(found, NAMESPACE, "app=web")]
@@ -66,7 +66,7 @@ def test_what_an_hpa_asks():
 
 
 def test_what_the_others_ask():
-    """A WatermarkPodAutoscaler chooses pods by its metrics; a VPA looks at usage alone, an Hvpa at all of it."""
+    """A WatermarkPodAutoscaler chooses pods by its metrics; a VPA asks for usage only, an Hvpa for everything."""
     band = {"metricName": "cpu", "name": "cpu", "metricSelector": LABELLED, "highWatermark": "2", "lowWatermark": "1"}
     resource = questions(wpa(metrics=[{"type": "Resource", "resource": band}]))
     assert (resource.usage, len(resource.chosen), resource.asks_usage) == (False, 1, True)
@@ -82,19 +82,19 @@ def test_what_the_others_ask():
 
 
 def test_a_namespace_is_asked_about_itself():
-    """Whatever name is written."""
+    """A metric of a namespace is asked of the own namespace, whatever name is written."""
     request = object_query("rate", None, NAMESPACE, Ref("v1", "Namespace", "other"))
     assert request.path == f"{CUSTOM}/metrics/rate"
 
 
 def test_names_stay_in_their_part_of_the_path():
-    """Whatever is written in them."""
+    """Special characters in names are escaped."""
     assert external_query("a/b ?c", None, NAMESPACE).path.endswith(f"/{NAMESPACE}/a%2Fb%20%3Fc")
 
 
 @pytest.mark.asyncio
 async def test_each_question_is_asked_once():
-    """Questions that differ in their labels are two."""
+    """Questions that differ in their labels are two questions."""
     one, two = external_query("queue", None, NAMESPACE), external_query("queue", LABELLED, NAMESPACE)
     answered, calls = await asked({QUEUE: items("5")}, one, one, two, one)
     assert len(calls) == 2
@@ -112,7 +112,7 @@ async def test_series_add_up_or_fail_together():
 
 @pytest.mark.asyncio
 async def test_old_values_are_none():
-    """Older than 90 s and than three of its windows; one that does not tell its time is taken as it is."""
+    """Older than 90 s and than three windows of 60 s is too old; a value without a time is used as it is."""
     request = external_query("queue", None, NAMESPACE)
     for at, window, is_stale in ((NOW - 181, None, True), (NOW - 179, None, False), (NOW - 181, 61.0, False)):
         answered, _ = await asked({QUEUE: items("5", at=at, window=window)}, request)
@@ -124,7 +124,7 @@ async def test_old_values_are_none():
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("ahead", "is_stale"), [(29, False), (31, True), (3600, True)])
 async def test_values_from_the_future_are_none(ahead, is_stale):
-    """They would stay young for as long as they lie ahead, whatever happens meanwhile."""
+    """They would stay fresh as long as they lie ahead, whatever happens meanwhile."""
     space = Ref("v1", "Namespace", "x")
     reported = Answer(200, encoded({"items": [{"value": "5", "timestamp": show_time(NOW + ahead)}]}))
     answered, _ = await asked(
@@ -137,7 +137,7 @@ async def test_values_from_the_future_are_none(ahead, is_stale):
 
 
 class Hanging(FakeCluster):
-    """Some paths are never answered."""
+    """A cluster that never answers some paths."""
 
     def __init__(self, part):
         super().__init__()
@@ -151,8 +151,8 @@ class Hanging(FakeCluster):
 
 @pytest.mark.asyncio
 @pytest.mark.looptime
-async def test_questions_that_hang_do_not_take_the_others_away():
-    """Neither those of another namespace, nor those of the same one as soon as it is known, nor the other API's."""
+async def test_questions_that_hang_do_not_stop_the_others():
+    """Not those of other namespaces or of the other API; those of the same namespace once the hang is known."""
     cluster = Hanging("stuck")
     apis = MetricApis(cluster, TimeLimits(together=0.3, late=0.1))
     other = QUEUE.replace(f"/{NAMESPACE}/", "/bar/")
@@ -171,7 +171,7 @@ async def test_questions_that_hang_do_not_take_the_others_away():
 
 @pytest.mark.asyncio
 async def test_values_of_pods_and_objects():
-    """By the pod's name; of an object the one value."""
+    """Pods have one value by name; an object has one value."""
     reported = [
         {"describedObject": {"name": name}, "value": value, "timestamp": show_time(at)}
         for name, value, at in (("web-0", "3", NOW), ("web-1", "no", NOW), ("web-2", "4", NOW - 3600))
@@ -198,8 +198,8 @@ async def test_values_of_pods_and_objects():
 @pytest.mark.parametrize(
     ("fault", "message"), [(refusal(403, "not yours"), "answers 403: not yours"), (UnreachableError("cut"), "cut")]
 )
-async def test_failures_are_told_to_whoever_asked(fault, message):
-    """For all three kinds of questions."""
+async def test_failures_are_reported_to_the_caller(fault, message):
+    """This holds for all three kinds of questions."""
     cluster = FakeCluster()
     cluster.faults = lambda _: fault
     space = Ref("v1", "Namespace", "x")
@@ -218,5 +218,5 @@ async def test_failures_are_told_to_whoever_asked(fault, message):
 
 
 def test_what_was_not_asked_is_not_known():
-    """Rather than nothing at all."""
+    """It is a failure and not an empty result."""
     assert "was not queried" in Answered({}, NOW).external("queue", None, NAMESPACE).message

@@ -1,4 +1,4 @@
-"""HTTP recommenders of WatermarkPodAutoscalers, asked over a real socket."""
+"""HTTP recommenders of WatermarkPodAutoscalers, queried over a real socket."""
 
 import asyncio
 import os
@@ -21,14 +21,14 @@ from hypot.run.observe.recommenders import Asking, Recommenders
 from unit.run.run_world import NOW, World, web, wpa
 
 pytestmark = pytest.mark.asyncio
-# Over real sockets, so in real time: long enough for a machine that is busy with something else.
+# Real sockets need real time: long enough for a busy machine.
 BRIEF = TimeLimits(together=4.0, late=2.0)
 ANSWER = {"targetReplicas": 6, "lowerBoundReplicas": 5, "upperBoundReplicas": 7, "reason": "traffic"}
 
 
 @asynccontextmanager
 async def serving(answer, tls=None):
-    """A recommender on the loopback; yields its address and what it was asked."""
+    """A recommender on the loopback; yields its address and the requests that it got."""
     asked = []
 
     async def post(request):
@@ -60,7 +60,7 @@ async def ask(*questions):
 
 
 async def test_a_question_and_its_answer():
-    """As upstream's controller asks, with the same name."""
+    """The request is that of the upstream controller, with the same user agent."""
     async with serving(ANSWER) as (url, asked):
         (reply,) = await ask(asking(url, settings={"a": "b"}))
         assert reply == Reply(6, 5, 7, "traffic", 0.0)
@@ -79,8 +79,8 @@ async def test_a_question_and_its_answer():
         ([1], "not a JSON object"),
     ],
 )
-async def test_answers_that_are_none(answer, message):
-    """Each with its reason."""
+async def test_answers_that_are_failures(answer, message):
+    """Each failure has its reason."""
     async with serving(answer) as (url, _):
         (reply,) = await ask(asking(url))
         assert isinstance(reply, Failure)
@@ -104,7 +104,7 @@ async def answer_large(_):
     [(answer_500, "answers 500: out of order"), (answer_text, "not JSON"), (answer_large, "1 MiB")],
 )
 async def test_whatever_else_a_server_says(answer, message):
-    """Bounded in size, and never taken for a count."""
+    """The message is bounded in size, and the answer is never taken for a count."""
     async with serving(answer) as (url, _):
         (reply,) = await ask(asking(url))
         assert message in reply.message
@@ -112,7 +112,7 @@ async def test_whatever_else_a_server_says(answer, message):
 
 
 async def test_an_answer_may_come_in_parts():
-    """As large ones, and those of slow servers, do."""
+    """Large answers and slow servers send several parts."""
 
     async def by_and_by(request):
         response = http.StreamResponse()
@@ -126,8 +126,8 @@ async def test_an_answer_may_come_in_parts():
         assert await ask(asking(url)) == [Reply(6, 5, 7, "", 0.0)]
 
 
-async def test_nobody_answers(unused_tcp_port):
-    """Refused, or too late: a failure, in words."""
+async def test_a_connection_that_is_refused(unused_tcp_port):
+    """A refused connection is a failure with a message."""
     (reply,) = await ask(asking(f"http://127.0.0.1:{unused_tcp_port}/"))
     assert "cannot be asked" in reply.message
 
@@ -137,7 +137,7 @@ async def never(_):
 
 
 async def test_those_that_never_answer_do_not_stop_the_others():
-    """Not in the reconcile that finds out, and from then on they are asked last: there are more of them than turns."""
+    """The others are answered in the same reconcile; later the hanging ones, more than the limit, come last."""
     async with (
         asyncio.timeout(120),
         serving(never) as (hung, _),
@@ -154,8 +154,8 @@ async def test_those_that_never_answer_do_not_stop_the_others():
     assert "the recommender did not answer within" in after[0].message
 
 
-async def test_names_that_nobody_looks_up_leave_everybody_elses_threads_free(monkeypatch):
-    """The memory, Prometheus and the API server need theirs meanwhile, and other recommenders are asked."""
+async def test_slow_name_lookups_leave_other_threads_free(monkeypatch):
+    """State, Prometheus and the API server need threads meanwhile, and other recommenders are queried."""
     loop, over, real = asyncio.get_running_loop(), threading.Event(), socket.getaddrinfo
     loop.set_default_executor(ThreadPoolExecutor(1))
 
@@ -178,7 +178,7 @@ async def test_names_that_nobody_looks_up_leave_everybody_elses_threads_free(mon
 
 
 async def test_a_reconcile_ends_though_a_recommender_hangs():
-    """And another autoscaler is moved in it."""
+    """The reconcile decides on the other autoscaler."""
     async with asyncio.timeout(120), serving(never) as (hung, _):
         recommender = {"url": hung, "highWatermark": "800m", "lowWatermark": "500m"}
         async with World(*web(4), wpa(), wpa("stuck", metrics=None, recommender=recommender)) as world:
@@ -190,7 +190,7 @@ async def test_a_reconcile_ends_though_a_recommender_hangs():
 
 
 async def test_a_redirect_is_no_answer():
-    """Whoever is asked answers himself: hypot asks nobody whom the object does not name."""
+    """Hypot queries only addresses that the object names."""
     async with serving(ANSWER) as (url, asked):
 
         async def elsewhere(_):
@@ -204,7 +204,7 @@ async def test_a_redirect_is_no_answer():
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x/", "", "localhost"])
 async def test_other_addresses_are_refused(url):
-    """It is the author's fault, and is told so."""
+    """The error kind is `spec`: the object is wrong."""
     (reply,) = await ask(asking(url))
     assert reply.kind == "spec"
 
@@ -219,14 +219,14 @@ async def test_other_addresses_are_refused(url):
         "http://u:passw0rd@h\uff0fost/r?key=k3y",
     ],
 )
-async def test_what_is_secret_in_an_address_is_not_told(url):
-    """Conditions and events are read by many more people than may know it."""
+async def test_secrets_in_an_address_are_not_reported(url):
+    """Many people read conditions and events."""
     (reply,) = await ask(asking(url))
     assert not [secret for secret in ("pass", "w0rd", "k3y") if secret in reply.message]
 
 
-async def test_an_answer_that_is_no_http_does_not_tell_the_address():
-    """The client would repeat the whole of it."""
+async def test_an_invalid_http_answer_does_not_reveal_the_address():
+    """The HTTP client would repeat the whole address."""
 
     async def gibberish(reader, writer):
         await reader.readline()
@@ -248,8 +248,8 @@ async def test_one_that_fails_does_not_stop_the_others():
         assert [isinstance(each, Reply) for each in found] == [False, True, False]
 
 
-async def test_tls_trusts_only_whom_it_is_told_to(tmp_path):
-    """The system's own authorities, a file's, or nobody's where that is written."""
+async def test_tls_trusts_only_the_configured_authorities(tmp_path):
+    """It trusts the authorities of the system or of a file, or skips verification where the object says so."""
     authority = trustme.CA()
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("localhost").configure_cert(server)
@@ -269,7 +269,7 @@ async def test_tls_trusts_only_whom_it_is_told_to(tmp_path):
 
 
 async def test_new_certificates_are_taken_up(tmp_path):
-    """A file that was written anew is read anew, without a restart."""
+    """A rewritten file is read again, without a restart."""
     wrong, right = trustme.CA(), trustme.CA()
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     right.issue_cert("localhost").configure_cert(server)
@@ -284,7 +284,7 @@ async def test_new_certificates_are_taken_up(tmp_path):
 
 
 async def test_a_reconcile_follows_its_recommender():
-    """From the question to the count; the ready pods are told."""
+    """The answer sets the count; the request has the number of ready pods."""
     async with serving(ANSWER) as (url, asked):
         spec = {"metrics": None, "recommender": {"url": url, "highWatermark": "800m", "lowWatermark": "500m"}}
         async with World(*web(4), wpa(**spec)) as world:
@@ -294,7 +294,7 @@ async def test_a_reconcile_follows_its_recommender():
 
 
 async def test_a_reconcile_without_an_answer_moves_nothing():
-    """Missing data never shrinks anything."""
+    """Missing data never scales down."""
     recommender = {"url": "http://127.0.0.1:1/", "highWatermark": "800m", "lowWatermark": "500m"}
     spec = {"metrics": None, "recommender": recommender}
     async with World(*web(4), wpa(**spec)) as world:

@@ -1,4 +1,4 @@
-"""What is kept of watched objects: enough to decide, and no more."""
+"""What is kept of watched objects: what decisions need, and no more."""
 
 import pytest
 
@@ -16,8 +16,8 @@ from unit.policy.sizes_world import NAMESPACE, box, owned, vpa, workload
 from unit.run.run_world import web, wpa
 
 
-def test_an_autoscaler_and_who_writes_it():
-    """The fields that managers own are long; only their names, what they wrote and when is kept."""
+def test_an_autoscaler_and_its_managers():
+    """The owned fields are long; only manager names, what they wrote and when are kept."""
     fields = [
         {"manager": "them", "subresource": "status", "time": "2027-01-15T08:00:00Z", "fieldsV1": {"f:status": {}}},
         {"manager": "kubectl", "time": "never"},
@@ -31,7 +31,7 @@ def test_an_autoscaler_and_who_writes_it():
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
 def test_a_workload_keeps_scale_and_sizes(kind):
-    """A snapshot of what is kept finds the same as one of the whole object."""
+    """A snapshot of the kept object gives the same result as one of the whole object."""
     whole = workload(kind, 3, box(command=["run"], env=[{"name": "A", "value": "b" * 1000}]))
     kept = keep_workload("apps/v1", kind, {key: value for key, value in whole.items() if key != "kind"})
     assert "b" * 1000 not in str(kept)
@@ -44,14 +44,14 @@ def test_a_workload_keeps_scale_and_sizes(kind):
 
 
 def test_a_cron_job_keeps_the_sizes_of_its_jobs():
-    """They are further down."""
+    """They are deeper in the object."""
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [box()]}}
     whole = {"metadata": {"name": "x"}, "spec": {"schedule": "@daily", "jobTemplate": {"spec": {"template": template}}}}
     assert read_template(keep_workload("batch/v1", "CronJob", whole)) == read_template({**whole, "kind": "CronJob"})
 
 
 def test_old_replica_sets_are_not_kept():
-    """A Deployment leaves ten of them behind; one that stands alone is a target like any other."""
+    """A Deployment keeps ten old ones; a ReplicaSet without an owner is a target like any other."""
     old = web(1)[1]
     old["metadata"]["ownerReferences"] = owned("Deployment", "web")
     old["spec"]["replicas"], old["status"] = 0, {"replicas": 0}
@@ -70,13 +70,13 @@ def test_old_replica_sets_are_not_kept():
     ("labels", "opted_in"),
     [({"hypot.dev/scaling": "enabled"}, True), ({"hypot.dev/scaling": "true"}, False), ({}, False), (None, False)],
 )
-def test_a_namespace_opts_in_by_one_word(labels, opted_in):
-    """Any other word is none."""
+def test_a_namespace_opts_in_by_one_value(labels, opted_in):
+    """Any other value does not opt in."""
     assert keep_namespace({"metadata": {"name": "x", "labels": labels}}) is opted_in
 
 
 def test_a_monitor_and_a_pod():
-    """The state of the one, the version of the other."""
+    """The state of a monitor and the version of a pod are kept."""
     monitor = {"metadata": {"name": "m", "namespace": NAMESPACE, "uid": "u"}, "status": {"monitorState": "OK", "x": 1}}
     assert keep_monitor(monitor) == {
         "metadata": {"name": "m", "namespace": NAMESPACE},
@@ -88,8 +88,8 @@ def test_a_monitor_and_a_pod():
     assert (kept.name, kept.version) == ("web-0", "17")
 
 
-def test_of_an_eviction_its_words_are_not_kept():
-    """Only when it was, and what each container used."""
+def test_the_message_of_an_eviction_is_not_kept():
+    """Only its time and the usage of each container are kept."""
     pod = web(1)[2]
     message = "The node was low on resource: memory. Container app was using 2Ki, request is 0, "
     ready = {"type": "Ready", "status": "False", "lastTransitionTime": "2027-01-15T08:00:00Z"}

@@ -1,4 +1,4 @@
-"""What is watched: no more than a configuration needs, and as the cluster is."""
+"""What is watched: no more than the configuration needs and the cluster serves."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ def watched(**config):
 
 
 async def test_only_what_is_needed_is_watched():
-    """Nodes only where sizes matter, namespaces only where they opt in."""
+    """Nodes are watched only where sizes matter, namespaces only where they opt in."""
     plain = watched(kinds=all_kinds(WatermarkPodAutoscaler="act"), opt_in="all")
     assert plain == {
         "pods",
@@ -40,7 +40,7 @@ async def test_only_what_is_needed_is_watched():
 
 
 async def test_namespaces_are_watched_one_by_one():
-    """Cluster-wide things stay so."""
+    """Cluster-wide objects are watched cluster-wide."""
     watches = Watches(FakeCluster(), RunConfig(watch_namespaces=("a", "b")))
     assert [each.path for each in watches.pods.reflectors] == ["/api/v1/namespaces/a/pods", "/api/v1/namespaces/b/pods"]
     assert watches.nodes is not None
@@ -48,7 +48,7 @@ async def test_namespaces_are_watched_one_by_one():
 
 
 async def test_what_is_not_listed_is_named():
-    """With its trouble, so that /readyz says why."""
+    """The trouble is named, so that /readyz says why."""
     cluster = FakeCluster()
     watches = Watches(cluster, RunConfig(kinds=all_kinds(WatermarkPodAutoscaler="act"), opt_in="all"))
     assert "pods (not listed yet)" in watches.unready
@@ -62,7 +62,7 @@ async def test_what_is_not_listed_is_named():
 
 
 async def test_a_kind_that_is_not_served_is_no_reason_to_wait():
-    """Clusters without Datadog have no monitors, and clusters without hypot's CRDs no objects of them."""
+    """Clusters without Datadog have no monitors, and clusters without hypot's CRDs no such objects."""
     async with World(*web(1)) as world:
         assert world.app.watches.unready == ""
     absent = World(*web(1))
@@ -73,8 +73,8 @@ async def test_a_kind_that_is_not_served_is_no_reason_to_wait():
 
 
 @pytest.mark.looptime
-async def test_a_definition_that_is_missing_is_told_once_and_so_is_its_coming():
-    """Other kinds work, so it is no reason to wait; without a word nobody would know why this one does not."""
+async def test_a_missing_definition_and_its_arrival_are_reported_once():
+    """Other kinds work, so hypot is ready; the log says why this kind does not."""
     absent = World(*web(1))
     absent.cluster.absent |= {"/apis/autoscaling.k8s.io/v1alpha1/hvpas", "/apis/datadoghq.com/v1alpha1/datadogmonitors"}
     with capture_logs() as logs:
@@ -93,8 +93,8 @@ async def test_a_definition_that_is_missing_is_told_once_and_so_is_its_coming():
 
 @pytest.mark.looptime
 @pytest.mark.parametrize(("opt_in", "what"), [("label", "namespace"), ("all", "objects")])
-async def test_a_watched_namespace_that_is_missing_is_told_once_and_so_is_its_coming(opt_in, what):
-    """A slip of the pen looks like a cluster without autoscalers; who may not list namespaces says what it knows."""
+async def test_a_missing_namespace_and_its_arrival_are_reported_once(opt_in, what):
+    """A typo looks like a cluster without autoscalers; without the right to list namespaces the log names objects."""
     here, nope = ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in (NAMESPACE, "nope"))
     with capture_logs() as logs:
         async with World(*web(1), here, opt_in=opt_in, watch_namespaces=(NAMESPACE, "nope")) as world:
@@ -112,7 +112,7 @@ async def test_a_watched_namespace_that_is_missing_is_told_once_and_so_is_its_co
 
 @pytest.mark.looptime
 async def test_a_kind_that_is_switched_off_needs_no_definition():
-    """An Hvpa looks for VerticalPodAutoscalers as conflicts, and there may be none."""
+    """An Hvpa watches VerticalPodAutoscalers as conflicts, and there may be none."""
     absent = World(*web(1))
     absent.cluster.absent |= {"/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"}
     with capture_logs() as logs:
@@ -122,7 +122,7 @@ async def test_a_kind_that_is_switched_off_needs_no_definition():
 
 
 async def test_rows_are_found():
-    """By kind and name; a kind that is not watched has none."""
+    """They are found by kind and name; a kind that is not watched has no rows."""
     async with World(*web(2), wpa()) as world:
         watches = world.app.watches
         row = watches.row(("WatermarkPodAutoscaler", NAMESPACE, "web"))

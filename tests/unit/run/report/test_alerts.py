@@ -1,4 +1,4 @@
-"""The alerts, asked of Prometheus' own judge: whom they wake, and whom they let sleep."""
+"""The alerts, checked by Prometheus' own promtool: when they fire, and when they do not."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ import yaml
 RULES = Path(__file__).resolve().parents[4] / "deploy" / "helm" / "hypot" / "files" / "alerts.yaml"
 TARGET = 'job="hypot",namespace="hypot-system"'
 OBJECT = 'kind="Hvpa",object_namespace="shop",object_name="web"'
-# What the replica that leads says -> the alert that comes of it.
+# What the leader reports -> the alert that fires.
 TOLD = {
     "HypotGovernorHolding": ("hypot_governor_holding", "", "3"),
     "HypotMetricsStale": ("hypot_stale_share", "", "0.9"),
@@ -29,13 +29,13 @@ def promtool():
 
 
 def series(name, value, pod, labels=""):
-    """The same value for an hour, as it is scraped from one pod."""
+    """The same value for an hour, as scraped from one pod."""
     own = f'{TARGET},pod="{pod}",instance="{pod}:8080"'
     return {"series": f"{name}{{{own}{labels and ',' + labels}}}", "values": f"{value}+0x240"}
 
 
 def judged(promtool, folder, reported, alert, labels):
-    """What promtool says where after an hour the alert is there with these labels, or is not where there are none."""
+    """The result of promtool; after an hour the alert is expected with these labels, or not at all without labels."""
     expected = {"eval_time": "1h", "alertname": alert, "exp_alerts": [{"exp_labels": each} for each in labels]}
     test = {"interval": "15s", "input_series": reported, "alert_rule_test": [expected]}
     rules = folder / "rules.yaml"
@@ -49,14 +49,14 @@ def judged(promtool, folder, reported, alert, labels):
 
 
 def test_the_rules_can_be_read(promtool):
-    """Expressions, templates and all."""
+    """Promtool accepts expressions and templates."""
     subprocess.run([promtool, "check", "rules", str(RULES)], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("alert", TOLD)
 @pytest.mark.parametrize("by", ["the leader", "one that led before"])
-def test_only_the_leader_is_believed(promtool, tmp_path, alert, by):
-    """What another replica last said while it led would wake somebody for ever."""
+def test_only_the_leaders_values_count(promtool, tmp_path, alert, by):
+    """The last values of a former leader would fire an alert forever."""
     name, labels, value = TOLD[alert]
     leaders = [series("hypot_leader", 1, "a"), series("hypot_leader", 0, "b")]
     pod, found = ("a", [{"severity": "warning"}]) if by == "the leader" else ("b", [])
@@ -64,8 +64,8 @@ def test_only_the_leader_is_believed(promtool, tmp_path, alert, by):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_blocked_resize_is_told_as_well(promtool, tmp_path):
-    """A VerticalPodAutoscaler has no plan; its steps say it."""
+def test_a_blocked_resize_is_reported_too(promtool, tmp_path):
+    """A VerticalPodAutoscaler has no plan; its steps report the block."""
     blocked = series("hypot_blocked", 1, "a", f'{OBJECT},reason="resize-infeasible"')
     reported = [series("hypot_leader", 1, "a"), blocked]
     done = judged(promtool, tmp_path, reported, "HypotResizeInfeasible", [{"severity": "warning"}])
@@ -73,8 +73,8 @@ def test_a_blocked_resize_is_told_as_well(promtool, tmp_path):
 
 
 @pytest.mark.parametrize(("leads", "found"), [(1, []), (0, [{"severity": "critical"}])])
-def test_nobody_who_leads_is_told(promtool, tmp_path, leads, found):
-    """Replicas that all only follow decide nothing."""
+def test_a_missing_leader_is_reported(promtool, tmp_path, leads, found):
+    """Replicas that all follow decide nothing."""
     reported = [series("hypot_leader", leads, "a"), series("hypot_leader", 0, "b")]
     done = judged(promtool, tmp_path, reported, "HypotNoLeader", found)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""What the log says of a reconcile: deeds each time, everything else once for each change."""
+"""What the log says of a reconcile: actions each time, everything else once for each change."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ ONLY_VPA = all_kinds(VerticalPodAutoscaler="act")
 
 
 async def lines(decision_log, *outcomes):
-    """What is logged of a reconcile that came to these."""
+    """What is logged of a reconcile with these outcomes."""
     with capture_logs() as logs:
         await decision_log.report(Reconciled(outcomes))
     return logs
@@ -30,7 +30,7 @@ async def message(decision_log, *outcomes):
 
 
 def larger(outcome, factor):
-    """The same, where each container is to get so many times what it gets."""
+    """The same outcome with desired sizes multiplied by a factor."""
     sizes = tuple(
         Size(each.container, {resource: int(amount * factor) for resource, amount in each.requests.items()})
         for each in outcome.decision.desired_sizes
@@ -38,8 +38,8 @@ def larger(outcome, factor):
     return replace(outcome, decision=replace(outcome.decision, desired_sizes=sizes))
 
 
-async def test_what_was_refused_is_not_told_as_done():
-    """A pod that may not be evicted stays for weeks: one line, and none of the reconciles has moved it."""
+async def test_what_was_refused_is_not_logged_as_done():
+    """A pod that may not be evicted stays for weeks: one line, and no reconcile counts as a move."""
     async with World(*web(3), vpa("Recreate"), node(), kinds=ONLY_VPA) as world:
         world.app.sizes_new_pods = False
         decision_log, said, moved = DecisionLog(), [], []
@@ -55,8 +55,8 @@ async def test_what_was_refused_is_not_told_as_done():
         assert not [each for each in said if each["event"] == "decided"]
 
 
-async def test_a_write_that_is_refused_is_told_once_until_it_is_done():
-    """With why it was wanted and what was said to it; a deed ends that, so that the next refusal is news."""
+async def test_a_refused_write_is_logged_once_until_it_is_done():
+    """The line has the reason and the refusal; after a successful write the next refusal is logged again."""
     async with World(*web(4), wpa()) as world:
         world.cluster.faults = lambda call: refusal(403, "no") if call.path.endswith("/scale") and call.writes else None
         decision_log, said = DecisionLog(), []
@@ -71,12 +71,12 @@ async def test_a_write_that_is_refused_is_told_once_until_it_is_done():
 
 
 async def test_a_write_without_an_answer_was_perhaps_done():
-    """Nobody knows, and the log says no more than that."""
+    """The result is unknown, and the log says so."""
     assert await message(DecisionLog(), replace(OUTCOMES["wpa refused"], unsure=True)) == ["perhaps done"]
 
 
 async def test_a_step_of_a_plan_that_is_refused_is_not_the_whole_of_it():
-    """What came before it was done."""
+    """The steps before it were done."""
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("3")
         first = await world.outcome("Hvpa")
@@ -86,7 +86,7 @@ async def test_a_step_of_a_plan_that_is_refused_is_not_the_whole_of_it():
 
 
 async def test_a_dry_run_would_decide_and_says_so_once():
-    """Nothing moves, so that each reconcile decides the same."""
+    """Nothing moves, so each reconcile decides the same."""
     async with World(*web(4), wpa(), dry_run=True) as world:
         said, moved = [], []
         decision_log = DecisionLog(dry_run=True)
@@ -100,7 +100,7 @@ async def test_a_dry_run_would_decide_and_says_so_once():
 
 
 async def test_a_dry_run_would_evict_though_it_has_no_webhook():
-    """Whoever acts in its place has one."""
+    """The controller that would act has a webhook."""
     async with World(*web(6), vpa("Recreate"), node(cpu="96"), kinds=ONLY_VPA, dry_run=True) as world:
         world.app.sizes_new_pods = False
         world.uses("3", "3Gi")
@@ -110,19 +110,19 @@ async def test_a_dry_run_would_evict_though_it_has_no_webhook():
 
 
 async def test_an_object_of_its_own_dry_run_would_decide():
-    """The others beside it are moved."""
+    """Other objects are moved."""
     decision_log = DecisionLog()
     assert await message(decision_log, OUTCOMES["wpa tried"]) == ["would decide"]
     assert await message(decision_log, OUTCOMES["wpa tried"]) == []
 
 
-async def test_who_only_recommends_says_nothing_of_pods():
-    """Its status has the recommendation, and nobody was going to change a pod."""
+async def test_recommend_mode_logs_nothing_of_pods():
+    """Its status has the recommendation, and no pod was to be changed."""
     assert await message(DecisionLog(), replace(OUTCOMES["vpa resizes"], acting="recommend")) == []
 
 
-async def test_sizes_are_told_before_and_after():
-    """A decision on the size alone has the same count twice."""
+async def test_sizes_are_logged_before_and_after():
+    """A decision on the size alone has the same count before and after."""
     (_, said) = await lines(DecisionLog(), OUTCOMES["hvpa moves"])
     assert (said["event"], said["sizes"]) == ("decided", "app: cpu 400m to 1334m")
     (_, said) = await lines(DecisionLog(), OUTCOMES["vpa resizes"])
@@ -131,16 +131,16 @@ async def test_sizes_are_told_before_and_after():
     assert "sizes" not in said
 
 
-async def test_limits_alone_are_told_as_that():
-    """Requests that stay are not named."""
+async def test_limits_alone_are_logged_as_such():
+    """Unchanged requests are not named."""
     decision = OUTCOMES["hvpa moves"].decision
     gets = tuple(size._replace(limits={"cpu": 5000}) for size in decision.sizes)
     outcome = replace(OUTCOMES["hvpa moves"], decision=replace(decision, desired_sizes=gets))
     assert (await lines(DecisionLog(), outcome))[1]["sizes"] == "app: only its limits"
 
 
-async def test_a_size_that_would_be_is_news_where_it_differs_by_more_than_a_little():
-    """From the one that was said last, so that small steps add up."""
+async def test_a_size_is_logged_again_where_it_differs_enough():
+    """The difference is to the last logged size, so that small steps add up."""
     observed = replace(OUTCOMES["hvpa moves"], acting="observe")
     decision_log = DecisionLog()
     assert await message(decision_log, observed) == ["would decide"]
