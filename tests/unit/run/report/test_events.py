@@ -1,4 +1,4 @@
-"""Events: which reasons there are, and how few are made of many."""
+"""Events: which reasons exist, and how many events are combined."""
 
 import ast
 import json
@@ -38,9 +38,9 @@ from unit.run.outcomes import PAUSED, between, items, outcome, representative, w
 OUTCOMES = representative()
 WEB = Subject("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler", "shop", "web", "u-1", "7")
 WALL, BOOT = 1_800_000_000.0, 5000.0
-# Calls that name the reason of an event, and the place of it among their arguments.
+# Calls that name the reason of an event, and the position of the reason among their arguments.
 NAMING = {"Event": 1, "warn": 0, "no_scale": 1, "Refusal": 2, "_bad_selector": 1, "_failed": 1}
-# Names that stand for a reason given elsewhere.
+# Names of a reason that is given elsewhere.
 HANDED_ON = {"reason", "event", "refusal.event", "reading.failed_reason", "HELD_EVENT"}
 
 
@@ -57,12 +57,12 @@ def body(request):
 
 
 def after(recorder, seconds, *reported):
-    """What is written so long after the first time."""
+    """What is written so many seconds after the first time."""
     return recorder.requests(reported, WALL + seconds, BOOT + seconds)
 
 
 def posted(*reported):
-    """A recorder whose first events were taken."""
+    """A recorder whose first events were accepted."""
     recorder = EventRecorder()
     for request in after(recorder, 0, *reported):
         recorder.answered(request, made())
@@ -73,7 +73,7 @@ def posted(*reported):
 
 
 def reasons_in(source):
-    """Every reason that a file names, and the expressions it names one by."""
+    """Every expression by which a file names a reason."""
     for call in ast.walk(ast.parse(source)):
         if not isinstance(call, ast.Call):
             continue
@@ -84,7 +84,7 @@ def reasons_in(source):
 
 
 def spelt(node):
-    """The reasons that an expression can be."""
+    """The reasons that an expression can have."""
     if isinstance(node, ast.Constant):
         return {node.value}
     if isinstance(node, ast.JoinedStr):
@@ -100,24 +100,24 @@ OF_POLICIES = {
     for node in reasons_in(path.read_text(encoding="utf-8"))
     for reason in spelt(node)
 }
-# Those that are handed on as values.
+# Reasons that are passed as values.
 OF_OUTCOMES = {event.reason for one in OUTCOMES.values() for event in one.decision.events}
 
 
 def test_every_reason_of_a_policy_is_in_the_table():
-    """One that nobody explains cannot be added."""
+    """A reason without an explanation cannot be added."""
     found = OF_POLICIES
     assert {"SuccessfulRescale", "Scaled", "FailedSpecCheck", "FailedGetPodsMetric", "FailedScaling"} <= found
     assert found <= REASONS.keys()
 
 
-def test_every_reason_that_is_really_told_is_in_the_table():
-    """Those that are handed on as values, too."""
+def test_every_reported_reason_is_in_the_table():
+    """Reasons that are passed as values are included."""
     assert {"EvictedPod", "InPlaceResizedByVPA", "ScalingHeld", "FailedGetDatadogMonitor"} <= OF_OUTCOMES
     assert REASONS.keys() >= OF_OUTCOMES
 
 
-# Each constructor that has a caller, and what it makes.
+# Each constructor that has a caller, and the event it makes.
 MADE = {
     "scaling_held": events.scaling_held([PAUSED]),
     "conflict": events.conflict("somebody scales the same pods"),
@@ -139,7 +139,7 @@ def called_in(folder):
 
 
 def test_every_reason_of_the_table_can_be_made():
-    """By a policy or a judge, or by a constructor that somebody calls: the page lists nothing that is never written."""
+    """A policy, a judge or a called constructor makes it: the page lists no reason that is never written."""
     folder = Path(hypot.run.__path__[0])
     assert called_in(folder) >= MADE.keys()
     deciding = nodes_of(*Path(hypot.policy.__file__).parent.rglob("*.py"), folder / "judge.py")
@@ -149,29 +149,29 @@ def test_every_reason_of_the_table_can_be_made():
 
 @pytest.mark.parametrize("event", MADE.values(), ids=lambda event: event.reason)
 def test_the_controller_s_own_events_are_in_the_table(event):
-    """Each has a constructor and a sentence."""
+    """Each has a constructor and a message."""
     assert event.reason in REASONS
     assert event.message
 
 
 def test_the_table_explains_in_sentences():
-    """They are shown as they stand."""
+    """They are shown as they are."""
     assert all(message.endswith(".") and message[0].isupper() for message in REASONS.values())
 
 
-# What an outcome tells.
+# What an outcome reports.
 
 
-def test_an_outcome_tells_its_decision_s_events_of_its_object():
-    """With the identity that `kubectl describe` looks them up by."""
+def test_an_outcome_reports_the_events_of_its_decision():
+    """They have the identity by which `kubectl describe` finds them."""
     spec = with_metadata(between(), uid="u-9", resourceVersion="12")
     (reported,) = reported_events(outcome(spec, items(80_000)))
     assert reported.about == Subject("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler", "default", "web", "u-9", "12")
     assert (reported.event.type, reported.event.reason) == ("Normal", "Scaling")
 
 
-def test_who_only_recommends_tells_no_deeds():
-    """Nothing is told as done, or as held back, that nobody was going to do; what is wrong is."""
+def test_recommend_mode_reports_no_actions():
+    """Nothing is reported as done or held back that was not going to be done; problems are reported."""
     moves = replace(OUTCOMES["vpa resizes"], acting="recommend")
     assert moves.decision.events
     assert list(reported_events(moves)) == []
@@ -179,21 +179,21 @@ def test_who_only_recommends_tells_no_deeds():
     assert [reported.event.reason for reported in reported_events(conflict)] == ["Conflict"]
 
 
-def test_that_nothing_happens_is_no_event():
-    """It would be one for each object and reconcile."""
+def test_no_change_is_not_an_event():
+    """It would be one event for each object and reconcile."""
     assert {event.reason for event in OUTCOMES["wpa stays"].decision.events} == SILENT
     assert list(reported_events(OUTCOMES["wpa stays"])) == []
 
 
-def test_a_hold_is_told_once_whether_it_holds_a_move_back_or_not():
-    """While somebody paused it, in the same words."""
+def test_a_hold_is_one_event_whether_it_stops_a_move_or_not():
+    """Both events have the same message while the object is paused."""
     moving = {reported.event for reported in reported_events(OUTCOMES["wpa paused"])}
     resting = {reported.event for reported in reported_events(outcome(between(), items(30_000), holds=(PAUSED,)))}
     assert moving == resting == {events.scaling_held([PAUSED])}
 
 
 def test_all_holds_of_a_reconcile_are_one_event():
-    """The annotation is known before the others are, and the decision's own event names it alone."""
+    """The event of the decision names only the annotation, because the other holds come later."""
     cold = Hold("ColdStart", "hypot started without saved state: no scale-down for 300 s", "down")
     pinned = between(annotations={"hypot.dev/paused": "true"})
     held = outcome(pinned, items(80_000), holds=(PAUSED, cold))
@@ -202,13 +202,13 @@ def test_all_holds_of_a_reconcile_are_one_event():
 
 
 def test_a_conflict_is_reported():
-    """A warning, beside what it holds back."""
+    """It is a warning, in addition to the event of the hold."""
     reasons = {reported.event.reason: reported.event.type for reported in reported_events(OUTCOMES["wpa in conflict"])}
     assert reasons == {"ScalingHeld": "Normal", "Conflict": "Warning"}
 
 
-def test_what_is_only_observed_tells_nothing():
-    """Logs and gauges do."""
+def test_what_is_only_observed_has_no_events():
+    """Logs and gauges report it."""
     assert list(reported_events(outcome(between(), items(80_000), acting="observe"))) == []
 
 
@@ -216,7 +216,7 @@ def test_what_is_only_observed_tells_nothing():
 
 
 def test_a_new_event_is_posted_whole():
-    """As core/v1 has it, so that kubectl shows it."""
+    """It is a core/v1 event, so that kubectl shows it."""
     (request,) = after(EventRecorder("hypot-0"), 0, said())
     assert (request.method, request.path) == ("POST", "/api/v1/namespaces/shop/events")
     written = body(request)
@@ -260,27 +260,27 @@ def test_the_same_again_is_counted_and_patched_once_a_minute():
 
 
 def test_what_is_not_said_again_is_not_written_again():
-    """A patch is for a new count only."""
+    """A patch is sent only for a new count."""
     recorder = posted(said())
     assert [after(recorder, seconds) for seconds in (60, 120, 300)] == [[], [], []]
 
 
 def test_said_long_after_it_is_another_event():
-    """With a name and a count of its own."""
+    """It has its own name and count."""
     recorder = posted(said())
     (request,) = after(recorder, SAME_WITHIN + 1, said())
     assert (request.method, body(request)["count"]) == ("POST", 1)
     assert body(request)["firstTimestamp"] == "2027-01-15T08:10:01Z"
 
 
-def test_objects_reasons_and_messages_are_told_apart():
-    """An object that was made anew is another one, too."""
+def test_objects_reasons_and_messages_are_distinguished():
+    """A recreated object is another object, too."""
     reported = [said(), said("other"), said(reason="Scaling"), said(about=WEB._replace(uid="u-2"))]
     assert len(after(EventRecorder(), 0, *reported, *reported)) == 4
 
 
 def test_too_many_messages_of_one_reason_become_one_event():
-    """Messages with numbers in them would fill the cluster."""
+    """Messages with changing numbers would fill the cluster."""
     recorder = EventRecorder()
     requests = after(recorder, 0, *[said(f"message {i}") for i in range(25)])
     messages = [body(request)["message"] for request in requests]
@@ -293,16 +293,16 @@ def test_too_many_messages_of_one_reason_become_one_event():
     assert (body(request)["message"], body(request)["count"]) == (f"{COMBINED}message 25", 16)
 
 
-def test_after_a_quiet_time_messages_are_told_one_by_one_again():
-    """What was said ten minutes ago does not count."""
+def test_after_a_quiet_time_messages_are_single_events_again():
+    """Messages from ten minutes ago do not count."""
     recorder = posted(*[said(f"message {i}") for i in range(MOST_ALIKE)])
     (request,) = after(recorder, SAME_WITHIN + 1, said("message 99"))
     assert body(request)["message"] == "message 99"
 
 
 @pytest.mark.parametrize("status", [404, 409])
-def test_an_event_that_is_gone_is_posted_anew(status):
-    """Events lapse; a name is not used twice."""
+def test_an_event_that_is_gone_is_posted_again(status):
+    """Events expire; a name is not used twice."""
     recorder = posted(said())
     (patch,) = after(recorder, 60, said())
     recorder.answered(patch, Answer(status))
@@ -312,7 +312,7 @@ def test_an_event_that_is_gone_is_posted_anew(status):
 
 
 def test_a_post_that_arrived_before_is_not_lost():
-    """Its answer was, and the next attempt finds its name taken."""
+    """Its answer was lost, and the next attempt finds the name taken."""
     recorder = EventRecorder()
     (first,) = after(recorder, 0, said())
     (again,) = after(recorder, PATCH_EVERY)
@@ -323,8 +323,8 @@ def test_a_post_that_arrived_before_is_not_lost():
     assert "metadata" not in body(patch)
 
 
-def test_what_is_refused_is_tried_again_later_and_then_given_up():
-    """A namespace on its way out takes no events."""
+def test_what_is_refused_is_tried_again_later_and_then_dropped():
+    """A namespace that is being deleted accepts no events."""
     recorder = EventRecorder()
     for seconds in (0, 60, 120):
         (request,) = after(recorder, seconds, *([said()] if seconds == 0 else []))
@@ -344,7 +344,7 @@ def test_an_answer_to_what_is_forgotten_is_ignored():
 
 
 def test_memory_and_writes_are_bounded():
-    """However many objects fail at once."""
+    """They are bounded however many objects fail at once."""
     recorder = EventRecorder()
     many = [said(about=WEB._replace(uid=f"u-{i}")) for i in range(MOST_KNOWN + 500)]
     first, second = after(recorder, 0, *many), after(recorder, 15)
@@ -355,7 +355,7 @@ def test_memory_and_writes_are_bounded():
 
 
 def test_an_event_of_the_cluster_s_own_objects_is_in_default():
-    """The API server wants it there."""
+    """The API server requires it."""
     (request,) = after(EventRecorder(), 0, said(about=Subject("v1", "Node", "", "n1")))
     assert request.path == "/api/v1/namespaces/default/events"
     assert body(request)["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "n1"}
@@ -363,7 +363,7 @@ def test_an_event_of_the_cluster_s_own_objects_is_in_default():
 
 @given(st.text(max_size=600))
 def test_messages_are_cut_at_whole_characters(text):
-    """By bytes, as the API server counts."""
+    """The length is in bytes, as the API server counts."""
     kept = cut(text * 5, LONGEST_MESSAGE)
     assert len(kept.encode()) <= LONGEST_MESSAGE
     if len((text * 5).encode(errors="replace")) <= LONGEST_MESSAGE:
@@ -374,5 +374,5 @@ def test_messages_are_cut_at_whole_characters(text):
 
 @pytest.mark.parametrize("subject", ["web", "a" * 253, f"{'a' * 199}-b", f"{'a' * 199}.b", "web.v1"])
 def test_names_are_valid(subject):
-    """Whatever the subject is called."""
+    """They are valid for any name of the subject."""
     assert list(dns_subdomain(name_of(subject, 2**60))) == []

@@ -1,4 +1,4 @@
-"""What `/metrics` tells: the proposal's seven gauges, those of every object, and those of the controller."""
+"""What `/metrics` reports: the proposal's seven gauges, those of every object, and those of the controller."""
 
 import re
 from dataclasses import replace
@@ -63,14 +63,14 @@ def reported(one, name, now=NOW, **labels):
 
 
 def restricted(one):
-    """Which of the three reasons restrict scaling; each must be told."""
+    """Which of the three reasons restrict scaling; each reason must be reported."""
     values = {reason: reported(one, names.RESTRICTED, reason=reason) for reason in REASONS}
     assert all(value in ([0.0], [1.0]) for value in values.values())
     return [reason for reason, value in values.items() if value == [1.0]]
 
 
 def kep(**fields):
-    """Two marks at 150 and 400."""
+    """Two watermarks at 150 and 400."""
     return between(150, 400, **{**STEPS, **fields})
 
 
@@ -78,7 +78,7 @@ def kep(**fields):
 
 
 def test_value_and_both_watermarks():
-    """In milli-units, for the metric by its name; a value beside its marks is what the first graph draws."""
+    """The values are in milli-units and labelled by metric; the first graph draws the value with its watermarks."""
     one = outcome(kep(), items(300_000))
     (sample,) = parsed(MetricsSnapshot(NOW, outcomes=[one]))["wpa_controller_value"]
     assert sample.labels == {
@@ -94,22 +94,22 @@ def test_value_and_both_watermarks():
     assert reported(one, "wpa_controller_low_watermark", metric_name="queue{map[]}") == [150_000]
 
 
-def test_the_value_moves_and_goes():
-    """It is the one that was compared last, and not told where none could be read."""
+def test_the_value_changes_and_disappears():
+    """It is the last compared value, and is missing where no value could be read."""
     assert reported(outcome(kep(), items(310_000)), names.VALUE) == [310_000]
     blind = outcome(kep(), seen(10))
     for name in (names.VALUE, names.HIGH, names.LOW, names.PROPOSAL, names.RESTRICTED):
         assert reported(blind, name) == []
 
 
-def test_one_mark_stands_for_both():
-    """The band is a point then."""
+def test_one_watermark_counts_for_both():
+    """High and low watermark are equal then."""
     one = outcome(wpa(band("queue", high=100)), items(100_000))
     assert reported(one, names.HIGH) == reported(one, names.LOW) == [100_000]
 
 
 def test_the_marks_of_a_recommender():
-    """Its answer has a value as well."""
+    """Its answer has a value too."""
     spec = wpa(recommender=Recommender("https://advice.example/", high="800m", low="500m"), **FREE)
     one = outcome(spec, seen(10, reply=Reply(12, 11, 13, "", 0.9)))
     assert [reported(one, name) for name in (names.VALUE, names.HIGH, names.LOW)] == [[900], [800], [500]]
@@ -117,21 +117,21 @@ def test_the_marks_of_a_recommender():
 
 
 def test_within_the_bounds_scaling_is_restricted_and_outside_it_is_not():
-    """Set between the marks, reset on either side."""
+    """The reason is set between the watermarks, and reset on either side."""
     assert restricted(outcome(kep(), items(300_000))) == ["within_bounds"]
     assert "within_bounds" not in restricted(outcome(kep(), items(450_000)))
     assert "within_bounds" not in restricted(outcome(kep(), items(120_000)))
 
 
 def test_a_step_inside_the_band_is_not_restricted():
-    """It moves, though the value is between the marks."""
+    """It moves, although the value is between the watermarks."""
     one = outcome(kep(converge="highwatermark"), items(200_000))
     assert one.decision.desired == 9
     assert restricted(one) == []
 
 
 def test_upscale_capping():
-    """The KEP's example: wants more than half as many again, gets half; reset once the wish is within that."""
+    """The KEP's example: the proposal exceeds one and a half times the count; reset once it does not."""
     capped = outcome(kep(), items(800_000))
     assert (reported(capped, names.PROPOSAL), reported(capped, names.EFFECTIVE)) == ([20], [15])
     assert restricted(capped) == ["upscale_capping"]
@@ -141,7 +141,7 @@ def test_upscale_capping():
 
 
 def test_downscale_capping():
-    """The same downwards; unlike in the released controller either direction resets the other."""
+    """The same for scale-down; unlike the released controller, each direction resets the other."""
     capped = outcome(kep(), items(50_000))
     assert (reported(capped, names.PROPOSAL), reported(capped, names.EFFECTIVE)) == ([3], [7])
     assert restricted(capped) == ["downscale_capping"]
@@ -151,14 +151,14 @@ def test_downscale_capping():
 
 
 def test_the_effective_count_is_the_one_after_windows():
-    """What is proposed waits, and what is stays; in a dry run it is the count that would be."""
+    """The proposal waits and the count stays; in a dry run it is the count that would be set."""
     waiting = outcome(kep(), items(500_000), State(last_scale=NOW - 5))
     assert (reported(waiting, names.PROPOSAL), reported(waiting, names.EFFECTIVE)) == ([13], [10])
     assert reported(outcome(kep(dry_run=True), items(500_000)), names.EFFECTIVE) == [13]
 
 
 def test_the_countdown_of_both_transitions():
-    """Down to zero, each for its own window."""
+    """Each counts down to zero for its own window."""
     one = outcome(kep(), items(300_000), State(last_scale=NOW - 10))
     assert reported(one, "wpa_controller_transition_countdown", transition="upscale") == [20]
     assert reported(one, "wpa_controller_transition_countdown", transition="downscale") == [50]
@@ -168,28 +168,28 @@ def test_the_countdown_of_both_transitions():
 
 
 def test_any_move_resets_both_countdowns():
-    """And before the first one there is none."""
+    """Before the first move there is no countdown."""
     assert reported(outcome(kep(), items(300_000)), names.COUNTDOWN) == []
     moved = outcome(kep(), items(500_000), State(last_scale=NOW - 1000))
     assert reported(moved, names.COUNTDOWN, transition="upscale") == [30]
     assert reported(moved, names.COUNTDOWN, transition="downscale") == [60]
 
 
-def test_windows_that_are_not_written_are_the_controller_s():
-    """A minute upwards, five downwards."""
+def test_unset_windows_have_the_defaults_of_the_controller():
+    """One minute up, five minutes down."""
     one = outcome(between(), items(30_000), State(last_scale=NOW))
     assert reported(one, names.COUNTDOWN) == [60, 300]
 
 
-def test_a_window_that_nobody_can_read_has_no_countdown():
-    """Nor does it spoil the page."""
+def test_an_unreadable_window_has_no_countdown():
+    """It does not break the page either."""
     one = outcome(kep(), items(300_000), State(last_scale=NOW))
     spoilt = replace(one, autoscaler=replaced(one.autoscaler, up_rest="soon"))
     assert reported(spoilt, names.COUNTDOWN) == [60]
 
 
-def test_two_metrics_of_one_name_are_told_once():
-    """A series that comes twice would have the whole page refused."""
+def test_two_metrics_of_one_name_are_reported_once():
+    """A duplicate series would make Prometheus refuse the whole page."""
     twins = [band("queue", high=400, low=150), band("queue", high=300, low=100)]
     assert reported(outcome(wpa(*twins), items(300_000)), names.HIGH) == [400_000]
 
@@ -198,14 +198,14 @@ def test_two_metrics_of_one_name_are_told_once():
 
 
 def test_counts():
-    """As they are and as decided."""
+    """The current and the decided counts are reported."""
     one = OUTCOMES["hvpa moves"]
     assert (reported(one, names.CURRENT_REPLICAS), reported(one, names.DESIRED_REPLICAS)) == ([2], [3])
     assert reported(OUTCOMES["hvpa without scale"], names.CURRENT_REPLICAS) == []
 
 
 def test_sizes_are_in_cores_and_bytes():
-    """Per container, beside those that are there."""
+    """They are per container, current and desired."""
     one = OUTCOMES["vpa evicts"]
     assert reported(one, names.CONTAINER_CPU, container="app", at="current") == [1.0]
     assert reported(one, names.CONTAINER_CPU, container="app", at="desired") == [2.0]
@@ -228,7 +228,7 @@ def test_a_container_without_requests_has_no_size():
     ids=["wpa speed", "wpa bound", "vpa bound"],
 )
 def test_limited_by(one, reason):
-    """The reason that its condition has, or the rule that cut a size; nothing where none applies."""
+    """It is the reason of the condition or the rule that cut a size; without a limit there is no series."""
     assert reported(outcome(kep(), items(300_000)), names.LIMITED) == []
     assert reported(one, names.LIMITED) == reported(one, names.LIMITED, reason=reason) == [1]
 
@@ -243,27 +243,27 @@ def test_limited_by(one, reason):
     ],
 )
 def test_blocked_by(name, reason):
-    """The rules that keep a move back."""
+    """The rules that hold a move back are the reasons."""
     assert reported(OUTCOMES[name], names.BLOCKED, reason=reason) == [1]
 
 
 def test_what_moves_is_not_blocked():
-    """A rule that evicts a pod is none that keeps one."""
+    """A rule that evicts a pod does not block."""
     assert reported(OUTCOMES["wpa moves"], names.BLOCKED) == []
 
 
 def test_every_rule_that_blocks_or_cuts_exists():
-    """A step that is renamed is not lost here."""
+    """A renamed step must be renamed here too."""
     source = "".join(path.read_text(encoding="utf-8") for path in Path(hypot.policy.__file__).parent.rglob("*.py"))
     spelt = set(re.findall(r'"([a-z-]+)"', source))
-    # Some are made of a word: gates of an Hvpa, and the states of a resize.
+    # Some are made from a word: the gates of an Hvpa, and the states of a resize.
     made = {re.sub(r"(?<!^)(?=[A-Z])", "-", word).lower() for word in re.findall(r'"([A-Z][A-Za-z]+)"', source)}
     resizes = {f"resize-{state}" for state in spelt}
     assert BLOCKING | BLOCKING_PODS | CUTTING.keys() <= spelt | made | resizes
 
 
 def test_held():
-    """By each reason, and gone with it."""
+    """Each reason is a series, which ends with the hold."""
     one = outcome(kep(), items(500_000), holds=(PAUSED, CONFLICT, Hold("Paused", "twice")))
     assert reported(one, names.HELD, reason="Paused") == reported(one, names.HELD, reason="Conflict") == [1]
     assert reported(one, names.DESIRED_REPLICAS) == [10]
@@ -271,7 +271,7 @@ def test_held():
 
 
 def test_no_object_has_too_many_series():
-    """However many metrics, containers and reasons it has; what was decided comes first."""
+    """Metrics, containers and reasons are cut at a maximum; the decision comes first."""
     spec = wpa(*[band(f"metric-{i}", high=400, low=150) for i in range(15)])
     external = {metric_key(f"metric-{i}", {}): (300_000,) for i in range(15)}
     holds = [Hold(f"Reason{i}", "held") for i in range(8)]
@@ -281,15 +281,15 @@ def test_no_object_has_too_many_series():
 
 
 def test_objects_can_be_switched_off():
-    """Their number is still told."""
+    """Their number is still reported."""
     snapshot = MetricsSnapshot(NOW, outcomes=list(OUTCOMES.values()), of_objects=False)
     assert parsed(snapshot).keys() <= {family.name for family in names.CONTROLLER_FAMILIES}
     kinds = {sample.labels["kind"]: sample.value for sample in parsed(snapshot)[names.OBJECTS]}
     assert kinds["Hvpa"] == sum(one.key[0] == "Hvpa" for one in OUTCOMES.values())
 
 
-def test_a_series_goes_with_its_object():
-    """Nothing is stored."""
+def test_a_series_ends_with_its_object():
+    """No series is stored."""
     both = MetricsSnapshot(NOW, outcomes=[OUTCOMES["wpa moves"], OUTCOMES["vpa evicts"]])
     assert "WatermarkPodAutoscaler" in text(both)
     assert "WatermarkPodAutoscaler" not in text(replace(both, outcomes=[OUTCOMES["vpa evicts"]]))
@@ -298,8 +298,8 @@ def test_a_series_goes_with_its_object():
 # The controller.
 
 
-def test_the_controller_tells_of_itself():
-    """What is known; ages and durations in seconds."""
+def test_the_gauges_of_the_controller():
+    """It reports known values; ages and durations are in seconds."""
     snapshot = MetricsSnapshot(
         NOW,
         leads=True,
@@ -336,7 +336,7 @@ def test_the_controller_tells_of_itself():
 
 
 def test_before_the_first_reconcile_little_is_known():
-    """And nothing is made up: an age of zero would look like a reconcile."""
+    """Unknown values are missing: an age of zero would look like a reconcile."""
     found = parsed(MetricsSnapshot(NOW))
     assert found["hypot_leader"][0].value == 0
     assert names.RECONCILE_AGE not in found
@@ -347,7 +347,7 @@ def test_before_the_first_reconcile_little_is_known():
 
 
 def test_every_series_is_as_the_table_says():
-    """Name, type, words and labels; the parser reads all of it."""
+    """Name, type, help and labels agree; the parser reads all of it."""
     everything = MetricsSnapshot(
         NOW,
         outcomes=[replace(one, key=(one.key[0], "shop", f"web-{i}")) for i, one in enumerate(OUTCOMES.values())],
@@ -378,7 +378,7 @@ def test_every_series_is_as_the_table_says():
 
 
 def test_many_objects_come_in_small_slices():
-    """Each object is worked on between two slices, and none of these is long."""
+    """There are breaks between objects, and no slice is long."""
     many = MetricsSnapshot(NOW, outcomes=[OUTCOMES["wpa moves"]] * 2000)
     slices = list(exposition(many))
     assert slices.count(b"") == 100
@@ -390,7 +390,7 @@ def test_many_objects_come_in_small_slices():
 @example("\\n")
 @example("ü\r\x00\x85\u2028")
 def test_label_values_come_back_as_they_were(value):
-    """Whatever somebody calls a metric."""
+    """Any name of a metric is escaped correctly."""
     line = f"hypot_plans{{{labelled(state=value)}}} 1\n"
     (family,) = text_string_to_metric_families(line)
     assert family.samples[0].labels == {"state": value}
@@ -398,14 +398,14 @@ def test_label_values_come_back_as_they_were(value):
 
 @given(st.floats() | st.integers(-(2**53), 2**53))
 def test_values_come_back_as_they_were(value):
-    """Also those that are no number."""
+    """NaN and infinities are included."""
     (family,) = text_string_to_metric_families(f"hypot_plans {shown(value)}\n")
     back = family.samples[0].value
     assert back == value or (isnan(back) and isnan(value))
 
 
 def test_the_page_has_both_tables():
-    """As they are generated."""
+    """The page has them as generated."""
     page = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
     assert f"<!-- generated: gauges -->\n{table()}\n<!-- end -->" in page
     assert f"<!-- generated: events -->\n{reasons_table()}\n<!-- end -->" in page

@@ -1,4 +1,4 @@
-"""Statuses that a server does not take, and the last one that is written."""
+"""Statuses that a server refuses, and the last status that is written."""
 
 from dataclasses import replace
 
@@ -17,18 +17,18 @@ OPTED_IN = {**SPACE, "metadata": {"name": NAMESPACE, "labels": {"hypot.dev/scali
 
 
 def writers(*names, at=NOW):
-    """Who wrote the status, one second after the other."""
+    """The managers that wrote the status, one second apart."""
     reported = [{"manager": name, "subresource": "status", "time": show_time(at + i)} for i, name in enumerate(names)]
     return {"managedFields": reported}
 
 
 def reported(world):
-    """What was written last, but for hypot's own memory."""
+    """The last writes, except for hypot's own state."""
     return [call.path for call in world.writes() if OWN not in call.path]
 
 
 async def test_an_object_that_cannot_be_applied_to_gets_its_conditions_by_a_patch():
-    """A stricter schema than the one it was made under refuses the whole, and what is said of it is still seen."""
+    """A newer, stricter schema refuses the whole object, but its conditions are still shown."""
     async with World(*web(4), wpa(maxReplicas="many")) as world:
         unfit = refusal(500, "failed to create typed live object")
         world.cluster.faults = lambda call: unfit if call.content == APPLY_PATCH else None
@@ -38,7 +38,7 @@ async def test_an_object_that_cannot_be_applied_to_gets_its_conditions_by_a_patc
 
 
 async def test_a_status_that_does_not_fit_is_replaced():
-    """Somebody else's junk in it must not silence hypot."""
+    """Invalid fields from another client must not stop hypot's reports."""
     async with World(*web(4), wpa(status={"conditions": "none"})) as world:
         unfit = refusal(500, "failed to create typed live object")
         world.cluster.faults = lambda call: unfit if call.content == APPLY_PATCH else None
@@ -48,7 +48,7 @@ async def test_a_status_that_does_not_fit_is_replaced():
 
 
 async def test_a_status_that_is_refused_twice_is_not_offered_in_every_reconcile():
-    """Once a minute is enough, unless the object is another by then."""
+    """Once a minute is enough, unless the object changed."""
     async with World(*web(4), wpa(maxReplicas="many")) as world:
         offered = []
 
@@ -65,7 +65,7 @@ async def test_a_status_that_is_refused_twice_is_not_offered_in_every_reconcile(
         world.cluster.faults = refuse
         for _ in range(7):
             await reconcile()
-        # Each time by apply, and then by a plain patch.
+        # Each attempt is an apply, and then a plain patch.
         assert offered == [2, 2, 0, 0, 0, 2, 0]
         world.put(wpa(maxReplicas="more"))
         await reconcile()
@@ -73,7 +73,7 @@ async def test_a_status_that_is_refused_twice_is_not_offered_in_every_reconcile(
 
 
 async def test_a_status_is_for_the_version_that_was_decided_on():
-    """Who changed the object meanwhile is heard first, though the watch has told of it by now."""
+    """A change of the object meanwhile is decided on first, even where the watch has reported it by now."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         outcome = await world.outcome()
@@ -86,7 +86,7 @@ async def test_a_status_is_for_the_version_that_was_decided_on():
 
 
 async def test_our_own_write_is_built_on():
-    """The second status on one version of an object is for what the first made of it."""
+    """The second status on one version of an object uses the version that the first made."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         outcome = await world.outcome()
@@ -99,7 +99,7 @@ async def test_our_own_write_is_built_on():
 
 
 async def test_a_status_of_what_has_no_version_is_not_written():
-    """It would be for any version, and overwrite whichever there is."""
+    """It would match any version, and overwrite newer changes."""
     async with World(*web(4), wpa()) as world:
         outcome = await world.outcome()
         bare = replaced(outcome.autoscaler, metadata={"name": "web", "namespace": NAMESPACE})
@@ -109,8 +109,8 @@ async def test_a_status_of_what_has_no_version_is_not_written():
         assert not world.writes()
 
 
-async def test_a_dry_run_tells_again_what_it_did_not_write():
-    """Nothing was made of the object, so the version that was seen still stands."""
+async def test_a_dry_run_can_report_again():
+    """The object did not change, so the observed version is still current."""
     async with World(*web(4), wpa(), dry_run=True) as world:
         world.queue("80")
         outcome = await world.outcome()
@@ -118,8 +118,8 @@ async def test_a_dry_run_tells_again_what_it_did_not_write():
         assert (await world.reconciler.reporter.status(outcome, world.up)).ok
 
 
-async def test_a_namespace_that_opts_out_leaves_no_status_that_looks_kept():
-    """One last write that says how to go on; then nothing, also after a restart, until it opts in again."""
+async def test_the_status_says_that_a_namespace_opted_out():
+    """One last write says how to continue; then nothing, also after a restart, until it opts in again."""
     async with World(*web(4), wpa(metadata=writers("hypot")), OPTED_IN, opt_in="label") as world:
         world.queue("80")
         await world.reconcile()
@@ -148,7 +148,7 @@ async def test_a_namespace_that_opts_out_leaves_no_status_that_looks_kept():
 
 @pytest.mark.parametrize("names", [(), ("other",), ("hypot", "other")])
 async def test_a_status_that_is_not_ours_is_left_alone(names):
-    """Nobody's, somebody else's, or whose he is who took over."""
+    """It has no writer, another writer, or a newer writer."""
     status = {"currentReplicas": 4, "conditions": []}
     async with World(*web(4), wpa(metadata=writers(*names), status=status), SPACE, opt_in="label") as world:
         world.queue("80")
@@ -157,7 +157,7 @@ async def test_a_status_that_is_not_ours_is_left_alone(names):
 
 
 async def test_a_kind_that_is_only_observed_is_never_written_to():
-    """Not even where hypot wrote its status when it acted for it: it may have no right to."""
+    """Not even where hypot wrote its status while it acted: it may no longer have the right."""
     kinds = all_kinds(WatermarkPodAutoscaler="observe")
     async with World(*web(4), wpa(metadata=writers("hypot")), SPACE, opt_in="label", kinds=kinds) as world:
         world.queue("80")

@@ -39,7 +39,7 @@ async def got(client, path, method="GET"):
 
 
 async def raw(port, sent):
-    """What comes back for these bytes until the server closes."""
+    """The bytes that come back until the server closes."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(sent)
@@ -52,22 +52,22 @@ async def raw(port, sent):
 
 async def until(holds):
     async with asyncio.timeout(120):
-        while not holds():  # noqa: ASYNC110  nobody announces it
+        while not holds():  # noqa: ASYNC110  there is no event to wait for
             await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 @pytest.mark.asyncio
 async def test_all_is_well(path):
-    """With a word for people."""
+    """The page says ok."""
     async with serving() as (_, client):
         assert await got(client, path) == (200, "ok\n")
 
 
 @pytest.mark.parametrize(("path", "source"), [("/healthz", "health"), ("/readyz", "ready")])
 @pytest.mark.asyncio
-async def test_what_is_wrong_is_said_in_words(path, source):
-    """Each page asks its own source, each time anew."""
+async def test_the_page_says_what_is_wrong(path, source):
+    """Each page calls its own function, on each request."""
     message = ["pods are not in step yet"]
     async with serving(**{source: lambda: message[0]}) as (_, client):
         assert await got(client, path) == (503, "pods are not in step yet\n")
@@ -80,25 +80,25 @@ async def test_what_is_wrong_is_said_in_words(path, source):
     [(True, 61.0, True), (True, 60.0, False), (True, None, False), (False, 1000.0, False)],
 )
 def test_a_leader_without_reconciles_is_stuck(leads, since, is_stuck):
-    """Who does not lead has nothing to do, and who has just begun has done nothing wrong."""
+    """A replica that does not lead has nothing to do, and a leader that just began is not stuck."""
     assert bool(stuck(leads=leads, since_attempt=since, limit=stuck_after(15.0))) is is_stuck
 
 
 def test_stuck_is_said_with_its_numbers():
-    """A restart by the kubelet shows them in the pod's events."""
+    """The kubelet shows the message in the events of the pod."""
     message = stuck(leads=True, since_attempt=90.0, limit=stuck_after(1.0))
     assert "90 s ago, more than 60 s" in message
 
 
 @pytest.mark.parametrize(("period", "since", "is_stuck"), [(300.0, 1200.0, False), (300.0, 1201.0, True)])
-def test_who_reconciles_seldom_is_given_time(period, since, is_stuck):
-    """Four periods: else a long one would be a loop of restarts."""
+def test_the_limit_grows_with_the_period(period, since, is_stuck):
+    """It has four periods: otherwise a long period would cause a restart loop."""
     assert bool(stuck(leads=True, since_attempt=since, limit=stuck_after(period))) is is_stuck
 
 
 @pytest.mark.asyncio
 async def test_metrics_are_the_exposition():
-    """In the text format, and its parser reads all of it."""
+    """The page is in the text format, and its parser reads all of it."""
     async with serving() as (_, client), client.get("/metrics") as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
         page = await answer.text()
@@ -108,7 +108,7 @@ async def test_metrics_are_the_exposition():
 
 @pytest.mark.asyncio
 async def test_others_get_their_turn_during_a_long_scrape():
-    """Between any two slices: the webhook answers in the same loop."""
+    """Other tasks run between any two slices: the webhook answers in the same event loop."""
     many = MetricsSnapshot(NOW, outcomes=[MOVES] * 500)
     turns = 0
 
@@ -131,14 +131,14 @@ async def test_others_get_their_turn_during_a_long_scrape():
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
 @pytest.mark.asyncio
 async def test_only_get(method):
-    """Nothing can be changed here."""
+    """The pages are read-only."""
     async with serving() as (_, client), client.request(method, "/metrics") as answer:
         assert (answer.status, answer.headers["Allow"]) == (405, "GET")
 
 
 @pytest.mark.asyncio
 async def test_other_pages_are_not_here():
-    """The answer says which are."""
+    """The answer lists the pages that exist."""
     async with serving() as (_, client):
         status, page = await got(client, "/debug/../etc/passwd")
     assert (status, "/healthz" in page) == (404, True)
@@ -146,15 +146,15 @@ async def test_other_pages_are_not_here():
 
 @pytest.mark.asyncio
 async def test_long_requests_are_refused():
-    """A line has a bound."""
+    """A request line has a maximum length."""
     async with serving() as (server, _):
         answer = await raw(server.port, b"GET /" + b"a" * 10_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
     assert b" 400 " in answer.partition(b"\r\n")[0]
 
 
 @pytest.mark.asyncio
-async def test_who_asks_too_slowly_is_cut(monkeypatch):
-    """Half a request is not waited for."""
+async def test_a_client_that_sends_too_slowly_is_cut(monkeypatch):
+    """An incomplete request is not waited for."""
     monkeypatch.setattr(serve, "ASKING_WITHIN", 0.05)
     async with serving() as (server, client):
         assert await raw(server.port, b"GET /healthz HTTP/1.1\r\nHost:") == b""
@@ -162,8 +162,8 @@ async def test_who_asks_too_slowly_is_cut(monkeypatch):
 
 
 @pytest.mark.asyncio
-async def test_who_reads_too_slowly_is_cut(monkeypatch):
-    """A scrape that nobody takes away does not stay."""
+async def test_a_client_that_reads_too_slowly_is_cut(monkeypatch):
+    """A scrape that is not read is dropped."""
     monkeypatch.setattr(serve, "READING_WITHIN", 0.2)
     huge = MetricsSnapshot(NOW, outcomes=[MOVES] * 6000)
     async with serving(snapshot=lambda: huge) as (server, client):
@@ -179,7 +179,7 @@ async def test_who_reads_too_slowly_is_cut(monkeypatch):
 
 @pytest.mark.asyncio
 async def test_few_scrapes_run_at_once(monkeypatch):
-    """Each holds its text in memory."""
+    """Each scrape holds its text in memory."""
     monkeypatch.setattr(serve, "MOST_SCRAPES", 0)
     async with serving() as (_, client):
         assert (await got(client, "/metrics"))[0] == 503
@@ -187,7 +187,7 @@ async def test_few_scrapes_run_at_once(monkeypatch):
 
 @pytest.mark.asyncio
 async def test_few_connections_are_held(monkeypatch):
-    """One more than that is closed at once."""
+    """A further connection is closed at once."""
     monkeypatch.setattr(serve, "MOST_CONNECTIONS", 1)
     async with serving() as (server, client):
         assert await got(client, "/healthz") == (200, "ok\n")
@@ -201,7 +201,7 @@ async def test_few_connections_are_held(monkeypatch):
 
 @pytest.mark.asyncio
 async def test_stopping_frees_the_port():
-    """Twice is as good as once, and before the start there is no port."""
+    """Stopping twice is allowed, and before the start there is no port."""
     server = Server(**WELL)
     with pytest.raises(RuntimeError, match="no port"):
         _ = server.port

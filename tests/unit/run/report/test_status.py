@@ -36,7 +36,7 @@ SCHEMAS = {
 
 
 def with_nullable(schema):
-    """An API server takes null where a definition says nullable; JSON Schema has another word for that."""
+    """The schema with `nullable` as JSON Schema writes it: an API server accepts null there."""
     if isinstance(schema, list):
         return [with_nullable(each) for each in schema]
     if not isinstance(schema, dict):
@@ -57,7 +57,7 @@ def sent(one):
 
 
 def named(one, name):
-    """The same for an object of another name."""
+    """The same outcome for an object of another name."""
     kind, namespace, _ = one.key
     return replace(one, key=(kind, namespace, name))
 
@@ -67,7 +67,7 @@ def reported(one, **changes):
 
 
 def in_other_words(one):
-    """The same conditions with other messages, and another value."""
+    """The same conditions with other messages."""
     changed = tuple(condition._replace(message="in other words") for condition in one.decision.conditions)
     return reported(one, conditions=changed)
 
@@ -77,7 +77,7 @@ def in_other_words(one):
 
 @pytest.mark.parametrize("name", [name for name in OUTCOMES if not name.startswith("hpa")])
 def test_every_status_passes_its_definition(name):
-    """Nothing is sent that `hypot crds` would have an API server refuse, null least of all."""
+    """Every status fits the schema of `hypot crds`, and has no null."""
     one = OUTCOMES[name]
     status = sent(one)["status"]
     jsonschema.validate(status, with_nullable(SCHEMAS[one.key[0]]))
@@ -86,14 +86,14 @@ def test_every_status_passes_its_definition(name):
 
 @pytest.mark.parametrize("name", [name for name in OUTCOMES if name.startswith("hpa")])
 def test_the_status_of_an_hpa_can_be_decoded(name):
-    """It has no definition of ours, but the API server's own decoder."""
+    """It has no definition of ours; the decoder of the API server must read it."""
     status = sent(OUTCOMES[name])["status"]
     assert HPAStatus.read(status).sound()
     assert "null" not in json.dumps(status)
 
 
 def test_the_whole_status_is_applied_to_the_version_that_was_decided_on():
-    """By server-side apply, by force, as hypot, with every condition; a newer version of the object refuses it."""
+    """It is a forced server-side apply by hypot with every condition; a newer version of the object refuses it."""
     one = OUTCOMES["wpa moves"]
     request = status_request(one, PATH, "7")
     assert (request.method, request.path, request.content) == ("PATCH", f"{PATH}/status", APPLY_PATCH)
@@ -106,7 +106,7 @@ def test_the_whole_status_is_applied_to_the_version_that_was_decided_on():
 
 
 def test_long_messages_are_cut():
-    """A spec with a thousand faults does not fill the object."""
+    """A spec with a thousand errors does not fill the object."""
     conditions = tuple(condition._replace(message="ä" * 5000) for condition in CALM.decision.conditions)
     messages = [
         condition["message"] for condition in sent(reported(CALM, conditions=conditions))["status"]["conditions"]
@@ -115,7 +115,7 @@ def test_long_messages_are_cut():
 
 
 def test_nulls_are_dropped_at_every_depth():
-    """In mappings and in lists."""
+    """This holds in mappings and in lists."""
     assert without_nulls({"a": None, "b": [{"c": None, "d": 0}, None], "e": ()}) == {"b": [{"d": 0}], "e": []}
 
 
@@ -128,12 +128,12 @@ def test_a_new_object_is_written_at_once():
 
 
 def test_what_was_written_is_not_written_again():
-    """However much later."""
+    """This holds however much later."""
     assert choose([CALM], {CALM.key: wrote(CALM, 0.0)}, 1e6) == []
 
 
-def test_a_status_that_stands_in_the_object_is_not_written_after_a_restart():
-    """What was written by the process before is found there."""
+def test_a_status_that_is_in_the_object_is_not_written_after_a_restart():
+    """The status that an earlier process wrote is compared."""
     again = outcome(
         WPA.from_dict({**between().to_dict(), "status": sent(CALM)["status"]}),
         items(30_000),
@@ -142,8 +142,8 @@ def test_a_status_that_stands_in_the_object_is_not_written_after_a_restart():
     assert choose([again], {}, 1000.0) == []
 
 
-def test_a_count_that_the_server_adds_is_no_change():
-    """An HPA's desiredReplicas is there as 0 where nobody wrote it."""
+def test_a_count_that_the_server_adds_is_not_a_change():
+    """The API server sets desiredReplicas of an HPA to 0 where it is missing."""
     one = OUTCOMES["hpa without scale"]
     status = {**sent(one)["status"], "desiredReplicas": 0}
     again = replace(one, autoscaler=HPA.from_dict({**one.autoscaler.to_dict(), "status": status}))
@@ -163,14 +163,14 @@ def test_a_count_that_the_server_adds_is_no_change():
         "wpa tried",
     ],
 )
-def test_replicas_and_conditions_are_told_at_once(name):
-    """A second after the last write."""
+def test_replicas_and_conditions_are_written_at_once(name):
+    """They are written a second after the last write."""
     one = OUTCOMES[name]
     assert choose([one], {one.key: wrote(CALM, 999.0)}, 1000.0) == [one]
 
 
-def test_a_size_is_told_at_once_and_its_bounds_are_not():
-    """Bounds narrow with every sample; the target is what pods get."""
+def test_a_size_is_written_at_once_and_its_bounds_are_not():
+    """Bounds narrow with every sample; pods get the target."""
     before = outcome(vpa("Off"), sized(target=2000))
     listed = before.decision.reported["recommendation"]["containerRecommendations"]
     narrowed = reported(
@@ -184,30 +184,30 @@ def test_a_size_is_told_at_once_and_its_bounds_are_not():
     assert choose([narrowed], written, 999.0 + PATIENCE) == [narrowed]
 
 
-def test_the_size_of_an_hvpa_is_told_at_once():
-    """Even where replicas and conditions are the same."""
+def test_the_size_of_an_hvpa_is_written_at_once():
+    """This holds even where replicas and conditions are the same."""
     before = OUTCOMES["hvpa moves"]
     scaling = before.decision.reported["lastScaling"]
     smaller = reported(before, reported={**before.decision.reported, "lastScaling": {**scaling, "vpaStatus": {}}})
     assert choose([smaller], {before.key: wrote(before, 999.0)}, 1000.0) == [smaller]
 
 
-def test_words_and_values_wait_for_their_minute():
-    """They change all the time and nobody acts on them."""
+def test_messages_and_values_wait_a_minute():
+    """They change all the time, and nothing acts on them."""
     for changed in (in_other_words(CALM), outcome(between(), items(31_000))):
         written = {CALM.key: wrote(CALM, 1000.0)}
         assert choose([changed], written, 999.0 + PATIENCE) == []
         assert choose([changed], written, 1000.0 + PATIENCE) == [changed]
 
 
-def test_the_order_of_conditions_is_no_change_of_one():
-    """It follows from times, which is not worth a write at once."""
+def test_the_order_of_conditions_is_not_a_change():
+    """The order follows from times, and is not worth an immediate write."""
     turned = reported(CALM, conditions=CALM.decision.conditions[::-1])
     assert choose([turned], {CALM.key: wrote(CALM, 999.0)}, 1000.0) == []
 
 
-def test_few_patient_ones_are_written_in_a_reconcile_and_the_oldest_first():
-    """Those that change for people are written beside them, all of them."""
+def test_a_reconcile_writes_few_patient_statuses_and_the_oldest_first():
+    """Changes that matter to people are all written, in addition to these."""
     waiting = [named(in_other_words(CALM), f"web-{i}") for i in range(200)]
     written = {one.key: wrote(CALM, 1000.0 - i) for i, one in enumerate(waiting)}
     urgent = [named(OUTCOMES["wpa moves"], f"busy-{i}") for i in range(80)]
@@ -217,7 +217,7 @@ def test_few_patient_ones_are_written_in_a_reconcile_and_the_oldest_first():
 
 
 def test_what_is_only_observed_is_not_written():
-    """Who only recommends does write: the recommendation is the status."""
+    """In recommend mode the status is written: it is the recommendation."""
     assert choose([replace(CALM, acting="observe")], {}, NOW) == []
     recommended = replace(OUTCOMES["vpa only says"], acting="recommend")
     assert choose([recommended], {}, NOW) == [recommended]

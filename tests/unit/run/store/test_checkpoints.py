@@ -1,4 +1,4 @@
-"""Histograms as checkpoint objects: which are written when, how a write looks, and what a start takes from them."""
+"""Histograms as checkpoint objects: which are written when, what a write contains, and what a start reads from them."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ from hypot.run.store.checkpoints import (
 )
 from hypot.run.store.usage_history import UsageHistory, entry_key, key_of
 
-# Else the first asynchronous test makes a loop beside its own, which nobody closes.
+# Else the first asynchronous test opens a loop next to its own, and never closes it.
 asyncio.set_event_loop(None)
 
 START, HOUR = 1_700_000_000.0, 3600.0
@@ -74,8 +74,8 @@ def cpu_of(history, key=KEY):
 # Which are written.
 
 
-def test_those_that_waited_longest_are_written_first():
-    """A few in each reconcile, each of them after a while, and only those that have news."""
+def test_the_longest_waiting_are_written_first():
+    """A reconcile writes a few, each after an interval, and only those with new samples."""
     now = START + 1000
     sampled = {subject(f"web-{number:02}"): now for number in range(15)}
     written = {subject("web-00"): now - 400, subject("web-01"): now - 299, subject("web-02"): now}
@@ -89,7 +89,7 @@ def test_those_that_waited_longest_are_written_first():
 
 
 def test_two_that_would_have_one_name():
-    """The VPA is written and not the Hvpa; of others the first. None is written over the other."""
+    """The VPA is written and not the Hvpa; otherwise the first is. Neither overwrites the other."""
     both = {subject("web", "Hvpa"): START, subject("web"): START}
     assert due(both, {}, START) == [subject("web")]
     alike = {subject("a-b", container="c"): START, subject("a", container="b-c"): START}
@@ -98,15 +98,15 @@ def test_two_that_would_have_one_name():
 
 
 def test_a_clock_that_was_set_back_stops_no_writing():
-    """What was written at a time to come counts as never written."""
+    """A write time in the future counts as never written."""
     assert due({subject("web"): START}, {subject("web"): START + 86_400.0}, START) == [subject("web")]
 
 
-# How a write looks.
+# What a write contains.
 
 
 def test_names():
-    """As upstream's; where that is too long, cut and still told from others."""
+    """They are those of upstream; a name that is too long is cut and still unique."""
     assert checkpoint_name("web", "app") == "web-app"
     long = [checkpoint_name("w" * 250, container) for container in ("app", "apq")]
     assert len(set(long)) == 2
@@ -116,7 +116,7 @@ def test_names():
 
 
 def test_a_new_checkpoint():
-    """Is created, belongs to its autoscaler, says what it is of, and is one that the kind's rules take."""
+    """It is created with its owner and the identity of its target, and is valid by the rules of the kind."""
     request = checkpoint_request(SUBJECT, "uid-7", IDENTITY, STATUS, None)
     path = f"/apis/autoscaling.k8s.io/v1/namespaces/shop/{PLURAL}"
     assert (request.method, request.path, request.query) == ("POST", path, {"fieldManager": "hypot"})
@@ -132,8 +132,8 @@ def test_a_new_checkpoint():
     assert body["status"] == STATUS
 
 
-def test_one_that_is_there():
-    """Is replaced at the version that is known; what others put into its metadata stays."""
+def test_an_existing_checkpoint():
+    """It is replaced at the known version; metadata of others stays."""
     labels, annotations = {"team": "shop"}, {"team": "shop", OF: "uid-7 Deployment/old"}
     there = known(stored(STATUS, labels=labels, annotations=annotations, uid="x", managedFields=[{}]))
     assert there == StoredCheckpoint("7", {"name": "web-app", "labels": labels, "annotations": annotations})
@@ -152,22 +152,22 @@ def test_one_that_is_there():
 
 
 def test_the_status_is_written_with_the_object():
-    """Which holds as long as it is no subresource."""
+    """This holds as long as the status is not a subresource."""
     assert FACTS.status_apart is False
     assert CATALOGUE[Checkpoint.KIND].plural == PLURAL
 
 
-def test_without_a_uid_nobody_owns_it():
-    """A reference without one would have it deleted at once; nor does it say what it is of where nobody can tell."""
+def test_without_a_uid_it_has_no_owner():
+    """An owner reference without a uid would delete it at once; without an identity there is no annotation."""
     request = checkpoint_request(subject("web", "Hvpa"), "", "", STATUS, None)
     assert msgspec.json.decode(request.body)["metadata"].keys() == {"name", "namespace"}
 
 
-# What a start takes.
+# What a start reads.
 
 
 def test_what_a_checkpoint_is_about():
-    """Its owner decides, else the VPA of that name goes before the Hvpa; a foreign one is nobody's."""
+    """Its owner decides, otherwise a VPA of that name comes before an Hvpa; foreign checkpoints are ignored."""
     vpa, hvpa = ("VerticalPodAutoscaler", "shop", "web"), ("Hvpa", "shop", "web")
     data = stored(STATUS)
     assert subject_of(data, [hvpa, vpa]) == (vpa, "app")
@@ -179,7 +179,7 @@ def test_what_a_checkpoint_is_about():
 
 
 def test_what_target_a_checkpoint_is_of():
-    """That of another one is left; others' do not say, and where a target cannot be read nobody can compare."""
+    """A checkpoint of another target is ignored; without an annotation, or with an unreadable target, it is used."""
     assert belongs_to(stored(STATUS, annotations={OF: IDENTITY}), IDENTITY)
     assert not belongs_to(stored(STATUS, annotations={OF: IDENTITY}), "uid-7 Deployment/api")
     assert belongs_to(stored(STATUS, annotations={OF: IDENTITY}), "")
@@ -188,7 +188,7 @@ def test_what_target_a_checkpoint_is_of():
 
 @pytest.mark.asyncio
 async def test_a_start_from_checkpoints():
-    """Goes on with what they hold, also of containers that no pod has now; those that cannot be read are told."""
+    """It continues with their histograms, also of containers without a pod; unreadable checkpoints are reported."""
     history = await measured()
     status = history.status(SUBJECT, START + 20 * HOUR)
     later = followed()
@@ -201,7 +201,7 @@ async def test_a_start_from_checkpoints():
 
 @pytest.mark.asyncio
 async def test_state_is_more_exact_than_a_checkpoint():
-    """So it is taken, unless the checkpoint is much newer: somebody else went on recommending."""
+    """The state is used, unless the checkpoint is much newer: another recommender continued."""
     now = START + 20 * HOUR
     ours, theirs = await measured(), await measured(cpu=2000)
     entries = await ours.entries(now)
@@ -213,8 +213,8 @@ async def test_state_is_more_exact_than_a_checkpoint():
 
 
 @pytest.mark.asyncio
-async def test_what_the_state_cannot_say_a_checkpoint_may():
-    """A broken entry, and a container that it does not have."""
+async def test_a_checkpoint_fills_gaps_of_the_state():
+    """It fills in for a broken entry, and for a container that the state does not have."""
     now = START + 20 * HOUR
     history = await measured()
     status = history.status(SUBJECT, now)

@@ -1,4 +1,4 @@
-"""Memory as bytes: packed and checked, and which shard has the last word on a key."""
+"""State as bytes: packed and checked, and which shard counts for a key."""
 
 import struct
 import zlib
@@ -32,14 +32,14 @@ def header(version, payload):
 
 
 def test_what_is_packed_comes_out_again():
-    """Values of every kind that JSON has, and texts that are JSON already."""
+    """Values of every JSON type, and texts that are already JSON."""
     entries = {"Hvpa/a/b": {"at": 1.5, "list": [1, None, {"x": "ü"}], "big": 2**60}, "VPA/a/b": {}}
     assert unpack(pack(entries)) == entries
     assert unpack(pack({key: msgspec.Raw(msgspec.json.encode(entry)) for key, entry in entries.items()})) == entries
 
 
 def test_another_version():
-    """Is told from what is broken: a newer hypot wrote it."""
+    """It differs from broken data: a newer hypot wrote it."""
     with pytest.raises(UnknownVersionError, match="version 2"):
         unpack(pack({"a": {}}, version=2))
 
@@ -58,20 +58,20 @@ def test_another_version():
     ],
 )
 def test_broken_bytes(data, message):
-    """Whatever is wrong with them, one error says it."""
+    """One error type covers every fault."""
     with pytest.raises(BrokenError, match=message):
         unpack(data)
 
 
 def test_a_small_text_that_grows_without_end():
-    """Is given up at a bound."""
+    """Unpacking stops at a limit."""
     bomb = zlib.compress(b'{"a": {"b": "' + b"0" * LARGEST + b'"}}', 9)
     with pytest.raises(BrokenError, match="larger than"):
         unpack(header(1, bomb))
 
 
 def test_a_key_has_one_shard():
-    """The same for ever: what one release wrote, the next one looks for in the same place."""
+    """It never changes: each release finds a key in the shard of the release before."""
     assert [shard_of("Hvpa/shop/web", count) for count in COUNTS] == [0, 1, 1, 5, 5]
     parts = spread({f"Hvpa/shop/web-{number}": {} for number in range(200)}, 8)
     assert sum(len(part) for part in parts) == 200
@@ -92,18 +92,18 @@ def test_a_key_has_one_shard():
     ],
 )
 def test_how_many_shards(count, largest, wanted):
-    """As few as are roomy, never fewer than there are, at most sixteen."""
+    """As few as have room, never fewer than now, at most sixteen."""
     assert grown(count, largest) == wanted
 
 
 def test_what_could_not_be_read_again_is_as_large_as_what_cannot_be_stored():
-    """Packed small, but not small once unpacked."""
+    """The packed text is small, but the unpacked text is not."""
     assert weight(10, LARGEST) == FULL
     assert weight(FULL, 10) == FULL
 
 
 def test_a_stop_in_the_middle_of_splitting():
-    """New shards are beside old ones, and an old one is replaced already: each key has its newest entry."""
+    """New shards are next to old ones, and one old shard is already replaced: each key has its newest entry."""
     keys = [f"key-{number}" for number in range(100)]
     before, after = ({key: {"by": word} for key in keys} for word in ("old", "new"))
     old, new = spread(before, 2), spread(after, 4)
@@ -120,7 +120,7 @@ def test_a_stop_in_the_middle_of_splitting():
 
 
 def test_what_was_forgotten_does_not_come_back():
-    """An older shard that was never cleared still has it; one that is not used says nothing."""
+    """An older shard still has it; an unused shard does not count."""
     entries, missing = joined(
         [(ShardPlace(0, 1, 3), {"a": 1}), (ShardPlace(1, 2, 2), {"b": 1}), (ShardPlace(0, 0, 9), {"c": 1})]
     )
@@ -129,7 +129,7 @@ def test_what_was_forgotten_does_not_come_back():
 
 
 def test_the_latest_that_fit():
-    """From the newest on, up to the first that has no room."""
+    """From the newest on, up to the first that does not fit."""
     assert latest([("a", 1.0, 10), ("b", 3.0, 10), ("c", 2.0, 15)], 26) == {"b", "c"}
     assert latest([("a", 1.0, 10)], 9) == set()
     assert [seen_at(entry) for entry in ({"seen": {"at": 5}}, {"seen": None}, {})] == [5.0, 0.0, 0.0]

@@ -1,4 +1,4 @@
-"""Memory over a restart: packed, spread over ConfigMaps, written on top of what is there, and read again."""
+"""State over a restart: packed, spread over ConfigMaps, written over what exists, and read again."""
 
 import asyncio
 import random
@@ -14,7 +14,7 @@ from hypot.run.store import shard_text, shards
 from hypot.run.store.shard_text import RESIDUES, pack, shard_of, spread
 from hypot.run.store.shards import Shards
 
-# Else the first asynchronous test makes a loop beside its own, which nobody closes.
+# Else the first asynchronous test opens a loop next to its own, and never closes it.
 asyncio.set_event_loop(None)
 
 NAMESPACE = "hypot-system"
@@ -24,7 +24,7 @@ START = 1_700_000_000.0
 
 def many(count, size=0, seed=1):
     """Entries that hardly compress."""
-    drawn = random.Random(seed)  # noqa: S311  noise that does not compress
+    drawn = random.Random(seed)  # noqa: S311  random bytes that do not compress
     return {
         f"Hvpa/shop/web-{number}": {"seen": {"at": START + number}, "noise": drawn.randbytes(size).hex()}
         for number in range(count)
@@ -41,7 +41,7 @@ def writes(cluster):
 
 @pytest.mark.asyncio
 async def test_state_goes_round():
-    """Also for a process that knows nothing but the namespace."""
+    """A process that knows only the namespace reads it."""
     cluster, entries = FakeCluster(), many(50)
     assert await state(cluster).save(entries) == []
     found = await state(cluster).load()
@@ -49,8 +49,8 @@ async def test_state_goes_round():
 
 
 @pytest.mark.asyncio
-async def test_none_is_told():
-    """The controller starts cold then, and the notes say so to people."""
+async def test_missing_state_is_reported():
+    """The controller then starts cold, and the notes say so."""
     found = await state(FakeCluster()).load()
     assert found.entries == {}
     assert not found.complete
@@ -59,7 +59,7 @@ async def test_none_is_told():
 
 @pytest.mark.asyncio
 async def test_what_a_config_map_says_of_itself():
-    """People see which it is, when it was written, and that it is hypot's."""
+    """Users see which shard it is, when it was written, and that it belongs to hypot."""
     cluster = FakeCluster()
     await state(cluster).save(many(1))
     held = cluster.get(f"{PATH}/hypot-state-0")
@@ -71,7 +71,7 @@ async def test_what_a_config_map_says_of_itself():
 
 @pytest.mark.asyncio
 async def test_only_what_changed_is_written(monkeypatch):
-    """The same entries again cost no call, and one that changed costs one."""
+    """Unchanged entries cost no call, and one changed entry costs one."""
     monkeypatch.setattr(shard_text, "ROOMY", 2000)
     cluster = FakeCluster()
     shards, entries = state(cluster), many(100, 100)
@@ -86,7 +86,7 @@ async def test_only_what_changed_is_written(monkeypatch):
 
 @pytest.mark.asyncio
 async def test_an_entry_is_encoded_once(monkeypatch):
-    """As long as it is the same object."""
+    """This holds as long as it is the same object."""
     cluster, reported = FakeCluster(), []
     kept = state(cluster)
     monkeypatch.setattr(shards, "encoded", lambda body: reported.append(body) or msgspec.json.encode(body))
@@ -100,7 +100,7 @@ async def test_an_entry_is_encoded_once(monkeypatch):
 
 @pytest.mark.asyncio
 async def test_shards_grow_and_a_new_start_has_as_few_as_it_needs(monkeypatch):
-    """Shards that are not used any more are emptied, not deleted: hypot needs no right to delete."""
+    """Unused shards are emptied and not deleted: hypot needs no right to delete."""
     monkeypatch.setattr(shard_text, "ROOMY", 2000)
     cluster = FakeCluster()
     shards = state(cluster)
@@ -139,8 +139,8 @@ async def test_a_stop_after_any_write_of_a_split_loses_nothing(monkeypatch, stop
 
 
 @pytest.mark.asyncio
-async def test_somebody_else_wrote():
-    """That is told, and the next reconcile writes on top of it, with one list to learn the versions."""
+async def test_another_client_wrote():
+    """It is reported; the next reconcile lists the versions once and writes over it."""
     cluster = FakeCluster()
     mine, theirs = state(cluster), state(cluster)
     await mine.load()
@@ -159,7 +159,7 @@ async def test_somebody_else_wrote():
 
 @pytest.mark.asyncio
 async def test_labels_that_are_gone_come_back():
-    """A shard is found by its name as well, and a restart has the state again; old ones never have the last word."""
+    """A shard is also found by name, and a restart reads it again; old shards never win."""
     cluster = FakeCluster()
     shards = state(cluster)
     await shards.save(many(2))
@@ -181,7 +181,7 @@ async def test_labels_that_are_gone_come_back():
 @pytest.mark.asyncio
 @pytest.mark.parametrize("change", [{"data": {"count": "1 of 1"}}, {"binaryData": {"state": "aGVsbG8="}}, {"data": {}}])
 async def test_what_only_has_the_name_of_a_shard_is_left_alone(change):
-    """Without labels, what is in it says whose it is; as long as it is there, that is told."""
+    """Without labels its content shows the owner; it is reported as long as it exists."""
     cluster = FakeCluster()
     await state(cluster).save(many(2))
     held = cluster.get(f"{PATH}/hypot-state-0")
@@ -197,8 +197,8 @@ async def test_what_only_has_the_name_of_a_shard_is_left_alone(change):
 
 
 @pytest.mark.asyncio
-async def test_state_waits_for_nobody_elses_threads():
-    """The pool that all share may be full of names that are looked up and not found."""
+async def test_state_does_not_wait_for_other_threads():
+    """The shared thread pool may be full of slow name lookups."""
     asked, over = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(1))
@@ -220,8 +220,8 @@ async def test_state_waits_for_nobody_elses_threads():
 
 
 @pytest.mark.asyncio
-async def test_whoever_writes_on_top_has_the_last_word(monkeypatch):
-    """Also where the other one had more shards."""
+async def test_the_last_writer_wins(monkeypatch):
+    """This holds even where the other writer had more shards."""
     monkeypatch.setattr(shard_text, "ROOMY", 2000)
     cluster = FakeCluster()
     small, large = state(cluster), state(cluster)
@@ -242,7 +242,7 @@ async def test_whoever_writes_on_top_has_the_last_word(monkeypatch):
     ],
 )
 async def test_a_write_that_fails(fault, message):
-    """Says what was attempted, on which object, and is tried again with the next reconcile."""
+    """The note names the shard and the object, and the next reconcile tries again."""
     cluster = FakeCluster()
     shards = state(cluster)
     await shards.save(many(2))
@@ -256,7 +256,7 @@ async def test_a_write_that_fails(fault, message):
 
 @pytest.mark.asyncio
 async def test_a_write_whose_answer_is_lost():
-    """May have been done: the versions are looked up before the next one."""
+    """It may have been done: the versions are listed before the next write."""
     cluster = FakeCluster()
     shards = state(cluster)
     await shards.save(many(2))
@@ -270,7 +270,7 @@ async def test_a_write_whose_answer_is_lost():
 
 @pytest.mark.asyncio
 async def test_a_config_map_that_was_deleted():
-    """Is told once, and made anew."""
+    """It is reported once, and created again."""
     cluster = FakeCluster()
     shards = state(cluster)
     await shards.save(many(2))
@@ -282,8 +282,8 @@ async def test_a_config_map_that_was_deleted():
 
 
 @pytest.mark.asyncio
-async def test_nothing_is_overwritten_by_whoever_could_not_look():
-    """A load that is not answered is no empty state."""
+async def test_nothing_is_overwritten_after_a_failed_load():
+    """A load without an answer is not an empty state."""
     cluster = FakeCluster()
     await state(cluster).save(many(2))
     cluster.faults = lambda call: Answer(503, b"") if call.method == "GET" else None
@@ -299,8 +299,8 @@ async def test_nothing_is_overwritten_by_whoever_could_not_look():
 
 
 @pytest.mark.asyncio
-async def test_one_broken_shard_does_not_take_the_others_away(monkeypatch):
-    """What is left is loaded, and not complete."""
+async def test_one_broken_shard_does_not_remove_the_others(monkeypatch):
+    """The rest is loaded, and marked as not complete."""
     monkeypatch.setattr(shard_text, "ROOMY", 2000)
     cluster = FakeCluster()
     await state(cluster).save(many(20, 100))
@@ -325,7 +325,7 @@ async def test_one_broken_shard_does_not_take_the_others_away(monkeypatch):
 
 @pytest.mark.asyncio
 async def test_config_maps_that_are_not_ours():
-    """Have the labels, perhaps, but another name."""
+    """They may have the labels, but have another name."""
     cluster = FakeCluster()
     labels = {"app.kubernetes.io/name": "hypot", "hypot.dev/state": "true"}
     for name in ("other", "hypot-state-x", "hypot-state-16", "hypot-state-01"):
@@ -338,7 +338,7 @@ async def test_config_maps_that_are_not_ours():
 
 @pytest.mark.asyncio
 async def test_beyond_sixteen_full_shards(monkeypatch):
-    """The oldest are dropped, which is told, and the rest is there after a restart."""
+    """The oldest entries are dropped, which is reported; the rest survives a restart."""
     monkeypatch.setattr(shard_text, "ROOMY", 2000)
     monkeypatch.setattr(shards, "FULL", 6000)
     cluster, entries = FakeCluster(), many(600, 200)

@@ -1,4 +1,4 @@
-"""Usage as it goes: samples and kills of pods folded into histograms, forgotten when due, and taken over a restart."""
+"""Live usage: samples and kills of pods become histograms, expire, and survive a restart."""
 
 import asyncio
 from dataclasses import replace
@@ -15,7 +15,7 @@ from hypot.run.store.shard_text import pack, unpack
 from hypot.run.store.usage_history import Observed, UsageHistory, entry_key, key_of
 from unit.policy.hvpa.hvpa_cases import seed
 
-# Else the first asynchronous test makes a loop beside its own, which nobody closes.
+# Else the first asynchronous test opens a loop next to its own, and never closes it.
 asyncio.set_event_loop(None)
 
 pytestmark = pytest.mark.asyncio
@@ -39,7 +39,7 @@ def sample(at, cpu=1000, memory=GB, container="app"):
 
 
 async def seen_for(history, hours, start=START, key=KEY, pods=None, **used):
-    """A sample of each pod every hour."""
+    """Feed a sample of each pod every hour."""
     pods = pods or [pod()]
     for hour in range(hours):
         at = start + hour * HOUR
@@ -74,7 +74,7 @@ async def test_sizes_come_of_samples():
 
 
 async def test_a_sample_counts_once():
-    """However often it is shown; another time makes it another one."""
+    """It counts once however often it is shown; another time makes it another sample."""
     history = followed()
     samples = {("shop", "web-1"): sample(START)}
     assert await history.observe(samples, {KEY: [pod()]}, START) == Observed(1)
@@ -83,7 +83,7 @@ async def test_a_sample_counts_once():
 
 
 async def test_pods_of_many_autoscalers_in_slices():
-    """None is left out where a slice ends, and a pod may be sized by two autoscalers."""
+    """No pod is left out where a slice ends, and two autoscalers may size one pod."""
     twin = VPA("Deployment/web", namespace="shop", name="twin", mode="Off")
     history = followed(WEB, twin)
     pods = [pod(f"web-{number}") for number in range(2000)]
@@ -97,7 +97,7 @@ async def test_pods_of_many_autoscalers_in_slices():
 
 @pytest.mark.parametrize("restarts", [False, True])
 async def test_a_clock_that_was_set_back(restarts):
-    """What was measured by it keeps out nothing that is measured now, also over a restart."""
+    """Measurements from the future do not shut out present ones, also after a restart."""
     history = followed()
     await seen_for(history, 1, START + 9 * HOUR)
     if restarts:
@@ -110,7 +110,7 @@ async def test_a_clock_that_was_set_back(restarts):
 
 
 async def test_what_is_not_followed_is_left_out():
-    """Other containers, other namespaces, pods that are done, and autoscalers that nobody declared."""
+    """Other containers, other namespaces, finished pods, and autoscalers that were not declared."""
     history = followed()
     pods = [pod(), pod("done", phase="Succeeded"), pod("going", deleted=True), pod("proxy-1", container="proxy")]
     samples = {("shop", one.name): sample(START, container=one.containers[0].name) for one in pods}
@@ -123,39 +123,39 @@ async def test_what_is_not_followed_is_left_out():
 
 @pytest.mark.parametrize("at", [0.0, START - 2 * DAY])
 async def test_times_that_cannot_be_right(at):
-    """One sample without a time would make all the others young."""
+    """One sample without a time would make all others seem recent."""
     history = followed()
     seen = await history.observe({("shop", "web-1"): sample(at)}, {KEY: [pod()]}, START)
     assert seen == Observed()
     assert history.view(KEY) is None
 
 
-async def test_what_is_believed_from_ahead_counts_as_of_now():
-    """Whoever believes it has a clock that is behind; from then on nothing would be news, and it would outweigh all."""
+async def test_a_sample_slightly_ahead_counts_as_of_now():
+    """The local clock is behind; otherwise no later sample would be new, and this one would outweigh all."""
     ahead, right = followed(), followed()
     for reconcile in range(10):
         at = START + 15.0 * reconcile
         assert await ahead.observe({("shop", "web-1"): sample(at + 120)}, {KEY: [pod()]}, at) == Observed(1)
         await right.observe({("shop", "web-1"): sample(at)}, {KEY: [pod()]}, at)
     assert target(ahead) == target(right)
-    # The clock that they are measured by is right again: what comes now is news.
+    # The measuring clock is right again: the next sample is new.
     at = START + 150.0
     assert await ahead.observe({("shop", "web-1"): sample(at)}, {KEY: [pod()]}, at) == Observed(1)
     assert await ahead.observe({("shop", "web-1"): sample(at - 10)}, {KEY: [pod()]}, at + 5) == Observed()
 
 
-async def test_what_was_not_measured_is_not_nothing():
+async def test_what_was_not_measured_is_not_zero():
     """A missing resource leaves its histogram alone."""
     history = followed()
     await seen_for(history, 2, memory=None)
     assert set(target(history)) == {"cpu"}
 
 
-# Kills for want of memory.
+# OOM kills.
 
 
 async def test_a_kill_asks_for_more_once():
-    """Shown in every reconcile until the container ends again, it counts in the first one only."""
+    """It is shown until the container ends again, but counts only in the first reconcile."""
     history = followed()
     await seen_for(history, 1, memory=300 * MIB)
     before = target(history)["memory"]
@@ -172,7 +172,7 @@ async def test_a_kill_asks_for_more_once():
 
 
 async def test_a_kill_after_the_clock_of_its_node_was_set_back():
-    """Is news, though an earlier one was stamped later; neither counts again."""
+    """It counts although an earlier kill has a later time; neither counts again."""
     history = followed()
     ahead, now = (pod(ended=Ended("OOMKilled", at - 30, at)) for at in (START + 9 * HOUR, START + 60))
     for shown, news in ((ahead, 1), (ahead, 0), (now, 1), (now, 0)):
@@ -181,7 +181,7 @@ async def test_a_kill_after_the_clock_of_its_node_was_set_back():
 
 @pytest.mark.parametrize("ended", [Ended("Error", START, START + 1), Ended("OOMKilled", START, None)])
 async def test_other_ends(ended):
-    """Say nothing of memory, nor does one whose time nobody knows."""
+    """They say nothing about memory; nor does a kill without a time."""
     history = followed()
     await seen_for(history, 1)
     before = target(history)
@@ -194,8 +194,8 @@ def put_out(at=START + 60, used=900 * MIB, container="app", **how):
     return pod(phase="Failed", reason="Evicted", eviction=Eviction(at, reported), **how)
 
 
-async def test_a_pod_that_was_put_out():
-    """What the kubelet says that it used was too little; it counts in the first reconcile that shows it."""
+async def test_a_pod_that_was_evicted_for_memory():
+    """Its usage by the kubelet was too much for its size; it counts in the first reconcile that shows it."""
     history = followed()
     await seen_for(history, 1, memory=300 * MIB)
     assert await history.observe({}, {KEY: [pod("web-2"), put_out()]}, START + 61) == Observed(ooms=1)
@@ -205,8 +205,8 @@ async def test_a_pod_that_was_put_out():
     assert target(history)["memory"] == after
 
 
-async def test_a_pod_that_was_put_out_before_anybody_looked():
-    """Counts all the same; where nobody says what it used, with what it asked for, and each pod for itself."""
+async def test_a_pod_that_was_evicted_before_the_first_look():
+    """It still counts; without a reported usage its request is used, and each pod counts by itself."""
     history = followed()
     pods = [put_out(used=None, memory=800 * MIB, name=name) for name in ("web-1", "web-2")]
     assert await history.observe({}, {KEY: pods}, START + 61) == Observed(ooms=2)
@@ -215,8 +215,8 @@ async def test_a_pod_that_was_put_out_before_anybody_looked():
     assert await history.observe({}, {KEY: pods}, START + 75) == Observed()
 
 
-async def test_who_was_put_out_without_being_to_blame():
-    """Another container used too much; that this one was killed earlier, nobody saw."""
+async def test_a_container_that_did_not_cause_the_eviction():
+    """Another container used too much; the earlier kill of this one was not observed."""
     history = followed(containers=("app", "proxy"))
     killed = Ended("OOMKilled", START, START + 30)
     assert await history.observe({}, {KEY: [put_out(container="proxy", ended=killed)]}, START + 61) == Observed()
@@ -224,7 +224,7 @@ async def test_who_was_put_out_without_being_to_blame():
 
 
 async def test_a_kill_and_then_the_eviction():
-    """Are two, the later one after a restart too; neither counts again."""
+    """They count as two, also with a restart in between; neither counts again."""
     history = followed()
     killed = Ended("OOMKilled", START, START + 30)
     assert await history.observe({}, {KEY: [pod(ended=killed)]}, START + 31) == Observed(ooms=1)
@@ -243,7 +243,7 @@ async def test_a_kill_and_then_the_eviction():
 
 
 async def test_each_object_has_its_own_knobs():
-    """Those of its annotations and of its container's policy, for a VPA as for an Hvpa; other ones hold at once."""
+    """They come from its annotations and container policies, for a VPA as for an Hvpa; changes apply at once."""
     eager = VPA(
         "Deployment/web",
         namespace="shop",
@@ -265,7 +265,7 @@ async def test_each_object_has_its_own_knobs():
 
 
 async def test_pods_that_are_gone():
-    """What they used stays known, and a new pod that gets their place begins anew."""
+    """Their usage stays known, and a new pod in their place starts without state."""
     history = followed()
     pods = [pod(f"web-{number}") for number in range(600)]
     await seen_for(history, 2, pods=pods)
@@ -278,7 +278,7 @@ async def test_pods_that_are_gone():
 
 
 async def test_an_autoscaler_that_is_gone():
-    """Is forgotten, and its rows serve others."""
+    """It is forgotten, and its rows are reused."""
     history = followed()
     await seen_for(history, 2)
     history.forget(KEY)
@@ -292,7 +292,7 @@ async def test_an_autoscaler_that_is_gone():
 
 
 async def test_containers_that_were_not_seen_for_long():
-    """Are forgotten after eight days, and one that comes back begins anew."""
+    """They are forgotten after eight days, and start again if they come back."""
     history = followed(containers=("app", "old"))
     both = pod(), pod("old-1", container="old")
     samples = {("shop", one.name): sample(START, container=one.containers[0].name) for one in both}
@@ -313,7 +313,7 @@ async def test_containers_that_were_not_seen_for_long():
 
 
 async def test_what_did_not_change_is_the_same_object():
-    """So that whoever writes it down need not encode it again."""
+    """So the writer does not need to encode it again."""
     other = VPA("Deployment/api", namespace="shop")
     history = followed(WEB, other)
     assert await history.entries(START) == {}
@@ -328,8 +328,8 @@ async def test_what_did_not_change_is_the_same_object():
     assert second[entry_key(KEY)]["seen"] == {"at": START + HOUR}
 
 
-async def test_of_many_those_that_wait_longest_are_written_first(monkeypatch):
-    """A reconcile writes some of them down, and every one has its turn."""
+async def test_of_many_the_longest_waiting_are_written_first(monkeypatch):
+    """A reconcile writes some of them, and each gets its turn."""
     monkeypatch.setattr("hypot.run.store.usage_history.WRITTEN_PER_RECONCILE", 2)
     vpas = [VPA(f"Deployment/web-{number}", namespace="shop") for number in range(5)]
     history = followed(*vpas)
@@ -340,8 +340,8 @@ async def test_of_many_those_that_wait_longest_are_written_first(monkeypatch):
     assert len(entries) == 5
 
 
-async def test_a_restart_goes_on_to_the_bit():
-    """With the peaks of windows that are not over, the kills that were counted, and the samples that were."""
+async def test_a_restart_continues_exactly():
+    """Peaks of open windows, counted kills and counted samples are included."""
     history = followed()
     await seen_for(history, 30, memory=3 * GB)
     killed = pod(ended=Ended("OOMKilled", START, START + 30 * HOUR))
@@ -359,8 +359,8 @@ async def test_a_restart_goes_on_to_the_bit():
     assert later.sampled() == history.sampled()
 
 
-async def test_the_peak_of_a_pod_that_went_while_nobody_looked():
-    """Stays known, although its window was not over."""
+async def test_the_peak_of_a_pod_that_went_during_downtime():
+    """It stays known, although its window was open."""
     history = followed()
     await seen_for(history, 1, memory=8 * GB)
     kept = await history.entries(START)
@@ -371,7 +371,7 @@ async def test_the_peak_of_a_pod_that_went_while_nobody_looked():
 
 
 async def test_another_half_life_after_a_restart():
-    """Holds from the time of writing, as if it had been changed then."""
+    """It applies from the time of writing, as if it had been changed then."""
     history = followed()
     await seen_for(history, 30)
     now = START + 30 * HOUR
@@ -386,7 +386,7 @@ async def test_another_half_life_after_a_restart():
 
 
 async def test_an_entry_that_cannot_be_read():
-    """Leaves out what is wrong, says so, and nothing is half read."""
+    """The wrong part is left out and reported, and nothing is half read."""
     history = followed(containers=("app", "proxy"))
     both = pod(), pod("proxy-1", container="proxy")
     samples = {("shop", one.name): sample(START, container=one.containers[0].name) for one in both}
@@ -423,7 +423,7 @@ async def test_an_entry_that_cannot_be_read():
 
 
 async def test_what_was_measured_is_not_overwritten():
-    """Memory comes first, or not at all."""
+    """State is loaded first, or not at all."""
     history = followed()
     await seen_for(history, 2)
     kept = await history.entries(START)

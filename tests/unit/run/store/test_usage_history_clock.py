@@ -1,4 +1,4 @@
-"""Usage after a clock was ahead and is right again: what was measured by it counts as of now, and not for ever."""
+"""Usage after a clock was ahead and is right again: its measurements count as of now, and not forever."""
 
 import asyncio
 
@@ -10,17 +10,17 @@ from hypot.run.store.shard_text import pack, unpack
 from hypot.run.store.usage_history import entry_key, key_of
 from unit.run.store.test_usage_history import DAY, GB, HOUR, KEY, START, WEB, followed, pod, sample, target
 
-# Else the first asynchronous test makes a loop beside its own, which nobody closes.
+# Else the first asynchronous test opens a loop next to its own, and never closes it.
 asyncio.set_event_loop(None)
 
 pytestmark = pytest.mark.asyncio
 PERIOD = 15.0
-# No whole half-lives as well, and more of them than weights can be told apart over.
+# Also times that are not whole half-lives, and more half-lives than weights can represent.
 far = pytest.mark.parametrize("ahead", [2 * HOUR, 20 * DAY, 20 * DAY + 5 * HOUR, 5000 * DAY])
 
 
 async def fed(history, reconciles, start, pods=("web-1",), **used):
-    """A sample of each pod in each reconcile; the sizes that followed."""
+    """Feed a sample of each pod in each reconcile; returns the target sizes after each."""
     found = []
     for number in range(reconciles):
         at = start + number * PERIOD
@@ -31,7 +31,7 @@ async def fed(history, reconciles, start, pods=("web-1",), **used):
 
 
 async def kept(history, at):
-    """What the next process makes of what this one wrote down."""
+    """The history of the next process, from what this process stored."""
     entries = unpack(pack(await history.entries(at)))
     later = followed(containers=())
     assert await later.resume(KEY, entries[entry_key(KEY)], START) == []
@@ -52,7 +52,7 @@ async def same(history, at):
 @far
 @pytest.mark.parametrize("over", [same, kept, checkpointed])
 async def test_sizes_follow_a_new_load_as_fast_as_without_the_jump(ahead, over):
-    """By whoever goes on, and by who takes up memory or a checkpoint."""
+    """This holds for the running process, and after a restart from state or from a checkpoint."""
     steady, jumped = followed(), followed()
     before = START - 41 * PERIOD
     await fed(steady, 40, before, cpu=150)
@@ -65,8 +65,8 @@ async def test_sizes_follow_a_new_load_as_fast_as_without_the_jump(ahead, over):
 
 
 @far
-async def test_how_sure_it_is_and_when_it_ends(ahead):
-    """Samples lie as far apart as they did, and what is not measured any more is forgotten in time."""
+async def test_confidence_and_expiry(ahead):
+    """The distances of samples stay, and a container that is no longer measured is forgotten in time."""
     history = followed()
     await fed(history, 40, START + ahead)
     await fed(history, 1, START)
@@ -77,7 +77,7 @@ async def test_how_sure_it_is_and_when_it_ends(ahead):
 
 
 async def test_a_window_that_was_begun_before_takes_nothing_away():
-    """A pod that was not measured while the clock was ahead: its peak weighs next to nothing since."""
+    """A pod was not measured while the clock was ahead: its peak weighs almost nothing since then."""
     history = followed()
     await fed(history, 1, START, memory=3 * GB)
     await fed(history, 9, START + 20 * DAY, ("web-2",), memory=3 * GB)
@@ -86,7 +86,7 @@ async def test_a_window_that_was_begun_before_takes_nothing_away():
 
 
 async def test_a_checkpoint_whose_reference_is_to_come():
-    """Without the time of a sample of cpu, there is nothing else to see it by."""
+    """Without a cpu sample, only the reference time shows it."""
     source, ahead = followed(), START + 5000 * DAY
     await fed(source, 5, ahead, cpu=-1)
     history = await checkpointed(source, ahead + 2 * DAY)
@@ -95,8 +95,8 @@ async def test_a_checkpoint_whose_reference_is_to_come():
     assert sizes[-1]["memory"] > 8 * GB
 
 
-async def test_each_is_written_down_in_its_turn(monkeypatch):
-    """Who was written by the clock that was ahead is not passed over until that time comes."""
+async def test_each_entry_is_written_in_turn(monkeypatch):
+    """An entry that was written while the clock was ahead does not wait until that time."""
     monkeypatch.setattr("hypot.run.store.usage_history.WRITTEN_PER_RECONCILE", 1)
     vpas = [VPA(f"Deployment/{name}", namespace="shop") for name in ("a", "b", "c")]
     history = followed(*vpas)
@@ -106,8 +106,8 @@ async def test_each_is_written_down_in_its_turn(monkeypatch):
     assert sorted(entry["seen"]["at"] for entry in entries.values()) == [START, START + 1, START + 2]
 
 
-async def test_what_is_looked_for_once_an_hour():
-    """Is looked for again by a clock that was set back."""
+async def test_an_hourly_check_after_a_clock_was_set_back():
+    """The check for expired containers runs again after the clock was set back."""
     history = followed()
     await fed(history, 1, START + DAY)
     assert history.expire(START + DAY) == ()

@@ -1,4 +1,4 @@
-"""Checkpoints around a running controller: found when they are first needed, and written over, not beside."""
+"""Checkpoints of a running controller: listed when first needed, and overwritten, not duplicated."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ STORED = {
 
 
 class Server:
-    """Answers from a list of checkpoints, or with another status; remembers what it was asked."""
+    """Answers with a list of checkpoints, or with another status; records the requests."""
 
     def __init__(self, *items, status=200):
         self.items, self.status, self.asked = items, status, []
@@ -41,7 +41,7 @@ class Server:
 
 
 async def measured():
-    """A history with something to write."""
+    """A history that has something to write."""
     history = UsageHistory(Settings())
     history.declare(WEB, ("app",), NOW)
     pod = Pod("web-1", containers=(Container("app"),), uid="uid-1")
@@ -49,8 +49,8 @@ async def measured():
     return history
 
 
-async def test_who_came_after_the_start_is_written_too():
-    """With nobody to size at the start nothing was listed, so that is done before the first write, and once."""
+async def test_an_object_created_after_the_start_is_written_too():
+    """Without an object to size at the start nothing was listed; the list comes once, before the first write."""
     server = Server()
     keeper = UsageStore(server, await measured(), ())
     await keeper.restore({}, {}, NOW)
@@ -76,7 +76,7 @@ async def test_a_cluster_without_the_kind_is_left_alone():
 
 
 async def test_a_server_that_is_away_is_asked_again():
-    """And the reconcile goes on."""
+    """The reconcile continues."""
     server = Server(status=0)
     keeper = UsageStore(server, await measured(), ())
     await keeper.write(ROWS, NOW + 1)
@@ -86,7 +86,7 @@ async def test_a_server_that_is_away_is_asked_again():
 
 
 async def test_a_refusal_is_not_a_kind_that_is_not_served():
-    """Whoever begins to lead is told, so that it is tried again; another keeper goes on counting."""
+    """A new leader gets the error and tries again; the next store continues to count the refusals."""
     server, patience = Server(status=403), Patience()
     for _ in range(TRIES - 1):
         with pytest.raises(RefusedError, match="403"):
@@ -99,8 +99,8 @@ async def test_a_refusal_is_not_a_kind_that_is_not_served():
     assert server.asked == [("GET", "verticalpodautoscalercheckpoints")] * TRIES
 
 
-async def test_patience_begins_anew_with_every_list_that_is_read():
-    """Only refusals in a row count."""
+async def test_patience_is_reset_by_every_successful_list():
+    """Only consecutive refusals count."""
     server, patience = Server(status=500), Patience()
     for status in (500, 500, 200, 500, 500, 200):
         server.status = status
@@ -115,7 +115,7 @@ async def test_patience_begins_anew_with_every_list_that_is_read():
 
 
 async def test_a_refusal_in_a_reconcile_is_tried_again_a_few_times():
-    """And the reconcile goes on."""
+    """The reconcile continues."""
     server = Server(status=403)
     keeper = UsageStore(server, await measured(), ())
     for seconds in range(1, 10):
@@ -123,8 +123,8 @@ async def test_a_refusal_in_a_reconcile_is_tried_again_a_few_times():
     assert [method for method, _ in server.asked] == ["GET"] * TRIES
 
 
-async def test_what_is_known_of_an_object_goes_with_it():
-    """Its name may come back, and then nothing of before is true."""
+async def test_what_is_known_of_an_object_is_dropped_with_it():
+    """A new object may have the same name, and the old knowledge is wrong for it."""
     keeper = UsageStore(Server(STORED), await measured(), ())
     await keeper.write(ROWS, NOW + 1)
     keeper.forget({("Hvpa", "shop", "web")})

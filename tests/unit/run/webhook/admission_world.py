@@ -1,4 +1,4 @@
-"""New pods as they reach the webhook, what sizes them, and what becomes of them."""
+"""New pods as they reach the webhook, the autoscalers that size them, and the patched result."""
 
 import copy
 from typing import Any
@@ -11,7 +11,7 @@ from unit.policy.sizes_world import TARGET, advised, box, recommended, vpa
 
 
 def pod(*containers, **spec):
-    """A pod as it reaches a webhook: complete, and not yet there."""
+    """A pod as it reaches a webhook: complete, and not yet created."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -21,7 +21,7 @@ def pod(*containers, **spec):
 
 
 def applied(document, operations):
-    """A document after JSON Patch operations; only what a webhook sends: add into mappings that are there."""
+    """A document after JSON Patch operations; only those a webhook sends: add to existing mappings."""
     result = copy.deepcopy(document)
     for operation in operations:
         assert operation["op"] == "add"
@@ -35,13 +35,13 @@ def applied(document, operations):
 
 
 def sizer(*figures, mode="Recreate", policies=(), annotations=None, **conditions):
-    """A VerticalPodAutoscaler of web that recommends this."""
+    """A VerticalPodAutoscaler of web with these recommendations."""
     metadata = {"annotations": annotations} if annotations else {}
     return VPA.from_dict(vpa(mode, *policies, status=advised(*figures, **conditions), **metadata))
 
 
 def scaled(*containers, policies=(), annotations=None):
-    """An Hvpa of web that scaled to this last: name, requests, limits."""
+    """An Hvpa of web whose last scaling was this: name, requests, limits."""
     made = seed()
     made["metadata"] = {"name": "web", "namespace": "shop", "annotations": annotations or {}}
     made["spec"]["targetRef"] = TARGET
@@ -55,7 +55,7 @@ def scaled(*containers, policies=(), annotations=None):
 
 
 def sizes_for(*args, **more):
-    """What the containers of a new pod get."""
+    """The sizes of the containers of a new pod."""
     return sizing_for(*args, **more).given
 
 

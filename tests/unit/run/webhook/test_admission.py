@@ -1,4 +1,4 @@
-"""What new pods are given: sizes by name, within what their namespace allows, and never a pod that is refused."""
+"""The sizes of new pods: by container, within what their namespace allows, and never a pod that is refused."""
 
 from typing import NamedTuple
 
@@ -23,17 +23,17 @@ GIB = GI * 1000
 
 
 def after(autoscaler, document, ranges=()):
-    """Resources by container, once the webhook was asked."""
+    """Resources by container after the webhook."""
     sizes = sizes_for(autoscaler, document, ranges)
     done = applied(document, patch_for(document, sizes, {}))
     return {each["name"]: each.get("resources") for each in done["spec"]["containers"]}
 
 
 class TestPatch:
-    """Operations."""
+    """The operations of the patch."""
 
     def test_a_container_gets_exactly_its_size(self):
-        """Requests and limits, by name."""
+        """It gets requests and limits, by its name."""
         document = pod(box("log"), box("app", limits=both("2", "2Gi")))
         size = Size("app", {"cpu": 300, "memory": 512 * MI}, {"cpu": 600, "memory": GI})
         done = applied(document, patch_for(document, [size], {}))
@@ -45,14 +45,14 @@ class TestPatch:
 
     @pytest.mark.parametrize("given_", [{}, {"resources": None}, {"resources": {}}, {"resources": {"limits": None}}])
     def test_maps_that_are_missing_are_made(self, given_):
-        """Whatever part of them is missing."""
+        """Any part of them may be missing."""
         document = pod({"name": "app", **given_})
         done = applied(document, patch_for(document, [Size("app", {"cpu": 300}, {"cpu": 600})], {}))
         resources = done["spec"]["containers"][0]["resources"]
         assert resources == {"requests": {"cpu": "300m"}, "limits": {"cpu": "600m"}}
 
     def test_other_resources_and_other_amounts_stay(self):
-        """Only what is in the size is touched."""
+        """Only resources that the size has are changed."""
         resources = {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}, "claims": []}
         document = pod({"name": "app", "resources": resources})
         done = applied(document, patch_for(document, [Size("app", {"cpu": 300})], {}))
@@ -60,19 +60,19 @@ class TestPatch:
         assert done["spec"]["containers"][0]["resources"] == expected
 
     def test_only_a_mark_where_nothing_changes(self):
-        """However the amount is written; the mark shows that the webhook was asked."""
+        """Equal amounts may be written differently; the mark shows that the webhook was asked."""
         document = pod(box("app", "1000m", "1024Mi"))
         operations = patch_for(document, [Size("app", {"cpu": 1000, "memory": GI})], {"a": "b"})
         assert operations == [{"op": "add", "path": "/metadata/annotations", "value": {"a": "b"}}]
         assert patch_for(applied(document, operations), [Size("app", {"cpu": 1000, "memory": GI})], {"a": "b"}) == []
 
     def test_nothing_for_containers_that_are_not_there(self):
-        """A container that went from the template is no fault."""
+        """A container that was removed from the template is not an error."""
         assert patch_for(pod(), [Size("gone", {"cpu": 1})], {"a": "b"}) == []
 
     @pytest.mark.parametrize("annotations", [None, {"team": "sre"}])
     def test_annotations_are_added(self, annotations):
-        """Those that are there stay, and a slash is no step of a path."""
+        """Existing annotations stay, and a slash in a name is escaped."""
         document = pod()
         if annotations:
             document["metadata"]["annotations"] = annotations
@@ -80,16 +80,16 @@ class TestPatch:
         assert done["metadata"]["annotations"] == {**(annotations or {}), "hypot.dev/sized-by": "Hvpa/web"}
 
     @pytest.mark.parametrize("odd", [{}, {"metadata": []}, {"metadata": {}, "spec": {"containers": {}}}, {"spec": 1}])
-    def test_nothing_for_what_is_no_pod(self, odd):
+    def test_nothing_for_what_is_not_a_pod(self, odd):
         """Nothing is raised."""
         assert patch_for(odd, [Size("app", {"cpu": 300})], {}) == []
 
 
 class TestVPA:
-    """Sizes by a VerticalPodAutoscaler: its status, as it fits the pod."""
+    """Sizes by the status of a VerticalPodAutoscaler, fitted to the pod."""
 
     def test_the_target_and_limits_in_proportion(self):
-        """As the updater would have it."""
+        """The result is that of the updater."""
         found = after(
             sizer(recommended("app", ("300m", "512Mi"))), pod(box("app", "100m", "1Gi", limits={"cpu": "200m"}))
         )
@@ -97,16 +97,16 @@ class TestVPA:
 
     @pytest.mark.parametrize("mode", ["Initial", "Recreate", "Auto", "InPlace", "InPlaceOrRecreate"])
     def test_every_mode_but_off_sizes_new_pods(self, mode):
-        """Also Initial, which does nothing else."""
+        """Initial is included, which does nothing else."""
         assert after(sizer(recommended(target=("2", None)), mode=mode), pod())["app"]["requests"]["cpu"] == "2"
 
     def test_off_is_left_alone(self):
-        """It only advises."""
+        """It only recommends."""
         assert sizes_for(sizer(recommended(target=("2", None)), mode="Off"), pod(), ()) == ()
 
     @pytest.mark.parametrize("said", [{"LowConfidence": "True"}, {"RecommendationProvided": "False"}])
-    def test_advice_that_its_author_does_not_stand_by_is_not_used(self, said):
-        """A status may say so."""
+    def test_advice_with_low_confidence_is_not_used(self, said):
+        """The conditions of the status may say so."""
         assert sizes_for(sizer(recommended(target=("2", None)), **said), pod(), ()) == ()
 
     def test_a_spec_that_cannot_be_decided_with_sizes_nothing(self):
@@ -131,12 +131,12 @@ class TestVPA:
         }
 
     def test_the_bounds_of_the_cluster_hold(self):
-        """Knobs are those of the settings, and of the object's annotations."""
+        """Knobs come from the settings, and from the annotations of the object."""
         advice = recommended(target=("4", None))
         assert sizes_for(sizer(advice), pod(), (), Knobs(max_allowed_cpu=1500))[0].requests["cpu"] == 1500
 
     def test_sidecars_are_left_alone(self):
-        """They run beside the containers that are sized."""
+        """They run next to the containers that are sized."""
         sidecar = {**box("mesh"), "restartPolicy": "Always"}
         document = pod(box("app"), initContainers=[sidecar])
         sizes = sizes_for(sizer(recommended("mesh", ("4", None)), recommended("app", ("2", None))), document, ())
@@ -147,8 +147,8 @@ class TestVPA:
         """The other resource is still sized."""
         assert after(sizer(recommended(target=(target, "2Gi"))), pod(box()))["app"]["requests"] == both("1", "2Gi")
 
-    def test_a_status_that_comes_with_the_pod_is_not_believed(self):
-        """What somebody writes into it is not what a kubelet says."""
+    def test_a_status_that_comes_with_the_pod_is_not_used(self):
+        """A status that the creator of a pod writes is not that of a kubelet."""
         reported = {
             "containerStatuses": [{"name": "app", "resources": {"requests": {"cpu": "64"}, "limits": {"cpu": "64"}}}]
         }
@@ -157,7 +157,7 @@ class TestVPA:
 
 
 class TestHolds:
-    """A VerticalPodAutoscaler that is held; what the pod was written with is where it stays."""
+    """A VerticalPodAutoscaler that is held: the pod keeps what it was written with."""
 
     WRITTEN = {"requests": both("1", "1Gi"), "limits": both("2", "2Gi")}  # noqa: RUF012
     # More cpu and less memory than that.
@@ -171,20 +171,20 @@ class TestHolds:
         return sizes, done["spec"]["containers"][0]["resources"]
 
     @pytest.mark.parametrize("word", [{"paused": "true"}, {"hold": "3"}, {"paused": "maybe"}, {"hold": "many"}])
-    def test_who_is_paused_sizes_nobody(self, word):
-        """New pods come as they are written, also where nobody can read the word."""
+    def test_a_paused_autoscaler_sizes_no_pods(self, word):
+        """New pods come up as written, also where the value cannot be read."""
         assert self.held(**word) == ((), self.WRITTEN)
 
     def test_down_only_grows(self):
-        """In each amount for itself."""
+        """Each amount is handled by itself."""
         assert self.held(paused="down")[1] == {"requests": both("2", "1Gi"), "limits": both("4", "2Gi")}
 
     def test_up_only_shrinks(self):
-        """In each amount for itself."""
+        """Each amount is handled by itself."""
         assert self.held(paused="up")[1] == {"requests": both("1", "512Mi"), "limits": both("2", "1Gi")}
 
     def test_what_holds_for_all_is_as_a_pause(self):
-        """Nothing is smaller than it was written; with growth paused as well, nothing is another."""
+        """Nothing is smaller than written; with scale-up paused too, nothing changes."""
         assert self.held(may_shrink=False)[1] == {"requests": both("2", "1Gi"), "limits": both("4", "2Gi")}
         assert self.held(may_shrink=False, paused="up")[1] == self.WRITTEN
         assert self.held(paused="false")[1] == {"requests": both("2", "512Mi"), "limits": both("4", "1Gi")}
@@ -202,20 +202,20 @@ class TestHolds:
         ],
     )
     def test_what_the_status_says_holds_for_new_pods_too(self, reported, reason, cpu, memory):
-        """Whichever replica is asked: pods of a conflict come as they are written, and nobody else's come smaller."""
+        """On any replica: in a conflict pods come up as written, with other holds they come up no smaller."""
         vpa = sizer(self.ADVICE, ScalingBlocked=reported)
         vpa.status["conditions"][0]["reason"] = reason
         assert after(vpa, pod())["app"]["requests"] == both(cpu, memory)
 
     @pytest.mark.parametrize("word", ["up", "false"])
-    def test_an_annotation_says_itself_which_way(self, word):
-        """The condition that tells of it does not, and may be of an earlier one."""
+    def test_an_annotation_itself_has_the_direction(self, word):
+        """The condition does not say the direction, and may be about an earlier annotation."""
         vpa = sizer(self.ADVICE, annotations={"hypot.dev/paused": word}, ScalingBlocked="True")
         vpa.status["conditions"][0]["reason"] = "Paused"
         assert after(vpa, pod())["app"]["requests"]["memory"] == "512Mi"
 
     def test_a_namespace_that_would_refuse_what_is_left(self):
-        """Containers that share a maximum: one may not grow where the other does not shrink."""
+        """Containers share a maximum: one may not grow where the other does not shrink."""
         figures = [recommended("a", ("3", None)), recommended("b", ("1", None))]
         boxes = [box(name, "2", None, limits={"cpu": "2"}) for name in ("a", "b")]
         high = (LimitRange("Pod", high={"cpu": 4000}),)
@@ -223,16 +223,16 @@ class TestHolds:
         assert sizes_for(sizer(*figures), pod(*boxes), high, may_shrink=False) == ()
 
     def test_what_an_hvpa_recorded_is_what_runs(self):
-        """It was admitted when it was decided: a new pod is as the others are, whatever holds now."""
+        """Its size was admitted with the decision: a new pod is like the others, whatever holds now."""
         hvpa = scaled(("app", {"cpu": "500m"}, {}), annotations={"hypot.dev/paused": "true"})
         assert sizes_for(hvpa, pod(), (), may_shrink=False)[0].requests == {"cpu": 500}
 
 
 class TestHvpa:
-    """Sizes by an Hvpa: what it scaled to last."""
+    """Sizes by the last scaling of an Hvpa."""
 
     def test_the_recorded_size(self):
-        """Requests and limits as they were decided."""
+        """Requests and limits are as decided."""
         hvpa = scaled(("app", both("700m", "2Gi"), both("1400m", "3Gi")))
         found = after(hvpa, pod(box("app", limits=both("2", "2Gi"))))
         assert found["app"] == {"requests": both("700m", "2Gi"), "limits": both("1400m", "3Gi")}
@@ -249,13 +249,13 @@ class TestHvpa:
         }
 
     def test_the_template_may_be_what_is_sized(self):
-        """Then a pod is as it is written."""
+        """Then a pod comes up as written."""
         for annotations, count in (({"hypot.dev/resize": "Template"}, 0), ({"hypot.dev/resize": "InPlace"}, 1)):
             hvpa = scaled(("app", both("2", "2Gi"), {}), annotations=annotations)
             assert len(sizes_for(hvpa, pod(), ())) == count
 
     def test_a_request_never_passes_its_limit(self):
-        """A limit that is not in the record grows with the request; one that is not controlled holds it."""
+        """A limit that is not in the record grows with the request; an uncontrolled limit bounds it."""
         document = pod(box("app", "1", None, limits={"cpu": "1500m"}))
         record = ("app", {"cpu": "2"}, {})
         only = [{"containerName": "app", "controlledValues": "RequestsOnly"}]
@@ -265,18 +265,18 @@ class TestHvpa:
 
     @pytest.mark.parametrize("status", [None, [], {"lastScaling": 1}, {"lastScaling": {"vpaStatus": {}}}])
     def test_without_a_record_nothing(self, status):
-        """Also where it cannot be read."""
+        """A record that cannot be read counts as missing."""
         made = scaled().to_dict()
         assert sizes_for(Hvpa.from_dict({**made, "status": status}), pod(), ()) == ()
 
 
 def test_kinds_that_only_count_size_nothing():
-    """An HPA has no size to give."""
+    """An HPA has no sizes."""
     assert sizes_for(HPA("deployment/web", max_replicas=3), pod(), ()) == ()
 
 
 class Ratio(NamedTuple):
-    """A LimitRange that bounds how far a limit may be above its request."""
+    """A LimitRange that bounds the ratio of limit to request."""
 
     type: str
     ratio: dict[str, int]
@@ -286,10 +286,10 @@ class Ratio(NamedTuple):
 
 
 class TestLimitRanges:
-    """A pod that its namespace would refuse is never made."""
+    """A pod is never changed so that its namespace would refuse it."""
 
     def test_a_container_is_cut_to_the_maximum(self):
-        """With its limit in proportion, by either kind."""
+        """Its limit keeps the proportion, for both kinds."""
         high = LimitRange("Container", high={"cpu": 2000})
         document = pod(box("app", "1", None, limits={"cpu": "2"}))
         cut = {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}
@@ -320,7 +320,7 @@ class TestLimitRanges:
         assert found["app"] == {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}
 
     def test_left_as_it_is_where_nothing_fits(self):
-        """A ratio that the decided size breaks."""
+        """The decided size breaks the allowed ratio."""
         document = pod(box("app", "1", None, limits={"cpu": "1"}))
         hvpa = scaled(("app", {"cpu": "1"}, {"cpu": "4"}))
         assert sizes_for(hvpa, document, (Ratio("Container", {"cpu": 2000}),)) == ()
@@ -328,7 +328,7 @@ class TestLimitRanges:
         assert sizes_for(hvpa, document, (Ratio("Pod", {"cpu": 2000}),)) == ()
 
     def test_left_as_it_is_where_ranges_are_not_known(self):
-        """Nobody can say what is taken."""
+        """It is unknown what the namespace accepts."""
         assert sizes_for(sizer(recommended(target=("2", None))), pod(), Failure("not read yet")) == ()
 
     def test_left_as_it_is_where_the_pod_has_resources_as_a_whole(self):
@@ -337,7 +337,7 @@ class TestLimitRanges:
         assert sizes_for(sizer(recommended(target=("4", None))), document, ()) == ()
 
     def test_init_containers_count_for_a_pod(self):
-        """The largest of them; whether a sidecar runs beside it is not known, so both must fit."""
+        """The largest counts; it is unknown whether a sidecar runs at the same time, so both must fit."""
         same = [
             box(name, cpu, None, limits={"cpu": cpu}) for name, cpu in (("app", "1"), ("setup", "3"), ("mesh", "1"))
         ]
@@ -360,7 +360,7 @@ class TestLimitRanges:
         ],
     )
     def test_the_checks_of_an_api_server(self, limit_range, taken):
-        """A minimum wants a request and a maximum wants a limit."""
+        """A minimum needs a request and a maximum needs a limit."""
         assert admits(read_pod(pod(box("app", "1", None, limits={"cpu": "2"}))), [limit_range]) is taken
 
 
@@ -379,7 +379,7 @@ BOXES = st.lists(st.tuples(CPUS, st.floats(1, 4)), min_size=1, max_size=3)
 
 @given(BOXES, st.lists(CPUS, min_size=3, max_size=3), RANGES, st.booleans())
 def test_no_patch_makes_a_pod_that_is_refused(boxes, targets, ranges, by_vpa):
-    """Over any ranges: if anything was changed, the result is taken; and asking again changes nothing more."""
+    """For any ranges: a changed pod is accepted; a second review changes nothing more."""
     document = pod(
         *(box(f"c{i}", f"{cpu}m", None, limits={"cpu": f"{int(cpu * ratio)}m"}) for i, (cpu, ratio) in enumerate(boxes))
     )

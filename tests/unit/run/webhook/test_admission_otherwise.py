@@ -1,4 +1,4 @@
-"""Whether a new pod comes up with exactly what is wanted: only then may it stand for others that would be evicted."""
+"""Whether a new pod has exactly the decided size: only then does it prove that other evictions would help."""
 
 import pytest
 
@@ -20,13 +20,13 @@ WRITTEN = pod(box("app", "1", None, limits={"cpu": "2"}))
     ],
 )
 def test_leave_to_shrink(target, more, word):
-    """It matters only to whom it keeps larger; what nobody recommends is left as it is."""
+    """It matters only where it keeps a pod larger; without a recommendation a resource stays as it is."""
     assert sizing_for(sizer(recommended(target=(target, None))), pod(), (), **more).otherwise == word
     assert sizing_for(sizer(recommended(target=(target, None))), WRITTEN, (), **more).otherwise == word
 
 
 def test_growth_that_is_paused():
-    """It has less than it should."""
+    """The pod has less than it should."""
     paused = sizer(recommended(target=("3", None)), annotations={"hypot.dev/paused": "up"})
     assert sizing_for(paused, WRITTEN, ()).otherwise == "smaller"
 
@@ -40,6 +40,6 @@ def test_growth_that_is_paused():
     ],
 )
 def test_a_limit_range(cpu, bounds, word):
-    """What an Hvpa recorded, and what the namespace makes of it."""
+    """The namespace changes the size that an Hvpa recorded."""
     recorded = scaled(("app", {"cpu": cpu}, {"cpu": cpu}))
     assert sizing_for(recorded, WRITTEN, (LimitRange("Container", **bounds),)).otherwise == word

@@ -1,4 +1,4 @@
-"""AdmissionReviews: every pod is allowed, and what is no review is refused in words."""
+"""AdmissionReviews: every pod is allowed, and what is not a review is refused with a message."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ def answered(body, autoscaler, ranges=()):
 class TestReview:
     """Requests and answers."""
 
-    def test_a_patch_and_who_made_it(self):
+    def test_a_patch_and_its_mark(self):
         """The answer names the request and allows it."""
         response = answered(request(pod()), TWO)
         done = applied(pod(), json.loads(base64.b64decode(response.pop("patch"))))
@@ -37,7 +37,7 @@ class TestReview:
 
     @pytest.mark.parametrize(("may", "cpu", "mark"), [(True, "500m", ""), (False, "1", "/larger")])
     def test_whether_pods_may_shrink_is_asked_each_time(self, may, cpu, mark):
-        """While nobody knows what was needed before, a new pod is no smaller than it was written, and marked so."""
+        """While earlier needs are unknown, a new pod is no smaller than written, and is marked so."""
         small, asked = sizer(recommended(target=("500m", None))), []
 
         def may_shrink():
@@ -72,15 +72,15 @@ class TestReview:
         ],
     )
     def test_allowed_as_it_is_where_no_pod_is_created(self, changes):
-        """Nobody asks for it, and nothing is done if somebody does."""
+        """The webhook is not registered for it, and does nothing if it is called."""
         assert answered(request(pod(), **changes), TWO).keys() == {"uid", "allowed"}
 
-    def test_allowed_as_it_is_where_nobody_sizes_it(self):
-        """Most pods."""
+    def test_allowed_as_it_is_without_an_autoscaler(self):
+        """This holds for most pods."""
         assert answered(request(pod()), None).keys() == {"uid", "allowed"}
 
     def test_allowed_as_it_is_where_looking_fails(self):
-        """A fault of ours must not keep a pod from coming."""
+        """An error in hypot must not stop a pod from being created."""
         done = review(json.dumps(request(pod())).encode(), lambda _pod, _namespace: {}["no"], lambda _namespace: ())
         assert json.loads(done.body)["response"]["allowed"] is True
         assert not done.patched
@@ -101,8 +101,8 @@ class TestReview:
         ],
         ids=["empty", "none", "list", "bytes", "version", "kind", "uid", "open", "deep", "large"],
     )
-    def test_what_is_no_review_is_refused(self, body):
-        """In words, and with nothing else."""
+    def test_what_is_not_a_review_is_refused(self, body):
+        """The error has a message."""
         with pytest.raises(BadReviewError, match=r".+"):
             review(body, lambda _pod, _namespace: TWO, lambda _namespace: ())
 
@@ -145,7 +145,7 @@ ODD_POD = st.fixed_dictionaries(
 
 @given(ODD_POD | ODD, ODD, st.booleans())
 def test_any_pod_is_allowed(document, status, by_vpa):
-    """However odd it or the status of its autoscaler is, and what is sent can be applied."""
+    """It is allowed however odd it or the status of its autoscaler is, and the patch can be applied."""
     autoscaler = TWO if by_vpa else scaled(("app", {"cpu": "2"}, {}))
     if status is not None:
         autoscaler = type(autoscaler).from_dict({**autoscaler.to_dict(), "status": status})

@@ -1,4 +1,4 @@
-"""One certificate for all replicas: kept in a Secret, renewed by whoever is first, and told to the API server."""
+"""One certificate for all replicas: kept in a Secret, renewed by one replica, and published to the API server."""
 
 import asyncio
 import base64
@@ -32,20 +32,20 @@ class TestEnsure:
     """One Secret for all replicas."""
 
     async def test_made_where_it_is_missing(self):
-        """As a Secret of the type for TLS."""
+        """It is a Secret of the type for TLS."""
         cluster = FakeCluster()
         issued = await keeper(cluster).ensure(NOW)
         assert stored(cluster) == issued
         assert cluster.get(WHERE)["type"] == "kubernetes.io/tls"
 
     async def test_replicas_that_start_together_serve_the_same(self):
-        """Whoever comes second reads what the first one wrote."""
+        """The second replica reads what the first wrote."""
         cluster = FakeCluster()
         made = await asyncio.gather(*(keeper(cluster).ensure(NOW) for _ in range(3)))
         assert set(made) == {stored(cluster)}
 
     async def test_nothing_is_written_while_it_is_good(self):
-        """Asking is one GET."""
+        """A check is one GET."""
         cluster = FakeCluster()
         await keeper(cluster).ensure(NOW)
         cluster.calls.clear()
@@ -53,7 +53,7 @@ class TestEnsure:
         assert [call.method for call in cluster.calls] == ["GET"]
 
     async def test_renewed_by_one_when_it_is_due(self):
-        """By the same authority, in the place of the version that was read; the others take it over."""
+        """The same authority signs it, and it replaces the version that was read; the others read it."""
         cluster = FakeCluster()
         first = await keeper(cluster).ensure(NOW)
         made = await asyncio.gather(*(keeper(cluster).ensure(NOW + 61 * DAY) for _ in range(2)))
@@ -62,7 +62,7 @@ class TestEnsure:
         assert [call.method for call in cluster.calls if call.method == "PUT"] == ["PUT", "PUT"]
 
     async def test_labels_and_other_entries_of_the_secret_stay(self):
-        """Somebody may have put them there for a reason."""
+        """Others may depend on them."""
         cluster = FakeCluster()
         metadata = {"name": "hypot-webhook", "namespace": "hypot-system", "labels": {"team": "sre"}}
         cluster.put(
@@ -77,7 +77,7 @@ class TestEnsure:
         )
 
     async def test_a_deleted_secret_is_made_again_by_the_same_authority(self):
-        """Or the other replica would not be believed until it looks."""
+        """Otherwise the other replica would not be trusted until its next check."""
         cluster = FakeCluster()
         mine = keeper(cluster)
         first = await mine.ensure(NOW)
@@ -86,8 +86,8 @@ class TestEnsure:
         assert second.ca_pem == first.ca_pem
         assert second.cert_pem != first.cert_pem
 
-    async def test_one_that_cannot_be_renewed_serves_as_long_as_it_holds(self):
-        """A missing right is told in the log and does not end the webhook."""
+    async def test_a_certificate_that_cannot_be_renewed_serves_while_it_is_valid(self):
+        """A missing right is logged and does not stop the webhook."""
         cluster = FakeCluster()
         first = await keeper(cluster).ensure(NOW)
         cluster.faults = lambda call: Answer(403, b"{}") if call.writes else None
@@ -95,7 +95,7 @@ class TestEnsure:
         with pytest.raises(RefusedError, match=r"PUT .*hypot-webhook: 403"):
             await keeper(cluster).ensure(NOW + 90 * DAY)
 
-    async def test_a_secret_that_may_not_be_read_is_told(self):
+    async def test_a_secret_that_may_not_be_read_is_reported(self):
         """The error names the call."""
         cluster = FakeCluster()
         cluster.faults = lambda _: Answer(403, b'{"message": "no"}')
@@ -104,16 +104,16 @@ class TestEnsure:
 
 
 class TestPublish:
-    """Whom the API server believes."""
+    """Which authorities the API server trusts."""
 
-    async def test_told_where_the_configuration_is_missing(self):
-        """Installing makes it; nothing is made here."""
+    async def test_a_missing_configuration_is_reported(self):
+        """The installation creates it; nothing is created here."""
         cluster = FakeCluster()
         assert await keeper(cluster).publish("pem") == "missing"
         assert not [call for call in cluster.calls if call.writes]
 
     async def test_written_once(self):
-        """And the rest of the configuration stays as it was."""
+        """The rest of the configuration stays as it was."""
         cluster = FakeCluster()
         before = cluster.put(configuration("hypot-system", "hypot-webhook"))["webhooks"][0]
         issued = await keeper(cluster).ensure(NOW)
@@ -124,7 +124,7 @@ class TestPublish:
         assert after == before
 
     async def test_a_change_in_between_is_read_again(self):
-        """The write names the version that was read, so nothing of somebody else's is lost."""
+        """The write names the version that was read, so changes of others are kept."""
         cluster = FakeCluster()
         installed = cluster.put(configuration("hypot-system", "hypot-webhook"))
 
@@ -139,7 +139,7 @@ class TestPublish:
         assert now["metadata"]["labels"] == {"by": "somebody"}
         assert now["webhooks"][0]["clientConfig"]["caBundle"] == base64.b64encode(b"pem").decode()
 
-    async def test_a_refusal_is_told(self):
+    async def test_a_refusal_is_reported(self):
         """The error names the call."""
         cluster = FakeCluster()
         cluster.put(configuration("hypot-system", "hypot-webhook"))

@@ -31,14 +31,14 @@ def replica_set(name="web-5d9c"):
 
 
 async def test_through_the_replica_set_to_the_deployment():
-    """As pods of Deployments come."""
+    """Pods of Deployments have a ReplicaSet as owner."""
     async with World(replica_set(), vpa("Recreate"), kinds=BOTH) as world:
         assert found(world, pod()) == ("VerticalPodAutoscaler", "web")
         assert found(world, pod(), "elsewhere") is None
 
 
-async def test_a_replica_set_that_nobody_has_seen_yet():
-    """The first pod of a new one may be quicker than the watch: its name tells whose it is."""
+async def test_a_replica_set_that_the_watch_has_not_reported_yet():
+    """The first pod may come before the watch event: the name of the ReplicaSet shows its Deployment."""
     async with World(vpa("Recreate"), kinds=BOTH) as world:
         assert found(world, pod(owner=owned("ReplicaSet", "web-7f"), labels=HASH)) == ("VerticalPodAutoscaler", "web")
         assert found(world, pod(owner=owned("ReplicaSet", "web-8"), labels=HASH)) is None
@@ -46,7 +46,7 @@ async def test_a_replica_set_that_nobody_has_seen_yet():
 
 
 async def test_straight_from_its_controller():
-    """As pods of StatefulSets and DaemonSets come; a pod of nobody has none."""
+    """Pods of StatefulSets and DaemonSets are like this; a pod without an owner has no autoscaler."""
     target = {**TARGET, "kind": "StatefulSet"}
     async with World(vpa("Recreate", target=target), kinds=BOTH) as world:
         assert found(world, pod(owner=owned("StatefulSet", "web"))) == ("VerticalPodAutoscaler", "web")
@@ -55,7 +55,7 @@ async def test_straight_from_its_controller():
 
 
 async def test_through_the_job_to_the_cron_job():
-    """Jobs are of another group than ReplicaSets."""
+    """Jobs are in another group than ReplicaSets."""
     job = made("batch/v1", "Job", "web-1", {}, ownerReferences=owned("CronJob", "web"))
     target = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "web"}
     async with World(job, vpa("Recreate", target=target), kinds=BOTH) as world:
@@ -64,13 +64,13 @@ async def test_through_the_job_to_the_cron_job():
 
 
 async def test_an_hvpa_comes_before_a_vpa():
-    """The VPA of the same target only advises it."""
+    """The VPA of the same target only recommends to it."""
     async with World(replica_set(), vpa("Recreate"), hvpa(name="both"), kinds=BOTH) as world:
         assert found(world, pod()) == ("Hvpa", "both")
 
 
 async def test_the_oldest_vpa_that_acts():
-    """As everywhere else; one that is Off sizes nobody."""
+    """The rule is the same everywhere; a VPA that is Off sizes no pods."""
     things = [
         vpa("Off", name="off", creationTimestamp="2019-01-01T00:00:00Z"),
         vpa("Recreate", name="old", creationTimestamp="2020-01-01T00:00:00Z"),
@@ -105,14 +105,14 @@ def aged(thing, year):
     ],
     ids=["off", "up", "down", "at night", "unreadable"],
 )
-async def test_an_hvpa_that_is_off_sizes_nobody(spec, sizer):
-    """In both directions, that is; then it leaves new pods to the VPA, which really sizes the others."""
+async def test_an_hvpa_that_is_off_sizes_no_pods(spec, sizer):
+    """It must be off in both directions; then the VPA sizes new pods, as it sizes the others."""
     async with World(replica_set(), vpa("Recreate"), hvpa(name="both", **spec), kinds=BOTH) as world:
         assert found(world, pod()) == sizer
 
 
 async def test_of_several_hvpas_the_one_that_acts():
-    """The oldest, and none that is off or not valid: nobody else is let act by the rule for conflicts either."""
+    """The oldest that is neither off nor invalid counts, as in the rule for conflicts."""
     off, bad = aged(hvpa(name="off", **OFF), 2018), aged(hvpa(name="bad", scalingIntervals="many"), 2019)
     old, young = aged(hvpa(name="old"), 2020), aged(hvpa(name="young"), 2021)
     async with World(replica_set(), young, old, bad, off) as world:
@@ -124,8 +124,8 @@ async def test_of_several_hvpas_the_one_that_acts():
 
 
 @pytest.mark.parametrize("mode", ["observe", "recommend"])
-async def test_who_only_tells_sizes_nobody(mode):
-    """New pods come up as they are written."""
+async def test_observing_and_recommending_size_no_pods(mode):
+    """New pods come up as written."""
     async with World(replica_set(), vpa("Recreate"), kinds=all_kinds(VerticalPodAutoscaler=mode)) as world:
         assert found(world, pod()) is None
 
@@ -141,8 +141,8 @@ async def test_namespaces_opt_in():
         assert found(world, pod()) == ("Hvpa", "web")
 
 
-async def test_what_cannot_be_read_stops_nobody():
-    """Objects that passed an older schema stand beside the others."""
+async def test_unreadable_objects_do_not_stop_others():
+    """Objects that passed an older schema may exist next to the others."""
     odd = [
         vpa(name="bad-0", spec={"targetRef": "web", "updatePolicy": "Auto"}),
         vpa(name="bad-1", updates={"updateMode": 3}, spec={"targetRef": {"kind": 1, "name": 2}}),
@@ -153,7 +153,7 @@ async def test_what_cannot_be_read_stops_nobody():
 
 
 async def test_an_index_is_good_for_a_second():
-    """Pods come in bursts, and targets change seldom; what an object says is what it says now."""
+    """Pods come in bursts, and targets change seldom; the content of an object is always current."""
     async with World(replica_set()) as world:
         one = finder(world)
         assert one.find(pod(), NAMESPACE) is None
@@ -171,7 +171,7 @@ async def test_an_index_is_good_for_a_second():
 
 
 async def test_limit_ranges_of_a_namespace():
-    """Those of the others do not count; before the first list nobody knows."""
+    """Those of other namespaces do not count; before the first list they are unknown."""
     async with World(limit_range(max={"cpu": "2"}), hvpa()) as world:
         ranges = finder(world).limit_ranges_of(NAMESPACE)
         assert not isinstance(ranges, Failure)

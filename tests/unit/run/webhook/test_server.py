@@ -1,4 +1,4 @@
-"""The webhook over real TLS: who is believed, what is answered, and certificates that change while it listens."""
+"""The webhook over real TLS: which certificates are trusted, what is answered, and changes while it listens."""
 
 import asyncio
 import base64
@@ -29,7 +29,7 @@ def now():
 
 @asynccontextmanager
 async def listening(issued, autoscaler=TWO, find=None, **more):
-    """A webhook for which every pod is this one's, and what it shows."""
+    """A webhook that sizes every pod by this autoscaler, and its certificate holder."""
     webhook = Webhook(find or (lambda _pod, _namespace: autoscaler), lambda _namespace: (), **more)
     holder = CertificateHolder(issued)
     await webhook.start("127.0.0.1", 0, holder)
@@ -41,7 +41,7 @@ async def listening(issued, autoscaler=TWO, find=None, **more):
 
 @asynccontextmanager
 async def client(issued):
-    """One that believes the authority of this certificate alone."""
+    """A client that trusts only the authority of this certificate."""
     trust = ssl.create_default_context(cadata=issued.ca_pem)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
         yield session
@@ -66,7 +66,7 @@ class TestAnswers:
     """Requests over the wire."""
 
     async def test_a_review_is_answered_and_counted(self):
-        """With a patch where there is one to make."""
+        """The answer has a patch where there is one."""
         issued = issue(NAMES, now())
         async with listening(issued) as (webhook, _), client(issued) as session:
             for document in (pod(), None):
@@ -76,8 +76,8 @@ class TestAnswers:
             assert (webhook.answered, webhook.patched, webhook.times.count) == (2, 1, 2)
 
     @pytest.mark.parametrize("body", [b"", b"nonsense", b"[" * 100_000, b'{"kind":"AdmissionReview"}'])
-    async def test_what_is_no_review_is_a_bad_request(self, body):
-        """It says what is wrong, and the next one is answered."""
+    async def test_what_is_not_a_review_is_a_bad_request(self, body):
+        """The answer says what is wrong, and the next request is answered."""
         issued = issue(NAMES, now())
         async with listening(issued) as (webhook, _), client(issued) as session:
             async with session.post(address(webhook), data=body) as answer:
@@ -88,7 +88,7 @@ class TestAnswers:
             assert (webhook.refused, webhook.answered) == (1, 1)
 
     async def test_nothing_is_smaller_than_written_where_it_may_not_be(self):
-        """Asked anew for every pod."""
+        """The function is called for every pod."""
         issued, answers = issue(NAMES, now()), [True, False]
         small = sizer(recommended(target=("500m", None)))
         async with listening(issued, small, may_shrink=lambda: answers.pop(0)) as (webhook, _):
@@ -100,7 +100,7 @@ class TestAnswers:
             assert answers == []
 
     async def test_a_body_without_end_is_refused(self):
-        """What is larger than any object is not read to its end."""
+        """A body that is larger than any object is not read to its end."""
         issued = issue(NAMES, now())
         large = io.BytesIO(b" " * (LARGEST_BODY + 1))
         async with (
@@ -110,8 +110,8 @@ class TestAnswers:
         ):
             assert answer.status == 413
 
-    async def test_a_fault_of_ours_lets_the_pod_come(self):
-        """It comes as it was written."""
+    async def test_an_error_in_hypot_allows_the_pod(self):
+        """It comes up as written."""
 
         def broken(_pod, _namespace):
             raise RuntimeError
@@ -125,7 +125,7 @@ class TestAnswers:
             assert (await answer.json())["response"].keys() == {"uid", "allowed"}
 
     async def test_many_at_once(self):
-        """A Deployment that grows asks for all of its pods together."""
+        """A Deployment that scales up asks for all of its pods together."""
         issued = issue(NAMES, now())
 
         async def once(session, webhook):
@@ -139,10 +139,10 @@ class TestAnswers:
 
 @pytest.mark.asyncio
 class TestCertificates:
-    """What is shown, and who believes it."""
+    """Which certificate is served, and which is trusted."""
 
-    async def test_a_new_one_is_shown_without_a_new_listener(self):
-        """Connections that are open go on; those that follow see the new one."""
+    async def test_a_new_certificate_is_served_without_a_new_listener(self):
+        """Open connections continue; new connections see the new certificate."""
         first = issue(NAMES, now())
         second = issue(NAMES, now(), authority=first.authority)
         async with listening(first) as (webhook, holder), client(first) as session:
@@ -157,8 +157,8 @@ class TestCertificates:
             assert await shown(first, webhook) == second.cert_pem.split()
             assert webhook.port == port
 
-    async def test_after_another_authority_both_are_believed(self):
-        """Whoever has the new bundle believes a replica that still shows the old certificate."""
+    async def test_after_another_authority_both_are_trusted(self):
+        """With the new bundle, a replica that still serves the old certificate is trusted."""
         first = issue(NAMES, now() - 3600 * 86_400)
         second = issue(NAMES, now(), lifetime_days=90, authority=first.authority)
         old = issue(NAMES, now(), lifetime_days=10, authority=first.authority)
@@ -167,8 +167,8 @@ class TestCertificates:
             async with listening(served) as (webhook, _):
                 assert await shown(second, webhook) == served.cert_pem.split()
 
-    async def test_a_stranger_is_not_believed(self):
-        """Somebody else's authority says nothing of this one."""
+    async def test_another_authority_is_not_trusted(self):
+        """A client with another authority refuses the certificate."""
         issued = issue(NAMES, now())
         async with listening(issued) as (webhook, _), client(issue(NAMES, now())) as session:
             with pytest.raises(aiohttp.ClientConnectorCertificateError):
@@ -177,7 +177,7 @@ class TestCertificates:
 
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_the_key_leaves_nothing_behind(in_memory, monkeypatch, tmp_path):
-    """Where the system has no files in memory, one that only we can read is there for a moment."""
+    """Without files in memory, a file that only we can read exists for a moment."""
     monkeypatch.setattr(module.tempfile, "tempdir", str(tmp_path))
     if not in_memory:
         monkeypatch.delattr(os, "memfd_create")
@@ -190,7 +190,7 @@ def test_the_key_leaves_nothing_behind(in_memory, monkeypatch, tmp_path):
 
 @pytest.mark.asyncio
 async def test_stopping_twice_or_before_starting_is_fine():
-    """Whoever shuts down need not know how far it came."""
+    """A shutdown need not know the progress of the start."""
     webhook = Webhook(lambda _pod, _namespace: None, lambda _namespace: ())
     await webhook.stop()
     await webhook.start("127.0.0.1", 0, CertificateHolder(issue(NAMES, now())))
@@ -201,8 +201,8 @@ async def test_stopping_twice_or_before_starting_is_fine():
 
 
 @pytest.mark.asyncio
-async def test_a_port_that_is_taken_is_told():
-    """And nothing is left open."""
+async def test_a_port_that_is_taken_is_reported():
+    """The error is raised, and nothing is left open."""
     issued = issue(NAMES, now())
     async with listening(issued) as (webhook, holder):
         other = Webhook(lambda _pod, _namespace: None, lambda _namespace: ())
@@ -211,7 +211,7 @@ async def test_a_port_that_is_taken_is_told():
 
 
 def test_times_are_counted_by_bound():
-    """A bound includes itself, and what is beyond the last is in no bound."""
+    """A bound includes its own value, and what is beyond the last bound is in no bucket."""
     times = Times()
     for seconds in (0.0005, 0.001, 0.002, 0.1, 5.0):
         times.observe(seconds)
@@ -221,10 +221,10 @@ def test_times_are_counted_by_bound():
 
 
 class TestConfiguration:
-    """What the API server is told."""
+    """The configuration that the API server gets."""
 
-    def test_pods_come_whatever_happens(self):
-        """Ignored where it fails, and not waited for."""
+    def test_a_failure_does_not_stop_pods(self):
+        """A failure is ignored, and the timeout is short."""
         hook = configuration("hypot-system", "hypot-webhook", "pem")["webhooks"][0]
         assert (hook["failurePolicy"], hook["timeoutSeconds"], hook["sideEffects"]) == ("Ignore", 2, "None")
         assert hook["clientConfig"]["caBundle"] == "cGVt"
@@ -238,8 +238,8 @@ class TestConfiguration:
             (("b", "a"), "all", [("kubernetes.io/metadata.name", ["a", "b"])]),
         ],
     )
-    def test_whose_pods_are_asked_about(self, watched, opt_in, expected):
-        """Never those of kube-system and of hypot, whatever else holds."""
+    def test_which_pods_are_included(self, watched, opt_in, expected):
+        """Pods of kube-system and of hypot's own namespace are never included."""
         hook = configuration("own", "hypot-webhook", "", watched, opt_in=opt_in)["webhooks"][0]
         first, *others = hook["namespaceSelector"]["matchExpressions"]
         assert (first["operator"], first["values"]) == ("NotIn", ["kube-system", "own"])
@@ -247,6 +247,6 @@ class TestConfiguration:
         assert all(each["operator"] == "In" for each in others)
 
     def test_without_a_bundle_none_is_written(self):
-        """An empty one would take the place of what hypot wrote, whenever somebody applies it again."""
+        """An empty bundle would overwrite that of hypot whenever the configuration is applied again."""
         hook = configuration("hypot-system", "hypot-webhook")["webhooks"][0]
         assert json.dumps(hook).count("caBundle") == 0
