@@ -1,4 +1,4 @@
-"""Random Hvpas whose intervals are sound, workloads under them, and totals that are asked for."""
+"""Random Hvpas with valid intervals, workloads for them, and totals to ask for."""
 
 from dataclasses import replace
 from functools import cache
@@ -33,7 +33,7 @@ from property.worlds import NOW, any_world, failures, memories
 
 RESOURCES = ("cpu", "memory")
 NAMES = ("app", "side")
-# Memory is in whole kilobytes, cpu in millicores; both small, so that borders are near.
+# Memory is in whole kilobytes, cpu in millicores; both are small, so that borders are near.
 UNIT = {"cpu": 1, "memory": 1000}
 FREE = {"minChange": {"cpu": {"value": 0}, "memory": {"value": 0}}}
 DIVISIONS = ("linear", "linear", "linearPerPod", None)
@@ -56,7 +56,7 @@ more_each = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 
 @st.composite
 def interval_rows(draw, divisions=DIVISIONS):
-    """Counts that rise, and sizes whose totals do."""
+    """Rising counts, and sizes with rising totals."""
     rows, before = [], dict.fromkeys(RESOURCES, 0)
     for count in accumulate(draw(more_each)):
         sizes = {r: before[r] // count + 1 + draw(within(10, 1000)) for r in RESOURCES}
@@ -88,7 +88,7 @@ gapped = {"baseResourcesPerReplica": changes(50, 9)}
 
 
 def policies(bounds):
-    """One for each container, or one for all."""
+    """One policy for each container, or one for all."""
     made = [{"containerName": name, **own} for name, own in bounds.items()]
     return {"deploy": True, "template": {"spec": {"resourcePolicy": {"containerPolicies": made}}}}
 
@@ -100,7 +100,7 @@ own_values = st.sampled_from([{}, {}, {"controlledValues": "RequestsOnly"}, {"mo
 
 @st.composite
 def bounds(draw):
-    """At least a little, at most a lot, or anything."""
+    """At least a little, at most a lot, or no bounds."""
     least, most, values = draw(leasts), draw(mosts), draw(own_values)
     return {key: value for key, value in {"minAllowed": least, "maxAllowed": most, **values}.items() if value}
 
@@ -109,7 +109,7 @@ bounded = st.dictionaries(st.sampled_from([*NAMES, "*"]), bounds(), max_size=3).
 
 
 def lived(hvpa, container, word, resource):
-    """The bound of a container, None where there is none."""
+    """The bound of a container, None where it has none."""
     policy = policy_of(hvpa.container_policies, container)
     return amounts_of(getattr(policy, word, None)).get(resource)
 
@@ -126,7 +126,7 @@ def manifest(rows, **spec):
 
 
 def hvpas(divisions=DIVISIONS, required=None, **optional):
-    """Manifests where every change matters; optional fields are strategies."""
+    """Manifests where every change counts; optional fields are strategies."""
     more = st.fixed_dictionaries(required or {}, optional=optional)
     return st.builds(lambda rows, own: manifest(rows, **own), interval_rows(divisions), more)
 
@@ -139,7 +139,7 @@ def sound(data):
 
 
 class Fleet(NamedTuple):
-    """So many pods, each container of this size."""
+    """So many pods, each with containers of this size."""
 
     replicas: int
     sizes: dict[str, dict[str, int]]
@@ -201,7 +201,7 @@ def after(decision):
 
 
 def step(hvpa, state, wanted):
-    """One round, and what it leads to."""
+    """The fleet after one decision."""
     return after(decided(hvpa, state, wanted))
 
 
@@ -216,7 +216,7 @@ def rest(hvpa, state, wanted):
 
 
 def grown(hvpa, wanted):
-    """At rest with these totals, from one pod that has next to nothing."""
+    """At rest with these totals, from one pod that has almost nothing."""
     least = Fleet(1, {name: dict.fromkeys(own, 1) for name, own in wanted.items()})
     return rest(hvpa, least, wanted)
 
@@ -227,7 +227,7 @@ def shuffled(seen, order):
     return replace(seen, pods=tuple(pods))
 
 
-# Manifests as people may write them, and what may stand anywhere in them.
+# Manifests that users may write, and odd values for any place in them.
 
 scale_types = st.fixed_dictionaries(
     {},
@@ -240,7 +240,7 @@ scale_types = st.fixed_dictionaries(
 
 
 def metric(kind, of, **target):
-    """One of an HPA, in the words of its manifest."""
+    """A metric of an HPA, as in its manifest."""
     key = kind[0].lower() + kind[1:]
     return {"type": kind, key: {**of, "target": target}}
 
@@ -286,7 +286,7 @@ odd = st.sampled_from([*strange_values, [], {}, [None], {"cpu": None}, [{}]])
 
 @st.composite
 def junk(draw, data):
-    """Something odd in one place of a manifest, which is changed."""
+    """Put an odd value into one place of a manifest, in place."""
     here = data
     while True:
         keys = list(here) if isinstance(here, dict) else list(range(len(here)))
@@ -330,7 +330,7 @@ odd_counts = st.one_of(
 
 @st.composite
 def odd_worlds(draw):
-    """Any world at all, with what sizes depend on."""
+    """Any world, with everything that sizes depend on."""
     seen, boxes = draw(any_world), tuple(draw(odd_boxes))
     return replace(
         seen,
@@ -348,7 +348,7 @@ likely_boxes = {name: containers(st.just(name), milli, st.sampled_from([{}, {"cp
 
 @st.composite
 def likely_worlds(draw):
-    """A workload that runs, with recommendations for most of it, and sometimes at its limits."""
+    """A workload that runs, mostly with recommendations, sometimes at its limits."""
     of, count = draw(names), draw(within(1, 8))
     boxes = tuple(draw(likely_boxes[name]) for name in of)
     pods = tuple(Pod(f"web-{i}", containers=boxes, node="n1", ready="True") for i in range(count))
@@ -385,4 +385,4 @@ verticals = st.builds(
     ),
     hot=st.sampled_from([{}, {"app/cpu": NOW - 100}, {"side/memory": NOW - 100, "app/memory": NOW - 10}]),
 )
-remembered = st.builds(lambda memory, vertical: replace(memory, vertical=vertical), memories, verticals)
+remembered = st.builds(lambda state, vertical: replace(state, vertical=vertical), memories, verticals)

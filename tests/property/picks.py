@@ -1,4 +1,4 @@
-"""Strategies that are made once: hypothesis takes longer to make and check one than to draw from it."""
+"""Strategies that are created once: hypothesis takes longer to create and check a strategy than to draw from it."""
 
 from functools import cache, lru_cache
 
@@ -11,17 +11,17 @@ set_or_not = st.sampled_from([None, True])
 
 @lru_cache(maxsize=None, typed=True)
 def among(*values):
-    """One of these."""
+    """One of these values."""
     return st.sampled_from(values)
 
 
 @cache
 def within(low, high):
-    """A whole number from one of these to the other."""
+    """A whole number within these bounds."""
     return st.integers(low, high)
 
 
 @cache
 def maybe(strategy):
-    """Nothing, or one of these."""
+    """None, or a value of this strategy."""
     return st.one_of(st.none(), strategy)

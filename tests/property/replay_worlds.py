@@ -1,4 +1,4 @@
-"""Random worlds to replay in, loads on them, policies that live there, and ways to run them."""
+"""Random worlds for replays, loads, policies, and ways to run them."""
 
 import json
 from dataclasses import fields, is_dataclass
@@ -52,7 +52,7 @@ def load(*work, efficiency=1.0, memory=0.0):
 
 
 class Looking:
-    """Takes part in a replay without doing anything: keeps what is seen after each tick, or what is asked of it."""
+    """Takes part in a replay without acting: keeps the observation after each tick, or the result of `ask`."""
 
     every = 0.001
 
@@ -64,7 +64,7 @@ class Looking:
 
 
 def played(tried, given, world, *, merging=None, whole=False, explained=NEVER, settings=None, watcher=None):
-    """The ticks of a replay and its scene: with groups merged or not, by numeric steps or by whole decisions."""
+    """The ticks of a replay and its scene: groups merged or not, numeric steps or full decisions."""
     settings = settings or Settings()
     scenes = []
 
@@ -83,19 +83,19 @@ def played(tried, given, world, *, merging=None, whole=False, explained=NEVER, s
 
 
 def in_full(part):
-    """The same autoscaler by its whole decision."""
+    """The same autoscaler with full decisions."""
     return ExplainedDecider(part.autoscaler, part.every, getattr(part, "feed", None))
 
 
 class _Nowhere:
-    """Rows that nobody reads, however they are laid out."""
+    """Rows that are not read, in any layout."""
 
     def extend(self, row):
         pass
 
 
 class Place:
-    """A workload that lives tick by tick, with nobody deciding anything."""
+    """A workload that lives tick by tick, without any decisions."""
 
     def __init__(self, world=None, *, merging=False, **workload):
         self.world = world or World()
@@ -116,7 +116,7 @@ class Place:
         return Ticks(*self.s.row)
 
     def ticks(self, count, work=0.0):
-        """So many, as columns."""
+        """So many ticks, as columns."""
         rows = [self.tick(work) for _ in range(count)]
         return Ticks(*(np.array(column) for column in zip(*rows, strict=True)))
 
@@ -124,7 +124,7 @@ class Place:
         scale_to(self.c, self.s, self.p, replicas, self.now)
 
     def groups(self, *lives):
-        """The places of the groups in these states."""
+        """The indexes of the groups in these states."""
         return [k for k in range(self.c.used[0]) if self.c.life[k] in lives]
 
     def count(self, *lives):
@@ -135,7 +135,7 @@ class Place:
 
 
 def held_conservation(ticks, tick):
-    """By how much requests that came and waited differ from those served, lost and waiting, relative to their sum."""
+    """The largest relative difference between requests that came or waited and those served, lost or waiting."""
     before = np.concatenate(([0.0], ticks.backlog[:-1]))
     into, out = ticks.requests * tick + before, ticks.served + ticks.lost + ticks.backlog
     return float(np.max(np.abs(into - out) / np.maximum(into, 1.0)))
@@ -149,7 +149,7 @@ all_stretches = st.lists(stretches, min_size=3, max_size=10)
 
 @st.composite
 def loads(draw, least=50, most=160):
-    """Fifty ticks and more."""
+    """Fifty ticks or more."""
     cores = []
     for level, length in draw(all_stretches):
         cores += [level] * length
@@ -169,7 +169,7 @@ GAPS = ((Span(0.0, 200.0),), (Span(300.0, 420.0),), (Span(0.0, 16.0), Span(600.0
 
 @st.composite
 def worlds(draw, skews=(0.0,), gaps=((),), in_place=(True, False)):
-    """Anything a world file takes, near its defaults."""
+    """Anything a world file accepts, near its defaults."""
     tick = draw(among(5.0, 15.0, 15.0, 15.0, 30.0, 60.0))
     begin_after = draw(among(0.0, 7.0, 30.0, 30.0, 45.0, 240.0))
     return World(
@@ -242,7 +242,7 @@ setups = st.builds(
 percents = st.integers(15, 130)
 cores_each = st.sampled_from(["100m", "400m", "700m", "1100m"])
 bytes_each = st.sampled_from(["100Mi", "300Mi", "600Mi"])
-# What each custom metric may be held at, so that it is sometimes above and sometimes below.
+# Targets of each custom metric, so that its value is sometimes above and sometimes below.
 totals = {
     "rate": ("3", "40", "200"),
     "delay": ("25m", "100m", "1"),
@@ -283,7 +283,7 @@ some_metrics = st.lists(hpa_metrics, min_size=1, max_size=3)
 
 @st.composite
 def hpas(draw):
-    """Autoscalers that an API server takes; some begin outside of their bounds."""
+    """Autoscalers that an API server accepts; some begin outside of their bounds."""
     low = draw(among(1, 1, 2, 4))
     return HPA(
         "deployment/web",
@@ -323,7 +323,7 @@ steps = st.builds(
 
 @st.composite
 def wpas(draw, annotations=None):
-    """Autoscalers that its rules take."""
+    """Autoscalers that pass the rules of the kind."""
     low = draw(among(1, 1, 2, 4))
     return WPA(
         "deployment/web",
@@ -344,7 +344,7 @@ def wpas(draw, annotations=None):
 
 
 class Case:
-    """One replay, shown as briefly as it can be."""
+    """One replay with a short text form."""
 
     def __init__(self, tried, given, world, settings):
         self.policy, self.load, self.world, self.settings = tried, given, world, settings
@@ -367,7 +367,7 @@ def shown_start(first):
 
 
 def differences(given):
-    """What is not as it is by default."""
+    """The fields that differ from their defaults."""
     shown = []
     for field in fields(given):
         value, usual = getattr(given, field.name), getattr(type(given)(), field.name)

@@ -15,7 +15,7 @@ from hypot.policy.model.settings import Settings
 from property.picks import among, either, maybe, mostly
 from property.replay_worlds import MIB, some_metrics
 
-# Knobs that make something happen within an hour.
+# Knobs that have an effect within an hour.
 knobs = st.fixed_dictionaries(
     {"hypot.dev/cpu-half-life": st.sampled_from(["3m", "10m", "24h"])},
     optional={
@@ -62,7 +62,7 @@ some_containers = st.lists(containers, max_size=2, unique_by=lambda one: one.con
 
 @st.composite
 def vpas(draw):
-    """Autoscalers that an API server takes."""
+    """Autoscalers that an API server accepts."""
     return VPA(
         "deployment/web",
         mode=draw(among("Off", "Initial", "Recreate", "Auto", "InPlaceOrRecreate", "InPlaceOrRecreate", "InPlace")),
@@ -120,7 +120,7 @@ more_each = st.lists(st.integers(1, 5), min_size=1, max_size=4)
 
 @st.composite
 def rows(draw):
-    """Counts that rise, and sizes whose totals do."""
+    """Rising counts, and sizes with rising totals."""
     made, total = [], [0, 0]
     for count in accumulate(draw(more_each)):
         sizes = [
@@ -146,7 +146,7 @@ own_knobs = st.sampled_from(KNOBS)
 
 @st.composite
 def hvpas(draw):
-    """Of all divisions, held back in all ways, with either source or both."""
+    """Hvpas of all divisions, held back in all ways, with either source or both."""
     intervals = draw(all_rows)
     first = draw(among(None, 1, 2, intervals[0].max_replicas))
     try:

@@ -1,4 +1,4 @@
-"""Random worlds: autoscalers as people may write them, and clusters as they may be seen."""
+"""Random worlds: autoscalers that users may write, and clusters that may be observed."""
 
 from dataclasses import replace
 from functools import cache
@@ -18,14 +18,14 @@ from property.picks import among, either, maybe, set_or_not, within
 NOW = 1_800_000_000.0
 NAMES = [f"web-{i}" for i in range(6)]
 QUEUES = ("queue", "rate")
-# Absent, empty, and one with a label: the three ways to ask for a series.
+# Absent, empty, and with a label: the three ways to ask for a series.
 SELECTORS = (None, {}, {"matchLabels": {"a": "b"}})
 OBJECT = "ingress/front"
 
-# Amounts in milli: small ones, where rounding shows, and any that a metrics API may send.
+# Amounts in milli: small amounts, where rounding shows, and any amount that a metrics API may send.
 small = st.integers(0, 5000)
 amounts = st.one_of(small, st.integers(-(2**63), 2**63), st.sampled_from([0, -1, 10**30, 10**203]))
-# Seconds: around now, and as odd as clocks get.
+# Seconds: around now, and times of broken clocks.
 times = st.one_of(
     st.integers(-4000, 100).map(lambda ago: NOW + ago),
     st.floats(-4000, 100).map(lambda ago: NOW + ago),
@@ -78,7 +78,7 @@ def steady_pod(name):
 
 
 def named(name, found):
-    """A random pod under a name of its own; an absent one is a pod like all others."""
+    """A random pod under its own name; None gives a steady pod."""
     return steady_pod(name) if found is None else replace(found, name=name)
 
 
@@ -104,7 +104,7 @@ replies = st.builds(
     st.floats(-1e6, 1e6),
 )
 
-# Anything may be missing, failing or out of all proportion.
+# Anything may be missing, failing or extreme.
 wild_world = st.builds(
     Seen,
     now=st.just(NOW),
@@ -155,7 +155,7 @@ QUEUE_KEYS = [metric_key(name, selector) for name in QUEUES for selector in SELE
 
 @st.composite
 def likely_worlds(draw):
-    """A cluster in which most things work: a few odd pods, a sample or a metric that is missing now and then."""
+    """A cluster in which most things work, with a few odd pods and sometimes a missing sample or metric."""
     everyone = draw(likely_pods)
     count = draw(among(*[len(everyone)] * 4, 0, 3, 12))
     measured = {name: draw(full_samples) for name in NAMES if not draw(rarely)}
@@ -262,13 +262,13 @@ paces = st.builds(
 
 @cache
 def some_of(metrics, most):
-    """At least one."""
+    """One metric at least."""
     return st.lists(metrics, min_size=1, max_size=most)
 
 
 @st.composite
 def hpas(draw, metrics=hpa_metrics, most_metrics=3):
-    """Autoscalers that an API server takes."""
+    """Autoscalers that an API server accepts."""
     chosen = draw(some_of(metrics, most_metrics))
     from_zero = any(metric.type in {"Object", "External"} for metric in chosen)
     low = draw(among(0 if from_zero else 1, 1, 2, 4, 8))
@@ -287,7 +287,7 @@ lows = st.one_of(st.just(0), st.integers(1, 5000))
 
 @st.composite
 def bands(draw, names=QUEUES, resources=("cpu", "memory")):
-    """A metric between two marks, or at one."""
+    """A metric with two watermarks, or with one."""
     low = draw(lows)
     high = low + draw(within(0 if low else 1, 5000))
     marks = {"low": f"{low}m", "high": f"{high}m"}
@@ -314,7 +314,7 @@ steps = st.builds(
 
 @st.composite
 def wpas(draw, metrics=None, advised=None):
-    """Autoscalers that its rules take."""
+    """Autoscalers that pass the rules of the kind."""
     asks = draw(either) if advised is None else advised
     low = draw(among(1, 1, 2, 4, 8))
     recommender = Recommender("https://advice.example/", "cpu", {}, 2, 1)
@@ -339,7 +339,7 @@ def wpas(draw, metrics=None, advised=None):
 
 
 def steady_world(usages, queue=None):
-    """A workload at rest whose pods use so much cpu each, in milli, beside a queue."""
+    """A workload at rest whose pods use this much cpu each, in milli, and a queue."""
     count = len(usages)
     measured = {f"web-{i}": PodSample(NOW - 10, 30.0, (("app", {"cpu": used}),)) for i, used in enumerate(usages)}
     waiting = {} if queue is None else {metric_key("queue", s): (queue,) for s in (None, {})}
@@ -348,7 +348,7 @@ def steady_world(usages, queue=None):
 
 
 def inside(spec, seen):
-    """The same world with a target of a size within the bounds."""
+    """The same world with a replica count within the bounds."""
     low, high = spec.min_replicas, spec.max_replicas
     found = seen.scale if isinstance(seen.scale, Scale) else Scale(low, low, "app=web")
     if low <= found.replicas <= high:

@@ -1,4 +1,4 @@
-"""One histogram in plain numbers is a row of the bank."""
+"""A histogram in plain numbers equals a row of the bank."""
 
 import pytest
 from hypothesis import given
@@ -17,8 +17,8 @@ SHARES = (0.5, 0.9, 0.95)
 values = st.sampled_from([0.0, 0.003, 0.01, 0.2, 0.21, 1.0, 1.7, 3.3, 64.0, 999.0, 5000.0])
 later = st.sampled_from([0.0, 60.0, 3600.0, 40 * DAY])
 soon = st.sampled_from([0.0, 60.0])
-# A sample, how many of it, how much later than the one before, and whether it is taken out again: then it is not so
-# much later that its weight would drown all others.
+# A sample, its count, the time since the previous sample, and whether it is taken out again: then the time is short, so
+# that its weight does not drown all others.
 samples = st.lists(
     st.one_of(
         st.tuples(values, st.integers(1, 9), later, st.just(value=False)),
@@ -45,7 +45,7 @@ def same(bank, row):
 
 @given(samples, st.sampled_from([60.0, 3600.0, DAY]))
 def test_samples_in_and_out(given_, half_life):
-    """However far apart: the reference moves on when they are a hundred half-lives ahead."""
+    """At any distance: the reference moves when samples are a hundred half-lives ahead."""
     bank, row = both(CPU_LAYOUT, half_life)
     at = START
     for value, count, wait, out in given_:
@@ -60,7 +60,7 @@ def test_samples_in_and_out(given_, half_life):
 
 @given(st.floats(0.0, 2e12))
 def test_buckets_of_bytes(value):
-    """As the layout has them."""
+    """The result is that of the layout."""
     assert bucket_of(new_decaying(MEMORY_LAYOUT, DAY), value) == int(MEMORY_LAYOUT.buckets(value))
 
 
@@ -69,7 +69,7 @@ def test_buckets_of_bytes(value):
     st.lists(st.tuples(st.integers(0, 170), st.sampled_from([0.0, 1e-16, 1e-13, 1e-9, 1e-8, 0.01, 0.04]))),
 )
 def test_buckets_one_after_the_other(layout, given_):
-    """Whichever was found last: on borders, beside them and in between."""
+    """The last bucket found does not matter: on borders, next to them and in between."""
     row = new_decaying(layout, DAY)
     for bucket, beside in given_:
         for value in (layout.ends[bucket] * (1 - beside), layout.ends[bucket] * (1 + beside)):
@@ -77,7 +77,7 @@ def test_buckets_one_after_the_other(layout, given_):
 
 
 def test_percentiles_in_any_order():
-    """A target below the lower bound is odd, and found all the same."""
+    """A target below the lower bound is odd, but it is found."""
     row, found = new_decaying(CPU_LAYOUT, DAY), [0.0] * 3
     for value in (0.1, 1.0, 10.0):
         put(row, bucket_of(row, value), weight_at(row, START), 1)
@@ -86,7 +86,7 @@ def test_percentiles_in_any_order():
 
 
 def test_nothing_has_no_percentiles():
-    """Before the first sample."""
+    """This is the case before the first sample."""
     found = [1.0] * 3
     percentiles(new_decaying(CPU_LAYOUT, DAY), SHARES, found)
     assert found == [0.0, 0.0, 0.0]
@@ -94,7 +94,7 @@ def test_nothing_has_no_percentiles():
 
 @given(st.integers(-(2**46), 2**46), st.integers(0, 2**46), st.integers(1, 2**47 - 1))
 def test_proportions_in_64_bits(amount, result, base):
-    """Exact where the result fits, though the product does not."""
+    """It is exact where the result fits, even if the product does not."""
     exact = times_over(amount, result, base)
     if abs(exact) < 2**62:
         assert times_over_in_64_bits(amount, result, base) == exact
@@ -102,5 +102,5 @@ def test_proportions_in_64_bits(amount, result, base):
 
 @pytest.mark.parametrize(("amount", "sign"), [(2**35, 1), (-(2**35), -1)])
 def test_what_no_integer_holds_is_the_largest(amount, sign):
-    """As the plain arithmetic cuts it."""
+    """The plain arithmetic cuts it the same way."""
     assert times_over_in_64_bits(amount, 2**35, 1) == sign * LARGEST

@@ -1,4 +1,4 @@
-"""What holds for the bank of histograms, whatever is folded in."""
+"""What holds for the bank of histograms with any samples."""
 
 from math import inf
 
@@ -66,7 +66,7 @@ def filled(given_, half_life=DAY, layout=CPU_LAYOUT):
 
 
 def usage_of(many, knobs=None):
-    """All of them in one observation of three pods with two containers each."""
+    """All samples in one observation of three pods with two containers each."""
     usage = Usage()
     rows = [usage.declare("web", name, knobs or Knobs(), START) for name in CONTAINERS]
     numbers = [[usage.instance(row, pod) for row in rows] for pod in PODS]
@@ -75,13 +75,13 @@ def usage_of(many, knobs=None):
 
 
 def assert_near(bank, other, row=0):
-    """Up to rounding, and up to epsilon: what weighs less may be left behind."""
+    """Equal up to rounding and epsilon: smaller weights may be left behind."""
     assert np.allclose(bank.weights[row], other.weights[row], rtol=1e-9, atol=2 * CPU_LAYOUT.epsilon)
     assert np.isclose(bank.total[row], other.total[row], rtol=1e-9, atol=len(CPU_LAYOUT) * CPU_LAYOUT.epsilon)
 
 
 def check_the_order_within_one_observation_means_nothing(many, random):
-    """Not for what is accepted, nor for peaks and windows, nor for the histograms."""
+    """Accepted samples, peaks, windows and histograms are the same."""
     shuffled = random.sample(many, len(many))
     one, other = usage_of(many), usage_of(shuffled)
     for name in ("last_cpu", "last_memory", "window_end", "memory_peak", "oom_peak"):
@@ -94,7 +94,7 @@ def check_the_order_within_one_observation_means_nothing(many, random):
 
 
 def check_each_window_counts_once(many):
-    """One peak for each window of each instance, whatever happens within it: no total without it."""
+    """One peak for each window of each instance, whatever happens within it: totals are whole."""
     usage = usage_of(many, Knobs(memory_half_life=inf, memory_interval=6 * HOUR))
     for row in range(2):
         total = usage.memory.total[row]
@@ -106,7 +106,7 @@ def check_each_window_counts_once(many):
 
 
 def check_percentiles_grow_with_the_share(given_, half_life, asked):
-    """And are never below the end of the smallest sample's bucket."""
+    """They are never below the end of the smallest sample's bucket."""
     bank = filled(given_, half_life)
     found = bank.percentiles(0, sorted(asked))
     assert found == sorted(found)
@@ -117,7 +117,7 @@ def check_percentiles_grow_with_the_share(given_, half_life, asked):
 
 
 def check_a_checkpoint_keeps_percentiles(given_, half_life, share):
-    """As far as whole weights can tell them apart."""
+    """It does so within the resolution of whole weights."""
     bank = filled(given_, half_life)
     other = filled((), half_life)
     other.load(0, bank.save(0))
@@ -130,13 +130,13 @@ def check_a_checkpoint_keeps_percentiles(given_, half_life, share):
 @numeric
 @given(additions, half_lives, shares, st.floats(0, 1))
 def test_whatever_was_added(given_, half_life, asked, share):
-    """Each check asks the same histogram."""
+    """Each check uses the same histogram."""
     check_percentiles_grow_with_the_share(given_, half_life, asked)
     check_a_checkpoint_keeps_percentiles(given_, half_life, share)
 
 
 def check_what_is_taken_out_again_was_never_there(kept, taken):
-    """Up to rounding, and up to epsilon, below which nothing is left over."""
+    """This holds up to rounding and epsilon, below which nothing remains."""
     bank = filled(kept + taken)
     rounding = 1e-9 * bank.weights[0].max()
     for sample in taken:
@@ -148,7 +148,7 @@ def check_what_is_taken_out_again_was_never_there(kept, taken):
 
 
 def check_merging_is_adding_all(one, other, half_life):
-    """And the other histogram stays as it was, to the bit."""
+    """The other histogram stays as it was, to the bit."""
     bank, second = filled(one, half_life), filled(other, half_life)
     before = second.copied(0)
     bank.merge(0, 0, second)
@@ -163,15 +163,15 @@ def check_merging_is_adding_all(one, other, half_life):
 @numeric
 @given(additions, additions, half_lives)
 def test_two_histograms(one, other, half_life):
-    """Each check takes the same two."""
+    """Each check uses the same two histograms."""
     check_what_is_taken_out_again_was_never_there(one, other)
     check_merging_is_adding_all(one, other, half_life)
 
 
 @numeric
 @given(st.lists(additions, min_size=1, max_size=5), shares)
-def test_many_rows_are_walked_like_one(rows, asked):
-    """With a coarse epsilon, so that buckets at the edges do not count."""
+def test_many_rows_are_read_like_one(rows, asked):
+    """The epsilon is coarse, so that buckets at the edges do not count."""
     layout = Layout.exponential(1000.0, 0.01, 1.05, 1.0)
     bank = Bank(layout)
     for given_ in rows:
@@ -210,7 +210,7 @@ def test_whatever_is_observed(many, random):
 @numeric
 @given(statuses)
 def test_any_checkpoint_is_loaded_or_refused(status):
-    """A checkpoint is foreign input: it raises nothing but a ValueError, and what is loaded can be estimated."""
+    """A checkpoint is foreign input: it raises only a ValueError, and a loaded checkpoint can be estimated."""
     usage = usage_of(())
     try:
         usage.load("web", "app", status)

@@ -25,7 +25,7 @@ almost_texts = st.text("0123456789.+-eEinumkKMGTP ", max_size=12)
 
 
 def exact_amount(sign: str, whole: str, fraction: str, suffix: str) -> Fraction:
-    """The amount the text means, before any rounding."""
+    """The amount that the text means, before any rounding."""
     factor = DECIMAL_FACTORS.get(suffix) or BINARY_FACTORS.get(suffix) or Fraction(10) ** int(suffix[1:])
     return Fraction(f"{sign}{whole}{fraction.rstrip('.')}") * factor
 
@@ -36,7 +36,7 @@ def amount_of(quantity: Quantity) -> Fraction:
 
 @given(parts)
 def test_reading_misses_the_exact_amount_by_less_than_a_nano_and_never_towards_zero(written):
-    """Only the cap on binary suffixes ever takes more away."""
+    """Only the cap on binary suffixes reduces it by more."""
     exact, read = exact_amount(*written), amount_of(Quantity.parse("".join(written)))
     if written[-1] in BINARY_FACTORS and abs(exact) > BINARY_CAP:
         assert abs(read) == BINARY_CAP
@@ -53,7 +53,7 @@ def test_the_canonical_text_means_the_same_amount(quantity):
 
 @given(quantities)
 def test_the_canonical_text_is_canonical(quantity):
-    """Reading and printing again changes nothing, save that plain bytes forget they were binary (1600000 is 1600k)."""
+    """Reading and printing again changes nothing, except that plain bytes lose the binary style (1600000 is 1600k)."""
     printed = str(quantity)
     printed_again = str(Quantity.parse(printed))
     if quantity.style == "BinarySI" and printed.lstrip("-").isdigit():
@@ -64,7 +64,7 @@ def test_the_canonical_text_is_canonical(quantity):
 
 @given(quantities)
 def test_the_canonical_text_has_no_fraction_and_no_plus(quantity):
-    """Digits, at most a minus in front, and a suffix behind."""
+    """Digits, at most a minus in front, and a suffix at the end."""
     printed = str(quantity)
     assert "." not in printed
     assert "+" not in printed
@@ -73,7 +73,7 @@ def test_the_canonical_text_has_no_fraction_and_no_plus(quantity):
 
 @given(quantities, quantities)
 def test_ordering_agrees_with_fractions(left, right):
-    """Comparison is comparison of amounts, and equal amounts hash alike."""
+    """Comparison is that of amounts, and equal amounts have equal hashes."""
     assert (left < right) == (amount_of(left) < amount_of(right))
     assert (left <= right) == (amount_of(left) <= amount_of(right))
     assert (left == right) == (amount_of(left) == amount_of(right))
@@ -91,7 +91,7 @@ def test_addition_and_subtraction_are_exact(left, right):
 
 @given(texts)
 def test_milli_rounds_up_by_less_than_one(text):
-    """A positive amount is never understated; a negative one mirrors it."""
+    """A positive amount is never understated; a negative amount mirrors it."""
     quantity = Quantity.parse(text)
     exact = abs(amount_of(quantity)) * 1000
     assert exact <= abs(milli(text)) < exact + 1
@@ -100,7 +100,7 @@ def test_milli_rounds_up_by_less_than_one(text):
 
 @given(quantities)
 def test_value_rounds_like_milli(quantity):
-    """Whole units are the same rule at another grain."""
+    """Whole units follow the same rule at a coarser scale."""
     exact = abs(amount_of(quantity))
     assert exact <= abs(quantity.value) < exact + 1
     assert quantity.value * quantity.sign >= 0
@@ -108,21 +108,21 @@ def test_value_rounds_like_milli(quantity):
 
 @given(st.integers(-(2**70), 2**70), st.booleans())
 def test_formatted_milli_units_read_back(amount, binary):
-    """What we write into a manifest is what we meant, below the cap on binary suffixes."""
+    """The text in a manifest has the intended amount, below the cap on binary suffixes."""
     if not binary or abs(amount) <= BINARY_CAP * 1000:
         assert milli(format_milli(amount, binary)) == amount
 
 
 @given(st.integers(-(10**100), 10**100) | st.floats(-1e100, 1e100))
 def test_numbers_read_like_their_text(number):
-    """A JSON number and the same digits in quotes are one quantity."""
+    """A JSON number and the same digits in quotes are the same quantity."""
     assert Quantity.parse(number) == Quantity.parse(str(number))
     assert milli(number) == milli(str(number))
 
 
 @given(st.text() | almost_texts)
 def test_arbitrary_text_raises_nothing_but_quantity_errors(text):
-    """All ways in agree on what is a quantity."""
+    """All functions agree on what is a quantity."""
     read = None
     with suppress(QuantityError):
         read = milli(text)

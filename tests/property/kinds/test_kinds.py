@@ -1,4 +1,4 @@
-"""What holds for every autoscaler, written or read, sound or broken."""
+"""What holds for every autoscaler, written or read, valid or broken."""
 
 import copy
 import json
@@ -20,7 +20,7 @@ from hypot.kinds.wpa.fields import Recommender, WatermarkPace, band, resource_ba
 
 versions = st.tuples(st.just(1), st.integers(OLDEST[1], NEWEST[1]))
 
-# Authored values: everything the constructors take.
+# Authored values: everything that the constructors accept.
 
 names = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=8)
 labels = st.none() | st.dictionaries(names, names, max_size=2)
@@ -87,7 +87,7 @@ wpas = st.builds(
 )
 authored = hpas | wpas
 
-# Junk: whatever a YAML or JSON file can hold, in place of, or beside, anything in a manifest.
+# Junk: anything a YAML or JSON file can hold, in place of, or next to, anything in a manifest.
 
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -98,7 +98,7 @@ API_VERSIONS = [f"autoscaling/{version}" for version in ("v1", "v2", "v2beta1", 
 
 
 def places(value, where=()):
-    """Every path in a manifest, itself excepted."""
+    """Every path in a manifest, except the root."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         yield (*where, key)
@@ -121,18 +121,18 @@ def look(data, where):
     return data
 
 
-# Within these any text may stand.
+# Within these any text is allowed.
 FREE = {"selector", "metricSelector", "settings"}
 
 
 def typed_places(data):
-    """The paths in the spec whose type is known."""
+    """The paths in the spec that have a known type."""
     return [where for where in places(data) if where[0] == "spec" and where[1:] and not FREE & set(where[:-1])]
 
 
 @st.composite
 def broken(draw):
-    """A manifest with up to three pieces of junk in it, and its kind."""
+    """The kind, and a manifest with up to three pieces of junk."""
     made = draw(authored)
     data = made.to_dict()
     for _ in range(draw(st.integers(1, 3))):
@@ -155,14 +155,14 @@ def without_nulls(value):
     st.sampled_from([HPA, WPA]), st.dictionaries(st.text(max_size=8), junk), st.dictionaries(st.text(max_size=8), junk)
 )
 def test_any_mapping_is_written_as_it_was_read(kind, top, spec):
-    """Up to nulls, the version, and the parts that every object has."""
+    """Except for nulls, the version, and the parts that every object has."""
     data = {**top, "apiVersion": kind.API_VERSION, "kind": kind.KIND, "metadata": top, "spec": spec}
     assert without_nulls(kind.from_dict(data).to_dict()) == without_nulls(data)
 
 
 @given(broken())
 def test_a_broken_manifest_is_written_as_it_was_read(kind_and_data):
-    """Also where the junk stands in place of a known field."""
+    """This also holds where the junk replaces a known field."""
     kind, data = kind_and_data
     data["apiVersion"], data["kind"] = kind.API_VERSION, kind.KIND
     expected = {"metadata": {}, "spec": {}, **without_nulls(data)}
@@ -172,7 +172,7 @@ def test_a_broken_manifest_is_written_as_it_was_read(kind_and_data):
 @settings(max_examples=500)
 @given(broken(), versions)
 def test_problems_never_raise(kind_and_data, version):
-    """Whatever stands wherever in a manifest of whatever version."""
+    """Anything may be anywhere in a manifest of any version."""
     kind, data = kind_and_data
     for problem in kind.from_dict(data).problems(version):
         assert str(problem)
@@ -181,20 +181,20 @@ def test_problems_never_raise(kind_and_data, version):
 
 
 @given(authored)
-def test_what_could_be_written_is_valid(made):
-    """The constructors let nothing else through."""
+def test_what_constructors_accept_is_valid(made):
+    """The constructors accept nothing else."""
     assert made.problems() == ()
 
 
 @given(authored)
 def test_what_was_written_can_be_read(made):
-    """Through JSON and back it is the same value."""
+    """It is the same value after JSON."""
     assert type(made).from_dict(json.loads(json.dumps(made.to_dict()))) == made
 
 
 @given(hpas, versions)
 def test_completing_twice_changes_nothing(hpa, version):
-    """And a complete object is itself."""
+    """A complete object is returned as it is."""
     complete = with_defaults(hpa, version)
     assert with_defaults(complete, version) is complete
     assert complete.problems() == ()
@@ -202,7 +202,7 @@ def test_completing_twice_changes_nothing(hpa, version):
 
 @given(hpas, versions)
 def test_storing_twice_changes_nothing(hpa, version):
-    """What the cluster holds is what it would hold if it were written again."""
+    """What the cluster stores does not change when it is written again."""
     held = stored(hpa, version)
     assert stored(held, version) == held
     assert HPA.from_dict(held.to_dict()) == held
@@ -210,7 +210,7 @@ def test_storing_twice_changes_nothing(hpa, version):
 
 @given(wpas)
 def test_completing_a_wpa_twice_changes_nothing(made):
-    """And a complete object is itself."""
+    """A complete object is returned as it is."""
     complete = wpa.with_defaults(made)
     assert wpa.with_defaults(complete) is complete
     assert complete.problems() == ()
@@ -218,7 +218,7 @@ def test_completing_a_wpa_twice_changes_nothing(made):
 
 @given(authored, st.data())
 def test_a_value_of_the_wrong_type_is_reported_at_its_path(made, data):
-    """Wherever it stands."""
+    """This holds for every place in the spec."""
     manifest = made.to_dict()
     where = data.draw(st.sampled_from(typed_places(manifest)))
     wrong = "x y" if isinstance(look(manifest, where), dict | list) else data.draw(st.sampled_from([[], {}, ["x"]]))
@@ -228,7 +228,7 @@ def test_a_value_of_the_wrong_type_is_reported_at_its_path(made, data):
 
 @given(authored, st.data(), st.text(string.ascii_letters, min_size=1, max_size=8).map("x-{}".format))
 def test_an_unknown_key_is_reported_at_its_path(made, data, key):
-    """Wherever it stands."""
+    """This holds for every place in the spec."""
     manifest = made.to_dict()
     blocks = [
         where for where in typed_places(manifest) if isinstance(look(manifest, where), dict) and where[-1] not in FREE
@@ -270,19 +270,19 @@ FAULTS = {
 }
 
 
-# Its names are not checked for what a request path cannot hold.
+# Its names are not checked for characters that a request path cannot hold.
 TAKEN_BY_A_WPA = ("a/b", "..")
 
 
 def fault_reported_at(where, value):
-    """Where the one fault is told; a bound beyond the other one is told at the upper."""
+    """The path of the reported fault; a lower bound above the upper is reported at the upper."""
     return (*where[:-1], "maxReplicas") if where[-1] == "minReplicas" and value == 100 else where
 
 
 @settings(max_examples=300)
 @given(authored, st.data())
 def test_a_single_fault_is_reported_at_its_path(made, data):
-    """And the object cannot be written that way."""
+    """The object cannot be created that way either."""
     manifest = made.to_dict()
     faulty = [where for where in typed_places(manifest) if where[-1] in FAULTS]
     where = data.draw(st.sampled_from(faulty))

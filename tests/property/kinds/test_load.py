@@ -1,4 +1,4 @@
-"""Whatever a file holds, reading it ends soon, with objects or with a LoadError; lines are right for any document."""
+"""For any file, reading ends soon, with objects or with a LoadError; lines are right for any document."""
 
 import json
 
@@ -64,7 +64,7 @@ def read(folder, raw, name="x.yaml"):
 
 
 def read_or_refuse(folder, raw, name):
-    """Asks for lines as well: a Source must not fail either."""
+    """Read, or refuse with one line; lines are asked for too, because a Source must not fail either."""
     try:
         loaded, reported = read(folder, raw, name), ""
     except LoadError as error:
@@ -80,7 +80,7 @@ NAMES = st.sampled_from(["x.yaml", "x.json"])
 @FAST
 @given(raw=st.binary(max_size=300), name=NAMES)
 def test_any_bytes(folder, raw, name):
-    """Bytes that mean nothing are refused in one line."""
+    """Meaningless bytes are refused with a message of one line."""
     read_or_refuse(folder, raw, name)
 
 
@@ -96,21 +96,21 @@ PIECES = st.sampled_from([*MARKS, *PHRASES])
 @FAST
 @given(pieces=st.lists(PIECES, max_size=40), name=NAMES)
 def test_any_text_of_the_pieces_yaml_and_json_are_made_of(folder, pieces, name):
-    """Text that is nearly YAML or JSON comes closer to the corners than noise does."""
+    """Text that is nearly YAML or JSON reaches more edge cases than noise."""
     read_or_refuse(folder, "".join(pieces), name)
 
 
 @FAST
 @given(text=st.text(max_size=100), name=NAMES)
 def test_any_text(folder, text, name):
-    """Every character there is, half surrogates included."""
+    """All characters are included, also single surrogates."""
     read_or_refuse(folder, text, name)
 
 
 @FAST
 @given(form=st.sampled_from([(SAMPLE, "x.yaml"), (JSON_SAMPLE, "x.json"), (JSON_SAMPLE, "x.yaml")]), data=st.data())
 def test_broken_documents(folder, form, data):
-    """A valid document with some characters removed, doubled or put in."""
+    """A valid document with some characters removed, doubled or inserted."""
     text, name = form
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text)))
@@ -120,13 +120,13 @@ def test_broken_documents(folder, form, data):
 
 
 def test_the_samples_are_whole(folder):
-    """Or the mutations above would start from nothing."""
+    """Otherwise the mutations above would start from nothing."""
     assert len(read(folder, SAMPLE)) == 3
     assert len(read(folder, JSON_SAMPLE, "x.json")) == 2
 
 
 WORDS = st.text(st.sampled_from("abcdefghij -:#'\"é"), max_size=8)
-# Beyond 64 bits a whole number of YAML is a float, and one of JSON keeps its digits.
+# Beyond 64 bits a whole number is a float in YAML, and keeps its digits in JSON.
 INTEGERS = st.integers(-(2**63), 2**64 - 1)
 SCALARS = st.none() | st.booleans() | INTEGERS | st.floats(-(2**53), 2**53) | WORDS
 TREES = st.recursive(
@@ -138,7 +138,7 @@ OBJECTS = st.dictionaries(st.sampled_from(["spec", "status", "metadata", "data"]
 
 
 def lines_by_nodes(node, path=()):
-    """The slow way: PyYAML's own tree with its marks. Only keys and elements have a line of their own."""
+    """The slow way: the tree of PyYAML with its marks. Only keys and elements have their own line."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             yield (*path, key.value), key.start_mark.line + 1
@@ -150,7 +150,7 @@ def lines_by_nodes(node, path=()):
 
 
 def expected_lines(text):
-    """One dictionary for each object of a file that holds a list or some documents."""
+    """One dictionary for each object of a file with a list or several documents."""
     for root in yaml.compose_all(text, Loader=yaml.SafeLoader):
         entries = {key.value: value for key, value in root.value}
         objects = entries["items"].value if "items" in entries else [root]
@@ -175,10 +175,10 @@ STYLES = st.sampled_from([None, True, False])
 )
 def test_lines_of_dumped_documents(folder, objects, flow, indent, width):
     """Block, flow and mixed style, folded at any width, one document after the other."""
-    # Keys and strings are quoted, for PyYAML leaves some text plain that Kubernetes reads as a number or boolean.
+    # Keys and strings are quoted, because PyYAML leaves text plain that Kubernetes reads as number or boolean.
     options = {"default_flow_style": flow, "indent": indent, "width": width, "default_style": '"', "sort_keys": False}
     text = "# dumped\n" + yaml.safe_dump_all([quotable(one) for one in objects], **options)
-    # Folded at some widths, PyYAML's own dump does not read back.
+    # Folded at some widths, PyYAML cannot read its own dump.
     assume(list(yaml.safe_load_all(text)) == [quotable(one) for one in objects])
     check_lines(folder, text, "x.yaml", [quotable(one) for one in objects])
 
@@ -186,7 +186,7 @@ def test_lines_of_dumped_documents(folder, objects, flow, indent, width):
 @FAST
 @given(objects=st.lists(OBJECTS, min_size=1, max_size=3), kind_last=st.booleans(), flow=STYLES)
 def test_lines_of_dumped_lists(folder, objects, kind_last, flow):
-    """The same for the items of a list, each of which is read again on its own when asked."""
+    """The same for the items of a list, each of which is read again by itself on request."""
     items = {"items": [quotable(one) for one in objects]}
     head = {"apiVersion": "v1", "kind": "List"}
     whole = items | head if kind_last else head | items
@@ -195,7 +195,7 @@ def test_lines_of_dumped_lists(folder, objects, kind_last, flow):
 
 
 def quotable(value):
-    """The same tree with text in the place of all other scalars."""
+    """The same tree with text instead of all other scalars."""
     if isinstance(value, dict):
         return {key: quotable(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -206,7 +206,7 @@ def quotable(value):
 @FAST
 @given(objects=st.lists(OBJECTS, min_size=1, max_size=3), indent=st.sampled_from([None, 0, 4]), as_list=st.booleans())
 def test_json_and_yaml_agree(folder, objects, indent, as_list):
-    """JSON is YAML: both ways give the same objects and the same lines."""
+    """JSON is YAML: both readers give the same objects and lines."""
     whole = [{"kind": "List", "items": objects, "apiVersion": "v1"}] if as_list else objects
     text = "\n---\n".join(json.dumps(one, indent=indent, ensure_ascii=False) for one in whole)
     check_lines(folder, "# read as YAML\n" + text, "x.yaml", objects)
@@ -218,7 +218,7 @@ def test_json_and_yaml_agree(folder, objects, indent, as_list):
 @FAST
 @given(kinds=st.lists(st.sampled_from(["Pod", "Secret", "Node"]), max_size=8), kept=st.sampled_from(["Pod", "Node"]))
 def test_nothing_is_lost(folder, kinds, kept):
-    """What is not kept is passed over, and the two add up."""
+    """Objects that are not kept are counted as ignored, and both add up."""
     items = [{"apiVersion": "v1", "kind": kind, "index": n} for n, kind in enumerate(kinds)]
     path = folder / "x.yaml"
     path.write_text(yaml.safe_dump({"apiVersion": "v1", "items": items, "kind": "List"}))

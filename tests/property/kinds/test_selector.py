@@ -41,12 +41,12 @@ odd_expressions = st.fixed_dictionaries({"operator": anything}, optional={"key":
 
 
 def check_text_and_structure_agree(data, labels):
-    """What is written as text selects what the structure selects."""
+    """The selector as text selects the same as the structure."""
     assert parse_selector(show_selector(data)).matches(labels) is read_selector(data).matches(labels)
 
 
 def check_text_is_stable(data):
-    """Reading it gives as many requirements, with the same keys and operators."""
+    """Parsing the text gives the same requirements, with the same keys and operators."""
     read, parsed = read_selector(data).requirements, parse_selector(show_selector(data)).requirements
     assert [(r.key, r.operator, set(r.values)) for r in parsed] == [(r.key, r.operator, set(r.values)) for r in read]
 
@@ -62,7 +62,7 @@ def test_whatever_is_selected(data, labels):
 @numeric
 @given(st.one_of(st.text(max_size=30), st.text("ab=!,<>()in ot/-.1", max_size=20)), label_sets)
 def test_any_text_is_a_selector_or_refused(text, labels):
-    """Nothing else is ever raised, and what was read can be asked."""
+    """Nothing else is raised, and a parsed selector can be used."""
     with suppress(SelectorError):
         assert parse_selector(text).matches(labels) in {True, False}
 
@@ -76,7 +76,7 @@ def test_any_text_is_a_selector_or_refused(text, labels):
     label_sets,
 )
 def test_any_structure_is_a_selector_or_refused(data, labels):
-    """Whatever stands in a dump."""
+    """Any content of a dump is possible."""
     with suppress(SelectorError):
         assert read_selector(data).matches(labels) in {True, False}
 
@@ -84,7 +84,7 @@ def test_any_structure_is_a_selector_or_refused(data, labels):
 @numeric
 @given(label_sets, label_sets)
 def test_labels_match_what_has_them(wanted, others):
-    """A selector of labels matches every set that holds them, and the empty one matches all."""
+    """A selector of labels matches every set that has them, and the empty selector matches all."""
     assert read_selector({"matchLabels": wanted}).matches({**others, **wanted})
     assert read_selector(None).matches(others)
     missing = {key: value for key, value in others.items() if key not in wanted}

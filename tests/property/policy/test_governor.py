@@ -1,4 +1,4 @@
-"""What holds for the governor over any history of wants."""
+"""What holds for the governor with any history of wants."""
 
 import json
 
@@ -22,7 +22,7 @@ sizes = st.tuples(st.sampled_from([0, 1, 10, 30, 80]), st.sampled_from([0, 5000,
 
 
 def history(steps, workloads, millicores):
-    """Each reconcile: when it was, who wanted, who was admitted."""
+    """For each reconcile: its time, the wants, the admitted keys, and the state before and after."""
     state, now = Governor(), 1_000_000.0
     for seconds, asked in steps:
         now += seconds
@@ -32,7 +32,7 @@ def history(steps, workloads, millicores):
 
 
 def check_no_five_minutes_see_more_than_the_budget(steps, size):
-    """In number of workloads and in cores, but for one that alone is too large and then goes alone."""
+    """The limits are workloads and cores; one want that exceeds the cores is admitted alone."""
     budget, log = budget_of(*size), []
     for now, asked, admitted, _, _ in history(steps, *size):
         log += [(now, want) for want in asked if want.key in admitted]
@@ -42,7 +42,7 @@ def check_no_five_minutes_see_more_than_the_budget(steps, size):
 
 
 def check_the_oldest_go_first(steps, size):
-    """Whoever is admitted has waited at least as long as everybody who is not."""
+    """Every admitted want has waited at least as long as the others."""
     since = {}
     for now, asked, admitted, _, after in history(steps, *size):
         since = {want.key: since.get(want.key, now) for want in asked}
@@ -55,7 +55,7 @@ def check_the_oldest_go_first(steps, size):
 
 
 def check_nobody_starves(steps, size, last):
-    """Who goes on wanting is admitted, at the latest after a window for each that is before it."""
+    """A repeated want is admitted, at the latest after one window for each want before it."""
     *_, (now, _, _, _, state) = history(steps, *size)
     waiting = {want.key: want for want in last}
     for _ in range(len(last)):
@@ -68,13 +68,13 @@ def check_nobody_starves(steps, size, last):
 
 
 def check_a_clock_that_goes_back_gives_nothing(steps, size, back):
-    """As much is admitted as would be at the same moment by a clock that stands."""
+    """The result is the same as with a clock that stands still."""
     *_, (now, asked, _, _, state) = history(steps, *size)
     assert govern(state, asked, *size, now - back)[0] == govern(state, asked, *size, now)[0]
 
 
 def check_the_state_is_small_and_survives(steps, size):
-    """It holds at most one window and those who want now, and comes back from JSON as it was."""
+    """It has at most one window and the current wants, and is the same after JSON."""
     for now, asked, _, _, after in history(steps, *size):
         assert len(after.waiting) <= len(asked)
         assert all(one.at > now - WINDOW for one in after.admitted)
@@ -83,8 +83,8 @@ def check_the_state_is_small_and_survives(steps, size):
 
 @often
 @given(reconciles, sizes, wants, st.floats(0, 10_000))
-def test_whoever_wants(steps, size, last, back):
-    """One history for all checks: to draw it takes much longer than to govern."""
+def test_any_history_of_wants(steps, size, last, back):
+    """One history serves all checks: drawing it takes much longer than governing."""
     check_no_five_minutes_see_more_than_the_budget(steps, size)
     check_the_oldest_go_first(steps, size)
     check_nobody_starves(steps, size, last)

@@ -1,4 +1,4 @@
-"""What holds for every held decision, whatever was decided and by which kind."""
+"""What holds for every held decision of any kind."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def sized_worlds(draw):
 
 
 def eager(mode):
-    """A VPA that changes as many pods as it wants to."""
+    """A VPA that may change as many pods as it asks for."""
     return VPA("deployment/web", mode=mode, min_replicas=1, annotations={"hypot.dev/eviction-tolerance": "1"})
 
 
@@ -54,13 +54,13 @@ cases = st.one_of(
 
 
 def under(case, *holds):
-    """The decision without and with these holds, and what is remembered then."""
-    spec, seen, memory = case
-    return decide(spec, seen, memory, SETUP)[0], *decide(spec, seen, memory, SETUP, holds)
+    """The decision without and with these holds, and the state after it."""
+    spec, seen, state = case
+    return decide(spec, seen, state, SETUP)[0], *decide(spec, seen, state, SETUP, holds)
 
 
 def parts(decision, seen):
-    """Every amount that a decision speaks of, as what it is and what it becomes; no limit is no end."""
+    """Every amount of a decision, before and after; a missing limit is infinite."""
     if decision.by_pod:
         pods = {pod.name: pod for pod in seen.pods}
         pairs = []
@@ -86,19 +86,19 @@ def parts(decision, seen):
 
 
 def check_nothing_shrinks_where_that_is_held(case):
-    """Neither count nor any amount of any pod."""
+    """Neither the count nor any amount of any pod does."""
     _, decision, _ = under(case, Hold("ColdStart", "nothing is remembered", "down"))
     assert all(after >= before for before, after in parts(decision, case[1]))
 
 
 def check_nothing_grows_where_that_is_held(case):
-    """The same upwards."""
+    """The same for scaling up."""
     _, decision, _ = under(case, Hold("Full", "there is no room", "up"))
     assert all(after <= before for before, after in parts(decision, case[1]))
 
 
 def check_nothing_moves_where_all_is_held(case):
-    """And what is told and remembered is of a decision that stays."""
+    """Report and state are those of a decision that stays."""
     free, decision, after = under(case, Hold("Conflict", "somebody else scales it"))
     assert not decision.moves
     assert after.acted(decision, NOW) == after
@@ -109,7 +109,7 @@ def check_nothing_moves_where_all_is_held(case):
 
 
 def check_growth_goes_on_while_shrinking_is_held(case, blocks):
-    """A decision that goes one way only is untouched by a hold of the other way."""
+    """A hold of the other direction does not change a decision that goes one way only."""
     free, decision, _ = under(case, Hold("Half", "one way is closed", blocks))
     ways = [(after > before) - (after < before) for before, after in parts(free, case[1])]
     against = -1 if blocks == "down" else 1
@@ -121,7 +121,7 @@ def check_growth_goes_on_while_shrinking_is_held(case, blocks):
 
 
 def check_there_is_never_less_than_both_before_and_wanted(case, blocks):
-    """In total, of any resource of any container."""
+    """This holds for the total of any resource of any container."""
     free, decision, _ = under(case, Hold("Half", "one way is closed", blocks))
     if free.by_pod or not free.decided:
         return
@@ -133,7 +133,7 @@ def check_there_is_never_less_than_both_before_and_wanted(case, blocks):
 
 
 def check_a_pin_is_the_count(case, count):
-    """Unless nothing could be decided; sizes stay."""
+    """It does so unless no decision was possible; sizes stay."""
     free, decision, _ = under(case, Hold("Held", "somebody wants it so", pinned=count))
     if free.decided and not free.by_pod:
         assert decision.desired == count
@@ -142,13 +142,13 @@ def check_a_pin_is_the_count(case, count):
 
 
 def check_to_hold_twice_is_to_hold_once(case, message):
-    """Holds that are named again change nothing any more, and the condition's time stands."""
-    spec, seen, memory = case
+    """Repeated holds change nothing more, and the time of the condition stays."""
+    spec, seen, state = case
     holds = [
         Hold("Held", "so many", pinned=word) if isinstance(word, int) else Hold("Half", f"{word} is closed", word)
         for word in message
     ]
-    once, after = decide(spec, seen, memory, SETUP, holds)
+    once, after = decide(spec, seen, state, SETUP, holds)
     assert held(once, once.holds, seen) == once
     later = replace(seen, now=NOW + 15)
     again, _ = decide(spec, later, after, SETUP, holds)
@@ -158,7 +158,7 @@ def check_to_hold_twice_is_to_hold_once(case, message):
 
 
 def check_without_holds_only_old_ones_are_taken_back(case):
-    """Deciding is as it was before there were holds."""
+    """The decision is the same as without the feature."""
     free, decision, after = under(case)
     assert decision == free
     assert not any(event.reason == "ScalingHeld" for event in decision.events)
@@ -168,7 +168,7 @@ def check_without_holds_only_old_ones_are_taken_back(case):
 @often
 @given(cases, st.integers(0, 50), st.lists(st.sampled_from(["up", "down", "both", 0, 3, 9]), min_size=1, max_size=3))
 def test_whatever_is_held(case, count, message):
-    """One case for all checks: to draw it takes much longer than to decide."""
+    """One case serves all checks: drawing it takes much longer than deciding."""
     check_nothing_shrinks_where_that_is_held(case)
     check_nothing_grows_where_that_is_held(case)
     check_nothing_moves_where_all_is_held(case)
@@ -183,7 +183,7 @@ def test_whatever_is_held(case, count, message):
 
 @given(st.dictionaries(st.sampled_from([PAUSED, PINNED, "other"]), st.one_of(odd, st.text(max_size=9), st.integers())))
 def test_any_annotation_can_be_read(annotations):
-    """Whatever is written there is a hold or none, and a count is one that a scale can have."""
+    """Any content is a hold or nothing, and a count is valid for a scale."""
     for hold in holds_of(annotations):
         assert hold.message
         assert hold.blocks in {"both", "up", "down"}

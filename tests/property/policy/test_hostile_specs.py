@@ -1,4 +1,4 @@
-"""Numbers that no author would write, and that some API server lets through: none of them raises out of `decide`."""
+"""Numbers that no user would write but some API server accepts: none of them raises out of `decide`."""
 
 import copy
 import json
@@ -32,7 +32,7 @@ NOTHING = State()
 
 
 def numbers_in(value, path=()):
-    """Where numbers and quantities stand."""
+    """The paths of numbers and quantities."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from numbers_in(inner, (*path, key))
@@ -56,10 +56,10 @@ def attacked(draw, manifests):
     return data
 
 
-def decided(autoscaler, seen, memory=NOTHING, setup=None):
-    """Both as it was read and as far as it can be read; each is a decision that says something."""
+def decided(autoscaler, seen, state=NOTHING, setup=None):
+    """Decide on the object as read, and on its readable part; each decision has steps or an error."""
     for spec in (autoscaler, autoscaler.readable()):
-        decision, after = decide(spec, seen, memory, setup or Settings())
+        decision, after = decide(spec, seen, state, setup or Settings())
         assert decision.steps or decision.error
         json.dumps(decision.to_dict(), allow_nan=False)
         after.to_dict()
@@ -86,16 +86,16 @@ STEADY = worlds.steady_world([500, 500])
 @given(attacked(worlds.hpas().map(HPA.to_dict)), worlds.any_world, worlds.memories, worlds.settings_of)
 @example(hpa(resource(type="Utilization", averageUtilization=0)), STEADY, NOTHING, Settings())
 @example(hpa(resource(type="AverageValue", averageValue="0")), STEADY, NOTHING, Settings())
-def test_a_horizontal_autoscaler(data, seen, memory, setup):
-    """Targets of zero, counts beyond any integer, periods that never end."""
-    decided(HPA.from_dict(data), seen, memory, setup)
+def test_a_horizontal_autoscaler(data, seen, state, setup):
+    """Targets of zero, counts beyond any integer, and endless periods."""
+    decided(HPA.from_dict(data), seen, state, setup)
 
 
 @often
 @given(attacked(worlds.wpas().map(WPA.to_dict)), worlds.any_world, worlds.memories)
-def test_a_watermark_autoscaler(data, seen, memory):
-    """Marks, factors and delays."""
-    decided(WPA.from_dict(data), seen, memory)
+def test_a_watermark_autoscaler(data, seen, state):
+    """Watermarks, factors and delays."""
+    decided(WPA.from_dict(data), seen, state)
 
 
 @often

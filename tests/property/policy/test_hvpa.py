@@ -63,7 +63,7 @@ def limited(decision):
 
 
 def rising(steps):
-    """Totals that never fall: each is the one before and some more."""
+    """Totals that never fall: each is the previous total plus some more."""
     path = steps[:1]
     for more in steps[1:]:
         path.append({name: {r: path[-1][name][r] + more[name][r] for r in RESOURCES} for name in more})
@@ -85,7 +85,7 @@ def upside_down(mapping):
 @often
 @given(hvpas(**overlapping, **gapped), worlds)
 def test_it_comes_to_rest(data, world):
-    """The same totals do not move anything for ever."""
+    """The same totals do not cause moves forever."""
     hvpa = sound(data)
     rest(hvpa, *world)
 
@@ -93,7 +93,7 @@ def test_it_comes_to_rest(data, world):
 @often
 @given(hvpas(**overlapping, **gapped), paths)
 def test_a_rising_path_rests_where_the_jump_rests(data, steps):
-    """Whatever was asked for on the way, once the last total is repeated."""
+    """Intermediate totals do not matter once the last total is repeated."""
     hvpa, climb = sound(data), rising(steps)
     state = begin = grown(hvpa, climb[0])
     for wanted in climb[1:]:
@@ -104,7 +104,7 @@ def test_a_rising_path_rests_where_the_jump_rests(data, steps):
 @often
 @given(hvpas(**overlapping), paths)
 def test_a_falling_path_never_rests_below_its_last_total(data, steps):
-    """It may hold more replicas than the total is for, and never fewer."""
+    """It may hold more replicas than the total needs, and never fewer."""
     hvpa, fall = sound(data), backwards(rising(steps))
     last, state = fall[-1], grown(hvpa, fall[0])
     for wanted in fall[1:]:
@@ -118,7 +118,7 @@ def test_a_falling_path_never_rests_below_its_last_total(data, steps):
 @often
 @given(hvpas(**overlapping), worlds)
 def test_what_is_asked_for_is_given(data, world):
-    """By any division; what the intervals or bounds do not allow is told."""
+    """This holds for any division; what the intervals or bounds do not allow is reported."""
     hvpa = sound(data)
     state, wanted = world
     decision = decided(hvpa, state, wanted)
@@ -129,7 +129,7 @@ def test_what_is_asked_for_is_given(data, world):
 @often
 @given(hvpas(ALL_DIVISIONS, **overlapping, vpa=bounded), worlds)
 def test_bounds_hold(data, world):
-    """Sizes within what is allowed, counts within the intervals; and what is cut is told."""
+    """Sizes are within the allowed amounts, counts within the intervals; a cut is reported."""
     hvpa = sound(data)
     state, wanted = world
     decision = decided(hvpa, state, wanted)
@@ -146,7 +146,7 @@ def test_bounds_hold(data, world):
 @often
 @given(hvpas(**overlapping, **gapped), worlds)
 def test_going_up_no_pod_shrinks(data, world):
-    """Where no total of a container falls, or where one rises and replicas do."""
+    """This holds if no total of a container falls, or if a total and the replicas rise."""
     hvpa = sound(data)
     state, wanted = world
     then = step(hvpa, state, wanted)
@@ -160,7 +160,7 @@ def test_going_up_no_pod_shrinks(data, world):
 @often
 @given(hvpas(**overlapping), shares)
 def test_going_down_no_pod_grows(data, world):
-    """Where all totals fall: no size while the count stays, and never every size of a pod where it falls."""
+    """All totals fall: no size grows while the count stays, and not every size grows where the count falls."""
     hvpa = sound(data)
     state = world[0]._replace(replicas=min(world[0].replicas, counts_of(hvpa)[1]))
     wanted = {
@@ -176,7 +176,7 @@ def test_going_down_no_pod_grows(data, world):
 @often
 @given(hvpas(required={"scalingIntervalsOverlap": wide}), st.sampled_from(RESOURCES), wanted_amounts, st.data())
 def test_a_swing_smaller_than_the_overlap(data, resource, base, chooser):
-    """Once at rest, no replica that came is taken away again; several come where intervals are narrower than it."""
+    """At rest, no added replica is removed again; several are added where intervals are narrower than it."""
     hvpa = sound(data)
     made = intervals_of(hvpa, "app", resource)
     narrow = min((later.below - later.low for later in made[1:]), default=10**6) // UNIT[resource]
@@ -192,7 +192,7 @@ def test_a_swing_smaller_than_the_overlap(data, resource, base, chooser):
 
 
 def advised(state, wanted, counts):
-    """What a recommender says of each pod that knows the number of some time ago."""
+    """The advice of a recommender that knows an older number of pods."""
     targets = {name: {r: -(-amount // counts) for r, amount in own.items()} for name, own in wanted.items()}
     found = tuple(Bounds(name, target) for name, target in targets.items())
     return replace(seen_of(state), size_advice=Recommendation(found, "test"))
@@ -201,7 +201,7 @@ def advised(state, wanted, counts):
 @often
 @given(hvpas(**overlapping), names.flatmap(lambda of: st.tuples(totals(of), totals(of))), st.integers(0, 3), pauses)
 def test_a_recommender_that_lags_does_not_run_away(data, change, lag, pause):
-    """Replicas never become more than the total is for, though each pod is said to need what fewer of them did."""
+    """The count never exceeds what the total needs, although each pod is said to need what fewer pods did."""
     hvpa, wanted = sound(data), change[1]
     state = grown(hvpa, change[0])
     rounded = {(name, r): amount + 12 * UNIT[r] for name, r, amount in each(wanted)}
@@ -224,7 +224,7 @@ def test_a_recommender_that_lags_does_not_run_away(data, change, lag, pause):
     totals(("app", "side")),
 )
 def test_the_order_of_things_changes_nothing(data, state, wanted, also):
-    """Of sources, resources, containers and pods, within one observation."""
+    """The order of sources, resources, containers and pods within one observation does not matter."""
     hvpa = sound(data)
     here = hvpa_decided(
         hvpa, seen_of(state), State(), SETUP, [asking(wanted, "one"), asking(also, "two", measured=False)]
@@ -242,9 +242,9 @@ def test_the_order_of_things_changes_nothing(data, state, wanted, also):
     assert here[1] == there[1]
 
 
-def check_every_world_has_a_decision(data, seen, memory):
-    """Whatever is written and whatever is seen: no exception, every step is a sentence, and all of it is JSON."""
-    decision, then = hvpa_decided(Hvpa.from_dict(data), seen, memory, SETUP)
+def check_every_world_has_a_decision(data, seen, state):
+    """For any spec and observation: no exception, every step is a sentence, and the result is JSON."""
+    decision, then = hvpa_decided(Hvpa.from_dict(data), seen, state, SETUP)
     assert decision.steps
     assert all(step.sentence.endswith(".") for step in decision.steps)
     assert decision.decided or decision.error
@@ -252,45 +252,45 @@ def check_every_world_has_a_decision(data, seen, memory):
     assert State.from_dict(json.loads(json.dumps(then.to_dict()))) == then
 
 
-def check_junk_never_raises(data, chooser, seen, memory):
-    """A manifest in which anything stands in any place is decided by or refused, and then nothing moves."""
+def check_junk_never_raises(data, chooser, seen, state):
+    """A manifest with anything in any place is decided on, or refused without a move."""
     broken = copy.deepcopy(data)
     for _ in range(chooser.draw(st.integers(1, 3))):
         chooser.draw(junk(broken))
-    decision, _ = hvpa_decided(Hvpa.from_dict(broken), seen, memory, SETUP)
+    decision, _ = hvpa_decided(Hvpa.from_dict(broken), seen, state, SETUP)
     json.dumps(decision.to_dict(), allow_nan=False)
     assert decision.decided or not decision.moves
 
 
-def check_deciding_twice_changes_nothing(data, seen, memory):
-    """Neither from the same memory nor from the one it left."""
+def check_deciding_twice_changes_nothing(data, seen, state):
+    """This holds from the same state and from the state that it left."""
     hvpa = Hvpa.from_dict(data)
-    first, then = hvpa_decided(hvpa, seen, memory, SETUP)
-    assert hvpa_decided(hvpa, seen, memory, SETUP) == (first, then)
+    first, then = hvpa_decided(hvpa, seen, state, SETUP)
+    assert hvpa_decided(hvpa, seen, state, SETUP) == (first, then)
     again, after_that = hvpa_decided(hvpa, seen, then, SETUP)
     assert (again.desired, again.desired_sizes, again.decided) == (first.desired, first.desired_sizes, first.decided)
     assert after_that == then
 
 
-def check_only_acting_changes_the_past(data, seen, memory):
-    """What was not written was not done."""
-    decision, then = hvpa_decided(Hvpa.from_dict(data), seen, memory, SETUP)
+def check_only_acting_changes_the_past(data, seen, state):
+    """Without a write nothing was done."""
+    decision, then = hvpa_decided(Hvpa.from_dict(data), seen, state, SETUP)
     assert (then.last_scale, then.scalings, then.vertical.last_up) == (
-        memory.last_scale,
-        memory.scalings,
-        memory.vertical.last_up,
+        state.last_scale,
+        state.scalings,
+        state.vertical.last_up,
     )
     done = then.acted(decision, NOW)
     assert (done.last_scale, done.scalings) == (
-        (NOW, memory.scalings + 1) if decision.moves else (then.last_scale, then.scalings)
+        (NOW, state.scalings + 1) if decision.moves else (then.last_scale, then.scalings)
     )
 
 
-def check_nothing_shrinks_while_an_answer_is_missing(data, seen, memory):
-    """Neither the count nor any size, unless it is more than is allowed."""
+def check_nothing_shrinks_while_an_answer_is_missing(data, seen, state):
+    """Neither the count nor any size does, unless it exceeds the maximum."""
     silent = asking({}, "silent")(None)._replace(missing="nobody is there")
     hvpa = Hvpa.from_dict(data)
-    decision, _ = hvpa_decided(hvpa, seen, memory, SETUP, [*SOURCES, lambda _: silent])
+    decision, _ = hvpa_decided(hvpa, seen, state, SETUP, [*SOURCES, lambda _: silent])
     if decision.desired is None or decision.current is None:
         return
     assert decision.desired >= decision.current
@@ -301,26 +301,26 @@ def check_nothing_shrinks_while_an_answer_is_missing(data, seen, memory):
             assert has.requests[resource] >= min(amount, most, limit)
 
 
-def check_what_is_switched_off_stays_off(data, seen, memory):
+def check_what_is_switched_off_stays_off(data, seen, state):
     """Where neither direction may move, nothing does."""
     spec = {**data["spec"], **{key: {"updatePolicy": {"updateMode": "Off"}} for key in ("scaleUp", "scaleDown")}}
-    assert not hvpa_decided(Hvpa.from_dict({**data, "spec": spec}), seen, memory, SETUP)[0].moves
+    assert not hvpa_decided(Hvpa.from_dict({**data, "spec": spec}), seen, state, SETUP)[0].moves
 
 
-def check_zero_replicas_stay(data, seen, memory):
-    """Somebody switched it off."""
+def check_zero_replicas_stay(data, seen, state):
+    """A user switched it off."""
     asleep = replace(seen, scale=replace(seen.scale, replicas=0)) if not hasattr(seen.scale, "message") else seen
-    assert not hvpa_decided(Hvpa.from_dict(data), asleep, memory, SETUP)[0].moves
+    assert not hvpa_decided(Hvpa.from_dict(data), asleep, state, SETUP)[0].moves
 
 
 @most
 @given(written, any_hvpa_world, remembered, st.data())
-def test_whatever_is_written_and_seen(data, seen, memory, chooser):
-    """One world for all checks: to draw it takes much longer than to decide."""
-    check_every_world_has_a_decision(data, seen, memory)
-    check_junk_never_raises(data, chooser, seen, memory)
-    check_deciding_twice_changes_nothing(data, seen, memory)
-    check_only_acting_changes_the_past(data, seen, memory)
-    check_nothing_shrinks_while_an_answer_is_missing(data, seen, memory)
-    check_what_is_switched_off_stays_off(data, seen, memory)
-    check_zero_replicas_stay(data, seen, memory)
+def test_whatever_is_written_and_seen(data, seen, state, chooser):
+    """One world serves all checks: drawing it takes much longer than deciding."""
+    check_every_world_has_a_decision(data, seen, state)
+    check_junk_never_raises(data, chooser, seen, state)
+    check_deciding_twice_changes_nothing(data, seen, state)
+    check_only_acting_changes_the_past(data, seen, state)
+    check_nothing_shrinks_while_an_answer_is_missing(data, seen, state)
+    check_what_is_switched_off_stays_off(data, seen, state)
+    check_zero_replicas_stay(data, seen, state)

@@ -1,4 +1,4 @@
-"""Plans in small clusters where everything takes its time, and some of it never happens."""
+"""Plans in small clusters where everything takes time, and some things never happen."""
 
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +22,7 @@ numeric = settings(max_examples=100, deadline=None)
 
 @dataclass
 class Member:
-    """A pod: what it asks for and has, and how its node treats it."""
+    """A pod: what it requests and has, and how its node treats it."""
 
     name: str
     uid: str
@@ -36,7 +36,7 @@ class Member:
 
     @property
     def least(self):
-        """What it is sure to have once everything that was asked for has come about."""
+        """What it will have at least once every request is applied."""
         return {r: min(self.spec.requests[r], self.actual.requests[r]) for r in RESOURCES}
 
 
@@ -73,7 +73,7 @@ class Cluster:
         self.pods.append(Member(name, uid, size, size, started, started + self.start, node))
 
     def tick(self):
-        """Everything that was due within one step."""
+        """Apply everything that is due within one step."""
         self.now += STEP
         for pod in self.live():
             self._settle(pod)
@@ -91,7 +91,7 @@ class Cluster:
                 pod.ready_at = self.now + self.start
 
     def recount(self):
-        """What the workload's controller does about its number of pods."""
+        """What the controller of the workload does about the number of pods."""
         live = self.live()
         for pod in self._first_to_go(live)[: max(0, len(live) - self.replicas)]:
             pod.gone_at = self.now + self.stop
@@ -105,7 +105,7 @@ class Cluster:
             self.make(size, started=self.now, name=ordinal)
 
     def _first_to_go(self, live):
-        """Those that do not serve, then the largest, which is the worst choice; a StatefulSet has no choice."""
+        """Pods that are not ready, then the largest, the worst case; a StatefulSet has a fixed order."""
         if self.kind == "StatefulSet":
             return sorted(live, key=lambda pod: -int(pod.name.split("-")[1]))
         return sorted(live, key=lambda pod: (pod in self.ready(), -pod.least["cpu"], -pod.least["memory"], pod.name))
@@ -119,7 +119,7 @@ class Cluster:
             self.recorded = action.sizes[0]
         elif isinstance(action, SetTemplate):
             self.template, self.disrupted = action.sizes[0], True
-            # As a rolling update does, but all at once: only the plan is looked at here.
+            # As a rolling update, but all at once: only the plan is checked here.
             for pod in self.live():
                 pod.spec = pod.actual = action.sizes[0]
                 pod.started, pod.ready_at = self.now, self.now + self.start
@@ -153,7 +153,7 @@ class Cluster:
         )
 
     def total(self):
-        """What pods that serve are sure to have."""
+        """What ready pods have at least."""
         return {r: sum(pod.least[r] for pod in self.ready()) for r in RESOURCES}
 
 
@@ -205,7 +205,7 @@ def clusters(draw, node_lists=nodes, webhooks=booleans):
 
 
 def carried_out(cluster, wanted, mode, kubernetes, look=None, failures=()):
-    """How a decision ends; in some steps every write fails, and before each one somebody may object."""
+    """The end of a plan; in some steps every write fails, and before each step `look` may check it."""
     seen = cluster.seen()
     progress = begin(wanted, seen, mode, kubernetes, cluster.now)
     for step in range(MOST_STEPS):
@@ -231,8 +231,8 @@ lost = st.sets(st.integers(0, 30), max_size=4)
 
 @numeric
 @given(clusters(), st.integers(0, 12), sizes, versions, modes, lost)
-def test_nothing_of_ours_takes_too_much_away(world, replicas, size, kubernetes, mode, failures):
-    """What pods that serve have together is never less than before and after, unless they are restarted in turn."""
+def test_no_action_removes_too_much(world, replicas, size, kubernetes, mode, failures):
+    """The total of ready pods is never below the lesser of before and after, except for restarts in turn."""
     cluster, had = world
     before = cluster.replicas
     floor = {r: min(before * had.requests[r], replicas * size.requests[r]) for r in RESOURCES}
@@ -254,7 +254,7 @@ def test_nothing_of_ours_takes_too_much_away(world, replicas, size, kubernetes, 
 @numeric
 @given(clusters(), st.integers(0, 12), sizes, versions, modes, lost)
 def test_few_are_away_at_once(world, replicas, size, kubernetes, mode, failures):
-    """Evictions and restarts together, one at least; and none but where the mode lets us."""
+    """Evictions and restarts together stay within the limit, or one; evictions only where the mode allows."""
     cluster, had = world
 
     def look(progress):
@@ -274,13 +274,13 @@ def test_few_are_away_at_once(world, replicas, size, kubernetes, mode, failures)
 @numeric
 @given(clusters(st.just(["roomy"]), st.just(value=True)), st.integers(0, 12), sizes, versions, modes, lost)
 def test_what_can_be_done_is_done(world, replicas, size, kubernetes, mode, failures):
-    """Both axes are as decided in the end, whichever way pods are resized."""
+    """Both axes end as decided, whatever the way to resize."""
     cluster, had = world
     kubernetes = kubernetes if mode == "InPlaceOrRecreate" else (1, 36)
     cluster.template = had if mode == "Template" else cluster.template
     progress = carried_out(cluster, decision(cluster, had, replicas, size), mode, kubernetes, failures=failures)
     if progress.actions and 0 in failures:
-        # The only write of a change that needs no plan was lost: that is for the next decision.
+        # The only write of a change without a plan was lost: the next decision handles it.
         return
     cluster.tick()
     assert (progress.ended, cluster.replicas) == ("Done", replicas)
@@ -290,7 +290,7 @@ def test_what_can_be_done_is_done(world, replicas, size, kubernetes, mode, failu
 @numeric
 @given(clusters(), st.integers(0, 12), sizes, versions, modes)
 def test_one_look_one_answer(world, replicas, size, kubernetes, mode):
-    """Doing what was said, and looking again before anything happened, asks for nothing that was asked for."""
+    """A second look after the actions, before anything happened, asks for nothing again."""
     cluster, had = world
     wanted = decision(cluster, had, replicas, size)
     progress = begin(wanted, cluster.seen(), mode, kubernetes, cluster.now)

@@ -1,4 +1,4 @@
-"""What holds for everything that is remembered."""
+"""What holds for all state that is remembered."""
 
 import json
 
@@ -43,32 +43,32 @@ statuses = st.one_of(
 
 @numeric
 @given(memories)
-def test_json_and_back(memory):
+def test_json_and_back(state):
     """Nothing is lost."""
-    assert State.from_dict(json.loads(json.dumps(memory.to_dict(), allow_nan=False))) == memory
+    assert State.from_dict(json.loads(json.dumps(state.to_dict(), allow_nan=False))) == state
 
 
 @numeric
 @given(memories)
-def test_memory_is_a_value(memory):
-    """Equal ones are equal keys."""
-    assert hash(State.from_dict(memory.to_dict())) == hash(memory)
+def test_state_is_a_value(state):
+    """Equal states have equal hashes."""
+    assert hash(State.from_dict(state.to_dict())) == hash(state)
 
 
 @numeric
 @given(statuses)
 def test_any_status_is_remembered_or_not(status):
-    """A status is foreign input: it never raises, and what it leaves is JSON."""
-    memory = State.from_status(status)
-    assert memory.recommendations is None
-    assert memory.unknown_move == memory.last_scale
-    json.dumps(memory.to_dict(), allow_nan=False)
+    """A status is foreign input: it raises nothing, and the state from it is JSON."""
+    state = State.from_status(status)
+    assert state.recommendations is None
+    assert state.unknown_move == state.last_scale
+    json.dumps(state.to_dict(), allow_nan=False)
 
 
 @numeric
 @given(histories, st.integers(-5, 60), st.integers(0, 300))
 def test_a_history_forgets_only_what_is_too_old(history, value, window):
-    """One entry more, or one outdated entry less; and recording twice is recording once."""
+    """One new entry, or one outdated entry replaced; recording twice is the same as once."""
     cutoff = NOW - window
     after = history.with_entry(value, NOW, cutoff)
     assert (value, NOW) in zip(*after, strict=True)
@@ -81,25 +81,25 @@ def test_a_history_forgets_only_what_is_too_old(history, value, window):
 
 @numeric
 @given(memories, st.integers(0, 40), st.integers(0, 40), st.integers(1, 1800))
-def test_an_event_enters_one_direction(memory, before, after, period):
-    """With its size, in the place of one that is too old or beside the others."""
-    done = memory.with_event(before, after, NOW, period)
+def test_an_event_enters_one_direction(state, before, after, period):
+    """It has its size, and replaces an outdated event or is added."""
+    done = state.with_event(before, after, NOW, period)
     grown = after > before
     changed, other = (done.ups, done.downs) if grown else (done.downs, done.ups)
-    assert other == (memory.downs if grown else memory.ups)
+    assert other == (state.downs if grown else state.ups)
     assert (abs(after - before), NOW) in zip(*changed, strict=True)
-    assert (done.last_scale, done.recommendations) == (memory.last_scale, memory.recommendations)
+    assert (done.last_scale, done.recommendations) == (state.last_scale, state.recommendations)
 
 
 @numeric
 @given(st.integers(-62_135_596_800, 253_402_300_799))
 def test_times_are_shown_and_read(at):
-    """Every second from the first year to the last one that has four digits."""
+    """Every second from year 1 to year 9999."""
     assert read_time(show_time(at)) == at
 
 
 def test_an_empty_history_is_not_an_unknown_one():
-    """Not even in JSON."""
+    """This is also true in JSON."""
     known, unknown = State(recommendations=TimedValues()), State()
     assert known.to_dict()["recommendations"] == []
     assert unknown.to_dict()["recommendations"] is None

@@ -1,4 +1,4 @@
-"""What holds for every recommendation that is made to fit, and for every pass over running pods."""
+"""What holds for every fitted recommendation, and for every pass over running pods."""
 
 import json
 from collections import Counter
@@ -23,7 +23,7 @@ FIELDS = ("target", "lower", "upper")
 
 small = st.integers(0, 3000)
 some = st.integers(1, 3000)
-# Milli-bytes that are not whole bytes as well.
+# Includes milli-bytes that are not whole bytes.
 milli = st.one_of(small, st.integers(0, 3_000_000))
 
 
@@ -36,7 +36,7 @@ quantities = st.fixed_dictionaries({}, optional={"cpu": small.map(lambda a: f"{a
 ends = st.builds(Ended, st.sampled_from(["OOMKilled", "Error"]), st.just(NOW - 100), st.just(NOW))
 
 
-# Strategies are made once: hypothesis takes longer to make and check one than to draw from it.
+# Strategies are created once: hypothesis takes longer to create and check a strategy than to draw from it.
 containers = {
     name: st.builds(
         Container,
@@ -56,7 +56,7 @@ some_names = st.lists(st.sampled_from(NAMES), unique=True)
 
 @st.composite
 def named(draw, strategies):
-    """One of these for each of some names."""
+    """A value for each of some names."""
     return tuple(draw(strategies[name]) for name in draw(some_names))
 
 
@@ -128,12 +128,12 @@ replicas = st.fixed_dictionaries({owner: st.one_of(st.none(), st.integers(0, 6))
 versions = st.sampled_from([(1, 36), (1, 36), (1, 33), (1, 32)])
 
 
-# Anything at all, which mostly ends in leaving pods alone.
+# Anything is possible; pods are mostly left alone.
 odd_worlds = st.tuples(fleets(), named(bounds), policies, ranges, updates, replicas, setups, versions)
 
 
 def serving(name):
-    """A pod that runs, asks for something and is part of a set."""
+    """A pod that runs, has requests and belongs to a set."""
     return st.builds(
         Pod,
         st.just(name),
@@ -155,7 +155,7 @@ active = st.sampled_from(["InPlace", "InPlace", "InPlaceOrRecreate", "Recreate",
 
 @st.composite
 def busy_worlds(draw):
-    """Pods that mostly want a change, in a set that is mostly whole."""
+    """Pods that mostly need a change, in a set that is mostly complete."""
     count = draw(busy_counts)
     return (
         tuple(draw(one) for one in SERVING[:count]),
@@ -173,7 +173,7 @@ worlds = st.one_of(busy_worlds(), busy_worlds(), odd_worlds)
 
 
 def passed(world, order=lambda many: many):
-    """A pass over a world, whose lists may be in another order."""
+    """A pass over a world, with its lists in this order."""
     fleet, advice, policy, limit_ranges, update, counts, knobs, version = world
     controllers = {owner: Controller(*owner, count) for owner, count in counts.items()}
     shuffled = [replace(one, containers=tuple(order(one.containers))) for one in order(fleet)]
@@ -186,7 +186,7 @@ def backwards(many):
 
 
 def check_what_is_fitted_is_allowed(advice, policy, pod, limit_ranges):
-    """Within minAllowed and maxAllowed, of which the maximum wins; only a fixed limit may be lower still."""
+    """It is within minAllowed and maxAllowed, and the maximum wins; only a fixed limit may be lower."""
     for each in fit(advice, policy, pod, limit_ranges).bounds:
         own = policy_of(policy, each.container)
         if own is None or own.controlled_values == "RequestsOnly":
@@ -195,7 +195,7 @@ def check_what_is_fitted_is_allowed(advice, policy, pod, limit_ranges):
 
 
 def check_what_is_capped_is_allowed(advice, policy):
-    """The same for everybody; who has no policy keeps what was recommended."""
+    """The same for the caps; without a policy the recommendation stays."""
     for before, after in zip(advice, capped(advice, policy, Knobs()), strict=True):
         own = policy_of(policy, before.container)
         if own is None:
@@ -214,7 +214,7 @@ def assert_allowed(each, own):
 
 
 def check_requests_only_leaves_limits_alone(advice, policy, pod, limit_ranges):
-    """And requests do not go above them."""
+    """Requests do not exceed them."""
     present = {container.name: container for container in pod.containers}
     for each in fit(advice, policy, pod, limit_ranges).containers:
         own = policy_of(policy, each.size.container)
@@ -227,7 +227,7 @@ def check_requests_only_leaves_limits_alone(advice, policy, pod, limit_ranges):
 
 
 def check_fitting_twice_changes_nothing_within_the_policy(advice, pod, limit_ranges):
-    """Where no LimitRange of pods rounds again."""
+    """This holds where no LimitRange of type Pod rounds again."""
     only = [each for each in limit_ranges if each.type == "Container"]
     once = fit(advice, None, pod, only)
     assert fit(once.bounds, None, pod, only).bounds == once.bounds
@@ -236,7 +236,7 @@ def check_fitting_twice_changes_nothing_within_the_policy(advice, pod, limit_ran
 @often
 @given(named(bounds), policies, pods(), ranges)
 def test_whatever_is_recommended(advice, policy, pod, limit_ranges):
-    """One recommendation for all checks."""
+    """One recommendation serves all checks."""
     check_what_is_fitted_is_allowed(advice, policy, pod, limit_ranges)
     check_what_is_capped_is_allowed(advice, policy)
     check_requests_only_leaves_limits_alone(advice, policy, pod, limit_ranges)
@@ -244,7 +244,7 @@ def test_whatever_is_recommended(advice, policy, pod, limit_ranges):
 
 
 def check_never_more_pods_than_the_budget(world):
-    """Per controller, pods that do not run aside."""
+    """The budget is per controller, and ignores pods that do not run."""
     fleet, *_, update, counts, knobs, _ = world
     acted = {action.pod for action in passed(world).actions if action.action != "none"}
     taken = Counter(pod.owners[0] for pod in fleet if pod.name in acted and pod.phase != "Pending")
@@ -264,7 +264,7 @@ def check_never_more_pods_than_the_budget(world):
 
 
 def check_each_mode_does_only_what_it_may(world):
-    """Off and Initial nothing, InPlace no eviction, Recreate no resize, and nothing at all to pods that are gone."""
+    """Off and Initial do nothing, InPlace never evicts, Recreate never resizes; pods that are gone are left alone."""
     fleet, *_, update, _, _, _ = world
     actions = passed(world).actions
     done = {action.action for action in actions}
@@ -281,7 +281,7 @@ def check_each_mode_does_only_what_it_may(world):
 
 
 def check_the_order_in_which_things_are_given_changes_nothing(world):
-    """Of pods, containers, recommendations and ranges: priority and name alone say who is taken."""
+    """Pods, containers, recommendations and ranges: only priority and name decide which pods are taken."""
     fleet, advice, policy, limit_ranges, *rest = world
     alike = (fleet, advice, policy, [each._replace(default={}) for each in limit_ranges], *rest)
     here, there = passed(alike), passed(alike, backwards)
@@ -292,7 +292,7 @@ def check_the_order_in_which_things_are_given_changes_nothing(world):
 
 
 def check_every_pod_is_told_about(world):
-    """Once, in a sentence, and all of it is JSON; what is remembered is of pods that are there."""
+    """Each pod has one sentence, the result is JSON, and the state names only existing pods."""
     fleet = world[0]
     result = passed(world)
     assert sorted(action.pod for action in result.actions) == sorted(pod.name for pod in fleet)
@@ -303,14 +303,14 @@ def check_every_pod_is_told_about(world):
 
 
 def check_passing_again_decides_the_same(world):
-    """A pass changes nothing but what it remembers, and that does not change what it decides."""
+    """A pass changes only its state, and that does not change its decision."""
     assert passed(world) == passed(world)
 
 
 @often
 @given(worlds)
-def test_whoever_runs(world):
-    """One world for all checks: to draw it takes much longer than to pass over it."""
+def test_any_running_pods(world):
+    """One world serves all checks: drawing it takes much longer than a pass."""
     check_never_more_pods_than_the_budget(world)
     check_each_mode_does_only_what_it_may(world)
     check_the_order_in_which_things_are_given_changes_nothing(world)

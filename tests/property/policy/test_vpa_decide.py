@@ -1,4 +1,4 @@
-"""What holds for every dump with VerticalPodAutoscalers and Hvpas in it, however damaged."""
+"""What holds for every dump with VerticalPodAutoscalers and Hvpas, however damaged."""
 
 import copy
 import json
@@ -40,7 +40,7 @@ SETUP = Settings()
 
 
 def whole_dump():
-    """Something of everything that sizes depend on."""
+    """One of each kind of object that sizes depend on."""
     ended = {"reason": "OOMKilled", "startedAt": ago(2 * HOUR), "finishedAt": ago(HOUR)}
     statuses = [
         {
@@ -109,7 +109,7 @@ DAMAGED = {
 
 
 def places(value, path=()):
-    """Every place within an object but its identity, by which it is found at all."""
+    """Every place within an object except its identity, by which it is found."""
     if path and path not in {
         ("apiVersion",),
         ("kind",),
@@ -158,7 +158,7 @@ JUNK = st.sampled_from([*AMOUNTS, *TIMES, *NUMBERS, *WORDS, *EMPTY]) | st.text(m
 
 
 def put(whole, path, junk):
-    """Junk at this place, if earlier junk has left it."""
+    """Put junk at this place, if earlier junk has not removed it."""
     for key in path:
         if not (key in whole if isinstance(whole, dict) else isinstance(whole, list) and key in range(len(whole))):
             return
@@ -166,7 +166,7 @@ def put(whole, path, junk):
     outer[path[-1]] = copy.deepcopy(junk)
 
 
-# Junk in a few places, and the numbers of some objects that are gone.
+# Junk in a few places, and the indexes of removed objects.
 damage = st.tuples(
     st.lists(st.tuples(st.sampled_from(PLACES), JUNK), min_size=1, max_size=6),
     st.sets(st.integers(0, len(DUMP) - 1), max_size=3),
@@ -174,16 +174,16 @@ damage = st.tuples(
 
 
 def damaged(done):
-    """The dump after that was done to it."""
+    """The dump with this damage."""
     objects = copy.deepcopy(DUMP)
     for (index, path), junk in done[0]:
         put(objects[index], path, junk)
     return [one for i, one in enumerate(objects) if i not in done[1]]
 
 
-def all_decided(objects, memories=None, now=NOW):
-    """The decision on every autoscaler that can be read, and what is remembered, by kind and name."""
-    snapshot, known, found = Snapshot(objects), memories or {}, {}
+def all_decided(objects, states=None, now=NOW):
+    """The decision on every readable autoscaler, and the state after it, by kind and name."""
+    snapshot, known, found = Snapshot(objects), states or {}, {}
     for one in snapshot.autoscalers():
         seen, key = seen_by(snapshot, one, now, SETUP), (one.KIND, one.name)
         if not any(problem.kind == "Decode" for problem in one.problems()):
@@ -192,8 +192,8 @@ def all_decided(objects, memories=None, now=NOW):
 
 
 def check_every_dump_has_its_decisions(found):
-    """No exception; every step a sentence; strictly JSON; a hold where nothing could be decided, and why."""
-    for decision, memory in found.values():
+    """No exception; sentences; strict JSON; without a decision nothing changes, and there is an error."""
+    for decision, state in found.values():
         assert decision.steps or decision.decided
         assert all(step.sentence.endswith((".", "!")) for step in decision.steps)
         assert decision.decided or decision.error
@@ -201,11 +201,11 @@ def check_every_dump_has_its_decisions(found):
         json.dumps(
             [decision.to_dict()["desired"], decision.to_dict()["pods"] if decision.actions else []], allow_nan=False
         )
-        assert State.from_dict(json.loads(json.dumps(memory.to_dict(), allow_nan=False))) == memory
+        assert State.from_dict(json.loads(json.dumps(state.to_dict(), allow_nan=False))) == state
 
 
 def check_no_size_is_less_than_nothing(found):
-    """Whatever the input claims."""
+    """This holds for any input."""
     for decision, _ in found.values():
         if not decision.decided:
             continue
@@ -230,7 +230,7 @@ def check_the_order_of_the_input_changes_nothing(objects, found, random):
 
 
 def check_a_second_look_with_memory(objects, found, later):
-    """What was remembered never stands in the way, whatever becomes of the world."""
+    """Remembered state never blocks a decision, whatever changes."""
     kept = {key: State.from_dict(json.loads(json.dumps(m.to_dict()))) for key, (_, m) in found.items()}
     for decision, _ in all_decided(DUMP, kept, NOW + later).values():
         assert decision.decided
@@ -241,7 +241,7 @@ def check_a_second_look_with_memory(objects, found, later):
 @often
 @given(damage, st.randoms(use_true_random=False), st.floats(0, 10 * HOUR))
 def test_whatever_is_damaged(done, random, later):
-    """Deciding is pure: the same inputs, the same decision and memory; and the inputs stay as they are."""
+    """Deciding is pure: the same inputs give the same decision and state, and the inputs do not change."""
     objects = damaged(done)
     assert isinstance(Snapshot(objects).newest_time(), float | None)
     found = all_decided(objects)
@@ -253,7 +253,7 @@ def test_whatever_is_damaged(done, random, later):
     check_a_second_look_with_memory(objects, found, later)
 
 
-# Worlds that are whole.
+# Valid worlds.
 
 millicores = st.integers(1, 5000)
 mebibytes = st.integers(1, 8192)
@@ -265,7 +265,7 @@ boxes = st.tuples(sizes, st.none() | st.just(sized("6", "9Gi")))
 
 
 def made_of(boxes):
-    """A few pods, each of its own size."""
+    """A few pods, each with its own size."""
     pods = [pod(i, box("app", *size, limits=most)) for i, (size, most) in enumerate(boxes)]
     return [workload("Deployment", len(pods)), workload("ReplicaSet", len(pods), name="web-5d9c"), *pods]
 
@@ -274,7 +274,7 @@ fleets = st.lists(boxes, min_size=1, max_size=6).map(made_of)
 
 
 def check_what_the_object_allows_always_holds(there, cpu, memory, mode, days):
-    """Every size is within the allowed amounts, and no more pods are taken than may be missing."""
+    """Every size is within the allowed amounts, and no more pods are changed than may be missing."""
     policy = {"containerName": "app", "minAllowed": sized("200m", "256Mi"), "maxAllowed": sized("2", "2Gi")}
     learnt = checkpoint(cpu=cpu, memory=memory, days=days)
     decision = decided(vpa(mode, policy), learnt, *there)
@@ -291,7 +291,7 @@ def check_what_the_object_allows_always_holds(there, cpu, memory, mode, days):
 
 
 def check_the_status_says_what_the_histograms_said(there, cpu, memory, mode):
-    """Once it is written, deciding by it does the same as deciding by the checkpoints."""
+    """Deciding by the written status gives the same as deciding by the checkpoints."""
     first = decided(vpa(mode), checkpoint(cpu=cpu, memory=memory), *there)
     status = json.loads(json.dumps(first.status))
     second = decided(vpa(mode, status=status), *there)
@@ -301,8 +301,8 @@ def check_the_status_says_what_the_histograms_said(there, cpu, memory, mode):
 
 @seldom
 @given(fleets, buckets, buckets, st.sampled_from(sorted(UPDATE_MODES)), st.integers(0, 9))
-def test_whoever_is_there(there, cpu, memory, mode, days):
-    """Each check looks at the same pods."""
+def test_any_pods(there, cpu, memory, mode, days):
+    """Each check uses the same pods."""
     check_what_the_object_allows_always_holds(there, cpu, memory, mode, days)
     check_the_status_says_what_the_histograms_said(there, cpu, memory, mode)
 
@@ -310,7 +310,7 @@ def test_whoever_is_there(there, cpu, memory, mode, days):
 @seldom
 @given(buckets, buckets, st.sampled_from([0.3, 0.5, 0.9]), st.sampled_from([0.9, 0.95, 1.0]))
 def test_a_higher_percentile_never_asks_for_less(cpu, memory, low, high):
-    """Nor does a wider margin."""
+    """A wider margin does not either."""
     there, learnt = fleet(2), checkpoint(cpu=cpu, memory=memory)
 
     def asked(percentile, margin):

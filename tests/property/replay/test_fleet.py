@@ -1,4 +1,4 @@
-"""The compiled engine and the plain one are the same engine."""
+"""The compiled engine and the plain engine give the same results."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypot.replay.score.scores import judge, part, reference_of, score
 from property.replay_worlds import GAPS, Case, cases, hpas, wpas
 from property.vertical_worlds import hvpas, setups, vpas
 
-# Compiled once, by whoever comes first: one process runs all of these.
+# The first test compiles it: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("fleet")
 
 
@@ -25,7 +25,7 @@ often = settings(
 
 
 def both(case: Case):
-    """The runs of both engines; None where the compiled one says that it cannot."""
+    """The runs of both engines; None where the compiled engine does not support the case."""
     given_ = (case.policy, "web", case.load, case.world, case.settings)
     if not fleet.covers(case.policy, case.world, case.settings):
         return None
@@ -36,7 +36,7 @@ def both(case: Case):
 
 
 def assert_equal(case):
-    """Every row of every tick to the last bit, and so every score."""
+    """Every row of every tick, decisions exactly, and so every score."""
     runs = both(case)
     if runs is None:
         return
@@ -49,7 +49,7 @@ def assert_equal(case):
 
 
 def assert_judged_alike(case, plain):
-    """Whether rows are counted as they come, none of them kept, or afterwards."""
+    """Rows are counted while they come, without being kept, or afterwards."""
     against, first = reference_of(plain), len(plain.ticks.at) // 3
     expected = score(plain, against).to_dict()
     given_ = (case.policy, "web", case.load, case.world, case.settings)
@@ -69,36 +69,36 @@ def assert_same_scores(judged, expected):
 class TestEngines:
     @often
     @given(cases(st.tuples(hpas()), skews=(0.0, 0.3), gaps=GAPS))
-    def test_hpas_fare_alike(self, case):
+    def test_hpas_are_equal(self, case):
         """Identical decisions at every tick."""
         assert_equal(case)
 
     @often
     @given(cases(st.just(()), skews=(0.0, 0.3)))
-    def test_without_autoscalers_they_fare_alike(self, case):
+    def test_without_autoscalers_they_are_equal(self, case):
         """The world itself is the same."""
         assert_equal(case)
 
     @often
     @given(cases(st.tuples(vpas()), setups, gaps=GAPS))
-    def test_vpas_fare_alike(self, case):
+    def test_vpas_are_equal(self, case):
         """Identical sizes at every tick."""
         assert_equal(case)
 
     @often
     @given(cases(st.one_of(st.tuples(hpas(), vpas()), st.tuples(vpas(), hpas())), setups))
-    def test_both_beside_each_other_fare_alike(self, case):
-        """Whichever is written first."""
+    def test_both_together_are_equal(self, case):
+        """The order in the policy does not matter."""
         assert_equal(case)
 
     @often
     @given(cases(st.tuples(hvpas()), skews=(0.0, 0.3), gaps=GAPS))
-    def test_hvpas_fare_alike(self, case):
-        """Identical points at every tick, and the same way there."""
+    def test_hvpas_are_equal(self, case):
+        """Identical points at every tick, and the same steps to them."""
         assert_equal(case)
 
     @often
     @given(cases(st.tuples(wpas()), skews=(0.0, 0.3), gaps=GAPS))
-    def test_watermarks_fare_alike(self, case):
+    def test_watermarks_are_equal(self, case):
         """Identical decisions at every tick."""
         assert_equal(case)

@@ -1,4 +1,4 @@
-"""Groups that live through the same fare as if each lived for itself."""
+"""Groups with the same history have the same result, whether simulated together or each by itself."""
 
 from unittest.mock import patch
 
@@ -24,12 +24,12 @@ DECIDED = ("replicas", "size_cpu", "size_memory", "evicted", "killed", "pods", "
 
 
 def alone(_c, s, _p, _settled_before):
-    """Nobody follows."""
+    """No group follows another."""
     s.apart[0] = 0
 
 
 def assert_followers_fare_alike(case):
-    """All that is decided at every tick is the same, and every figure to a millionth."""
+    """Everything decided is the same at every tick, and every other figure to a millionth."""
     given_ = (case.policy, case.load, case.world)
     together, _ = played(*given_, settings=case.settings, merging=False)
     with patch.object(tick, "follow", alone):
@@ -42,28 +42,28 @@ def assert_followers_fare_alike(case):
 class TestFollowing:
     @often
     @given(cases(beside, setups, skews=(0.0, 0.0, 0.3), gaps=((), *GAPS)))
-    def test_beside_an_hpa(self, case):
+    def test_next_to_an_hpa(self, case):
         """Pods come and go, are resized, evicted and killed."""
         assert_followers_fare_alike(case)
 
     @often
     @given(cases(st.one_of(st.tuples(vpas()), st.tuples(wpas(), vpas()), st.tuples(hvpas())), setups, skews=(0.0, 0.3)))
     def test_under_others(self, case):
-        """Alone, beside watermarks, and with both axes in one."""
+        """A VPA alone, a VPA with watermarks, and an Hvpa."""
         assert_followers_fare_alike(case)
 
     @often
     @given(cases(st.tuples(hpas()), skews=(0.0, 0.3)))
     def test_where_equal_groups_could_be_merged(self, case):
-        """But are not, so that there are many."""
+        """They are not merged, so that there are many groups."""
         assert_followers_fare_alike(case)
 
 
 class TestSamples:
     @often
     @given(cases(beside, setups, skews=(0.0, 0.0, 0.3)))
-    def test_of_a_leader_are_those_of_all_who_follow(self, case):
-        """Whenever usage is observed, also where the count changed just before."""
+    def test_of_a_leader_are_those_of_its_followers(self, case):
+        """This holds whenever usage is observed, also where the count changed just before."""
         with patch.object(deciders, "observe", observed):
             ticks, _ = played(case.policy, case.load, case.world, settings=case.settings)
         assert np.isfinite(ticks.cpu).all()

@@ -1,4 +1,4 @@
-"""The numeric step of an Hvpa and the whole decision are the same decision, in any world."""
+"""The numeric step of an Hvpa and the full decision are the same decision, in any world."""
 
 from unittest.mock import patch
 
@@ -26,7 +26,7 @@ often = settings(
 
 
 class Both:
-    """Decides in both ways each time, says where they differ, and acts as the numeric step says."""
+    """Decides in both ways each time, compares them, and acts as the numeric step says."""
 
     def __init__(self, hvpa, rule, feed, every):
         self.hvpa, self.rule, self.feed, self.every = hvpa, rule, feed, every
@@ -69,7 +69,7 @@ def played(case):
 
 
 def assert_same_decisions(case):
-    """At every look, and so in every row that the engine itself comes to."""
+    """They are the same at every step, and so is every row of the engine itself."""
     hvpa, names = case.policy.autoscalers[0], case.world.metrics.names
     if rule_of(hvpa, case.policy.workload.container, names, case.settings) is None:
         reject()
@@ -83,11 +83,11 @@ class TestDecisions:
     @often
     @given(cases(st.tuples(hvpas())))
     def test_both_decide_alike(self, case):
-        """Count, size, and what is remembered, at every look; and plans lead to the same world."""
+        """Count, size and state are the same at every step; and plans lead to the same world."""
         assert_same_decisions(case)
 
     @often
     @given(cases(st.tuples(hvpas()), skews=(0.3, 1.0), gaps=GAPS))
     def test_where_metrics_have_gaps_and_replicas_differ(self, case):
-        """Blind for a while, and with one replica that gets more."""
+        """Without metrics for a while, and with one replica that gets more."""
         assert_same_decisions(case)

@@ -1,4 +1,4 @@
-"""Vertical autoscalers in plain numbers decide as whole decisions do, from the histograms that recommenders have."""
+"""Vertical autoscalers in plain numbers decide as full decisions do, from the histograms of a recommender."""
 
 from math import inf
 from unittest.mock import patch
@@ -33,20 +33,20 @@ class TestDecisions:
     @often
     @given(cases(st.tuples(vpas()), setups, gaps=GAPS))
     def test_are_those_of_the_whole_decision(self, case):
-        """Every look at the pods is compared; a difference raises."""
+        """Every pass over the pods is compared; a difference raises."""
         ticks, _ = play(case, explained=ALWAYS)
         assert np.isfinite(ticks.cpu).all()
 
     @often
     @given(cases(st.tuples(hpas(), vpas()), setups))
-    def test_beside_an_hpa(self, case):
+    def test_next_to_an_hpa(self, case):
         """Pods come and go meanwhile."""
         ticks, _ = play(case, explained=ALWAYS)
         assert np.isfinite(ticks.cpu).all()
 
 
 class Beside(UsageFeed):
-    """Keeps the histograms of `policy.usage` beside those in plain numbers, and compares what they say."""
+    """Keeps the histograms of `policy.usage` next to those in plain numbers, and compares the estimates."""
 
     def __init__(self, autoscaler, scene):
         super().__init__(autoscaler, scene)
@@ -79,7 +79,7 @@ class TestHistory:
     @often
     @given(cases(st.tuples(hpas(), vpas()), setups, gaps=GAPS))
     def test_says_what_the_recommender_says(self, case):
-        """After every minute, kills for want of memory and times without metrics included."""
+        """The comparison is after every minute, with OOM kills and times without metrics."""
         with patch.object(families, "UsageFeed", Beside):
             ticks, _ = play(case)
         assert np.isfinite(ticks.cpu).all()

@@ -1,22 +1,22 @@
-"""Replay carries plans out as the controller does.
+"""Replay executes plans as the controller does.
 
-Two copies of one simulated world live side by side. In the one `replay.numbers.plan` carries a decision out, on groups
-of pods. In the other `policy.plan` looks at what the world shows, as the controller looks at a cluster, and the world
-does what it asks for. After every tick both worlds must show the same pods, and both plans must be under way or over.
+Two copies of one simulated world run in parallel. In one, `replay.numbers.plan` executes a decision on groups of pods.
+In the other, `policy.plan` observes the world as the controller observes a cluster, and the world does what it asks
+for. After every tick both worlds must show the same pods, and both plans must be under way or over.
 
-The simulated world cannot show all that the controller meets, so these are not compared here:
+The simulated world cannot show everything that the controller meets, so these are not compared here:
 
 - Ways to resize other than InPlaceOrRecreate: replay has no rolling update, and evicts wherever it may.
-- StatefulSets, pods without a controller, several containers, sidecars, and pods with resources of their own.
-- Nodes by their allocatable: in the simulated world a pod that is too large for a node has one of its own. What the
-  world shows as nodes is only how much each pod can get, so it is hidden from the controller here.
+- StatefulSets, pods without a controller, several containers, sidecars, and pods with pod-level resources.
+- Nodes by their allocatable: in the simulated world a pod that is too large for a node has a node of its own. The
+  nodes that the world shows are only how much each pod can get, so they are hidden from the controller here.
 - A resize that its node refuses for good, or that fails there: in the simulated world it waits. What the API server
   refuses, because the QoS class would change, is compared.
 - Kubernetes 1.33, which lowers a memory limit only with a restart. Older versions are worlds that cannot resize.
-- A webhook beside the template: in the simulated world the size that is recorded for new pods is the template's.
-- When a pod was made, where it waited for a node: the simulated world only knows since when it has one.
-- What the controller adds around a plan: holds, times at which an object allows nothing, evictions one by one until
-  the webhook is proven, and writes that fail.
+- A webhook next to the template: in the simulated world the size that is recorded for new pods is the template's.
+- The creation time of a pod that waited for a node: the simulated world only knows since when it has a node.
+- What the controller adds to a plan: holds, times at which an object allows nothing, evictions one by one until the
+  webhook is proven, and writes that fail.
 """
 
 from dataclasses import replace
@@ -37,7 +37,7 @@ from hypot.replay.world.lifecycle import crash, evict, resize, scale_to
 from hypot.replay.world.parameters import Heap, Nodes, Pods, ResizeParameters, World
 from property.replay_worlds import GIB, MIB, Place
 
-# A world that can resize pods in place, and one that cannot, are clusters of these versions.
+# The Kubernetes versions of a world that can resize pods in place, and of a world that cannot.
 VERSIONS = {True: (1, 36), False: (1, 32)}
 NAME = Name("autoscaling.k8s.io/v1alpha1", "Hvpa", "shop", "web")
 LOOKS = 30
@@ -56,7 +56,7 @@ class Start(NamedTuple):
     replicas: int
     cpu: int
     memory: int
-    # Of each request; none where there is no limit.
+    # A factor of each request; None without a limit.
     cpu_limit: float | None
     memory_limit: float | None
     restarts: frozenset[str]
@@ -78,18 +78,18 @@ class Start(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A decision at a look: how many replicas more or fewer, and how many times as large."""
+    """A decision at a step: how many replicas more or fewer, and the factors of the sizes."""
 
     at: int
     replicas: int
     cpu: float
     memory: float
-    # By how much more limits grow than requests.
+    # How much more limits grow than requests.
     gap: float = 1.0
     catches_up: bool = False
 
     def decision(self, seen, resources):
-        """What an Hvpa would say: by the largest pod there is, and of what it controls."""
+        """The decision of an Hvpa: by the largest pod, and of the resources that it controls."""
         had = current_size(seen, seen.scale.replicas)[0].size.only(resources)
         times = {"cpu": self.cpu, "memory": self.memory}
         requests = {resource: int(amount * times[resource]) for resource, amount in had.requests.items()}
@@ -102,7 +102,7 @@ class Move(NamedTuple):
 
 
 class Mishap(NamedTuple):
-    """Something that happens to the pods of one group, or to the count, at a look."""
+    """Something that happens to the pods of one group, or to the count, at a step."""
 
     at: int
     what: str
@@ -144,12 +144,12 @@ class ByReplay:
         pursue_plan(self.plan, place.c, place.s, place.p, self.in_place, place.now)
 
     def _whole(self, size):
-        """With what the decision does not name, as all pods have it."""
+        """The size with missing resources as all pods have them."""
         return plain(completed(size, seen_in(self.place)))
 
 
 class ByController:
-    """The plan on pods that are seen."""
+    """The plan on observed pods."""
 
     def __init__(self, place, *, in_place):
         self.place, self.kubernetes, self.plan = place, VERSIONS[in_place], None
@@ -175,7 +175,7 @@ class ByController:
             self._act(kind, list(run))
 
     def _groups(self):
-        """Of each pod by its name, the first pod of its group: what is done to neighbours is done at once."""
+        """The first pod of the group of each pod: neighbours are changed together."""
         names = [self.place.scene.observer.names(k) for k in range(self.place.c.used[0])]
         return {name: group[0] for group in names for name in group}
 
@@ -201,24 +201,24 @@ class ByController:
 
 
 def seen_in(place):
-    """What the world shows, without the nodes that it makes up."""
+    """The observation of the world, without its made-up nodes."""
     return replace(place.scene.observer.seen(place.i - 1, place.now), nodes={})
 
 
 def completed(size, seen):
-    """With what is not named, as the template has it."""
+    """The size with missing resources as the template has them."""
     has = current_size(replace(seen, pods=()), 1)[0].size
     return Size(size.container, {**has.requests, **size.requests}, {**has.limits, **size.limits})
 
 
 def shown(place):
-    """All that both worlds must have in common: pods with their states and sizes, the count and the template."""
+    """Everything that both worlds must share: pods with their states and sizes, the count and the template."""
     seen = seen_in(place)
     return seen.scale, seen.template, sorted(seen.pods, key=lambda pod: pod.name), place.s.nodes[0]
 
 
 class Case(NamedTuple):
-    """A world, what an Hvpa controls in it, what it decides there, and what happens besides."""
+    """A world, what an Hvpa controls in it, its decisions, and other events."""
 
     world: World
     start: Start
@@ -244,7 +244,7 @@ def assert_agreement(case):
 
 
 def act(both, move, resources):
-    """A decision begins a plan, unless one is under way that gives as much."""
+    """A decision begins a plan, unless a running plan gives as much."""
     if move is None:
         for one in both:
             if one.is_active:
@@ -316,7 +316,7 @@ mishaps = st.lists(
 cases = st.builds(Case, worlds, starts, resources, moves, mishaps)
 
 
-# More replicas, each with less cpu: they need more memory than those of the plan, but nobody sizes that.
+# More replicas, each with less cpu: they need more memory than those of the plan, but memory is not controlled.
 ONLY_CPU = Case(
     world(60.0, 100.0, 20.0, 100.0, True, 40.0, None, 1, 30.0),  # noqa: FBT003
     Start(8, 200, GIB, 1.0, 1.0, frozenset({"cpu"})),
@@ -325,7 +325,7 @@ ONLY_CPU = Case(
     [],
 )
 
-# Pods wait for a node when they are to become larger. They come up as they were made, and no other would do better.
+# Pods wait for a node when they are to become larger. They come up as created, and others would do no better.
 NO_NODE_YET = Case(
     world(15.0, 30.0, 3.0, 30.0, False, 2.0, None, 1, 120.0),  # noqa: FBT003
     Start(3, 1000, GIB, 1.2, 1.2, frozenset()),
@@ -334,7 +334,7 @@ NO_NODE_YET = Case(
     [],
 )
 
-# Pods that are killed for memory before they serve again: they are evicted, and need not be spared for that.
+# Pods that are OOM-killed before they are ready again: they are evicted, and the budget does not protect them.
 KILLED_AGAIN = Case(
     world(15.0, 30.0, 3.0, 30.0, True, 2.0, None, None, 30.0),  # noqa: FBT003
     Start(4, 1000, GIB, 1.2, 1.2, frozenset()),
@@ -345,7 +345,7 @@ KILLED_AGAIN = Case(
 
 
 class TestPlans:
-    """What the controller does with a plan, and what replay does."""
+    """The plans of the controller and of replay."""
 
     @often
     @given(cases)
@@ -353,5 +353,5 @@ class TestPlans:
     @example(NO_NODE_YET)
     @example(KILLED_AGAIN)
     def test_both_lead_to_the_same_world(self, case):
-        """Pods, sizes, the template, and whether the plan goes on: after every tick."""
+        """Pods, sizes, the template, and whether the plan continues are the same after every tick."""
         assert_agreement(case)

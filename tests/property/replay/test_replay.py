@@ -1,4 +1,4 @@
-"""What holds for every replay, whatever the world, the load and the policy."""
+"""What holds for every replay of any world, load and policy."""
 
 import numpy as np
 import yaml
@@ -17,7 +17,7 @@ from hypot.replay.world.tick import cap_of
 from property.replay_worlds import ALWAYS, GAPS, Looking, cases, held_conservation, hpas, played, wpas
 from property.vertical_worlds import hvpas
 
-# A world takes minutes to shrink and is hardly smaller then.
+# Hypothesis takes minutes to shrink a world, and the result is hardly smaller.
 FOUND = {
     "deadline": None,
     "phases": (Phase.explicit, Phase.reuse, Phase.generate),
@@ -74,31 +74,31 @@ def assert_same(one, other, rel=0.0, least=0.0):
 
 
 def assert_decided_in_full(case, **near):
-    """Every numeric step is compared with the whole decision from the same past; then with a past of its own."""
+    """Every numeric step is compared with the full decision from the same state; then whole runs are compared."""
     numeric, _ = play(case, explained=ALWAYS)
     whole, _ = play(case, whole=True)
     assert_same(numeric, whole, **near)
 
 
 class TestDecisions:
-    """The engine holds no second copy of a rule that differs."""
+    """The engine has no copy of a rule that differs."""
 
     @often
     @given(cases(one_hpa))
     def test_of_an_hpa(self, case):
-        """By metrics of all kinds, with and without behavior."""
+        """Metrics of all kinds, with and without behavior."""
         assert_decided_in_full(case)
 
     @often
     @given(cases(one_wpa))
     def test_of_watermarks(self, case):
-        """With every field that it has."""
+        """Every field of the kind is used."""
         assert_decided_in_full(case)
 
     @often
     @given(cases(horizontal, skews=(0.2, 1.0)))
     def test_where_one_replica_gets_more(self, case):
-        """Its group is one of its own."""
+        """That replica is a group by itself."""
         assert_decided_in_full(case)
 
     @often
@@ -109,8 +109,8 @@ class TestDecisions:
 
     @often
     @given(cases(beside, in_place=(True,)))
-    def test_beside_a_vpa(self, case):
-        """Whose resizes may be under way, or wait for room."""
+    def test_next_to_a_vpa(self, case):
+        """Its resizes may be under way, or wait for room."""
         assert_decided_in_full(case, rel=1e-9, least=1e-9)
 
     @often
@@ -118,7 +118,7 @@ class TestDecisions:
         cases(st.one_of(horizontal, horizontal, st.tuples(hvpas()))).filter(lambda one: merges(one.policy, one.world))
     )
     def test_counting_equal_pods_together_changes_nothing(self, case):
-        """Neither a decision nor a figure; where memory decides nothing, a little of it is left out."""
+        """Decisions and figures are the same; where memory has no effect, small amounts of it are left out."""
         merged, apart = (play(case, merging=how)[0] for how in (True, False))
         little = SMALL * float(apart.pods.max())
         assert np.allclose(merged.used_memory, apart.used_memory, rtol=1e-9, atol=little)
@@ -127,7 +127,7 @@ class TestDecisions:
 
 
 def seen_of_pods(scene, _i, _now):
-    """Requests of cpu and memory, caps, whether memory is within its limits, and the fewest pods of a group."""
+    """Requests of cpu and memory, caps, whether memory is within its limits, and the smallest group."""
     c, p = scene.c, scene.p
     there = [k for k in range(c.used[0]) if c.life[k] != WAITING]
     limited = [k for k in there if c.life[k] in {SERVING, STARTING} and c.memory_limit[k] >= 0]
@@ -146,7 +146,7 @@ def check_no_request_is_forgotten(case, ticks):
 
 
 def check_no_pod_does_what_it_cannot(case, ticks, seen):
-    """Use stays below the cap, memory below its limit or the pod is killed, and all is paid that is there."""
+    """Usage stays below the cap, memory below its limit or the pod is killed, and every pod is paid for."""
     cpu, memory, caps, within, counts = (np.array(column) for column in zip(*seen, strict=True))
     assert np.allclose(ticks.cpu, cpu, rtol=1e-12)
     assert np.allclose(ticks.memory, memory, rtol=1e-12)
@@ -158,7 +158,7 @@ def check_no_pod_does_what_it_cannot(case, ticks, seen):
 
 
 def check_every_figure_is_a_number(case, ticks):
-    """None is negative, shares are shares, and who serves is there."""
+    """None is negative, shares are at most one, and ready pods exist."""
     for name, column in zip(ticks._fields, ticks, strict=True):
         assert np.isfinite(column).all(), name
         assert (column >= 0).all(), name
@@ -170,7 +170,7 @@ def check_every_figure_is_a_number(case, ticks):
 
 
 def check_replicas_stay_within_their_bounds(case, ticks):
-    """From the first decision on."""
+    """This holds from the first decision on."""
     (spec,) = case.policy.autoscalers
     decided = ticks.replicas[int(np.ceil(case.settings.sync_period / case.world.tick)) :]
     assert np.all((decided >= spec.min_replicas) & (decided <= spec.max_replicas))
@@ -183,8 +183,8 @@ def names_of_pods(scene, _i, _now):
 class TestConservation:
     @often
     @given(cases(anyone, skews=(0.0, 0.0, 0.4)))
-    def test_whoever_decides(self, case):
-        """One replay for all checks."""
+    def test_any_policy(self, case):
+        """One replay serves all checks."""
         watcher = Looking(seen_of_pods)
         ticks, _ = play(case, watcher=watcher)
         check_no_request_is_forgotten(case, ticks)
@@ -193,8 +193,8 @@ class TestConservation:
 
     @often
     @given(cases(horizontal, skews=(0.0, 0.3)))
-    def test_all_pods_that_are_seen_have_names_of_their_own(self, case):
-        """Or one would hide another; and there are as many as may be."""
+    def test_all_observed_pods_have_unique_names(self, case):
+        """Otherwise one pod would hide another; counts stay within the bounds."""
         look = Looking(names_of_pods)
         ticks, _ = play(case, watcher=look)
         assert all(len(names) == len(set(names)) for names in look.found)
@@ -205,7 +205,7 @@ class TestRuns:
     @seldom
     @given(cases(anyone, skews=(0.0, 0.4)))
     def test_the_same_twice_is_the_same(self, case):
-        """To the last byte, decisions included; to ask why is not to act; and it costs what it asks for."""
+        """Bytes and decisions are equal; explaining changes nothing; and the cost is that of the requests."""
         one, other = run(case), run(case)
         assert [a.tobytes() for a in one.ticks] == [a.tobytes() for a in other.ticks]
         assert [moment.decision.to_dict() for moment in one.moments] == [m.decision.to_dict() for m in other.moments]
@@ -214,12 +214,12 @@ class TestRuns:
 
 
 def check_what_is_told_changes_nothing(case, done):
-    """To ask why is not to act."""
+    """An explanation does not change the run."""
     assert_same(done.ticks, run(case, ALWAYS).ticks)
 
 
 def check_every_run_can_be_scored(case, done):
-    """And costs what it asks for."""
+    """Its cost is that of the requests."""
     found, hours = score(done), case.world.tick / 3600.0
     assert np.isclose(found.cpu_hours, done.ticks.cpu.sum() * hours)
     money = done.ticks.cpu.sum() * 0.04048 + done.ticks.memory.sum() / 1e9 * 0.004445

@@ -1,4 +1,4 @@
-"""What holds for scores, the oracle and the front, whatever happened."""
+"""What holds for scores, the oracle and the front of any run."""
 
 from itertools import pairwise
 from math import isclose, isfinite
@@ -66,7 +66,7 @@ def runs(draw):
 @numeric
 @given(runs())
 def test_scores_are_finite_or_none(run):
-    """No columns, however wild, make a NaN, an infinity or a warning."""
+    """No columns give a NaN, an infinity or a warning."""
     for name, value in score(run, baseline=score(run)).to_dict().items():
         assert value is None or isfinite(value), name
 
@@ -74,14 +74,14 @@ def test_scores_are_finite_or_none(run):
 @numeric
 @given(runs())
 def test_a_run_is_as_elastic_as_itself(run):
-    """Against itself the speedup is one, wherever it can be told."""
+    """Against itself the speedup is one, where it is defined."""
     assert score(run, baseline=score(run)).speedup in {None, 1.0}
 
 
 @numeric
 @given(runs(), st.integers(1, 6))
 def test_costs_and_lost_requests_add_up_over_windows(run, count):
-    """Cutting a run changes neither what was paid nor who was lost."""
+    """Cutting a run changes neither the cost nor the lost requests."""
     borders = window_borders(len(run.ticks.at), min(count, len(run.ticks.at)))
     edges = [*(float(run.ticks.at[i]) for i in borders[:-1]), np.inf]
     cut = [part(run, start, end) for start, end in pairwise(edges)]
@@ -106,7 +106,7 @@ def test_the_oracle_stays_within_the_allowed_shapes(run):
 @numeric
 @given(runs())
 def test_what_the_oracle_buys_does_the_work(run):
-    """Except for the ticks that it tells of, its pods do what comes; and the static peak costs no less."""
+    """Except for the ticks that it reports, its pods do the work; and the static peak does not cost less."""
     got = reference(run.ticks.work, run.ticks.efficiency, run.world)
     able = useful_work(got.replicas, got.cpu, run.world)
     assert np.count_nonzero(able < got.busy * (1 - 1e-6) - 1e-6) <= got.beyond
@@ -116,7 +116,7 @@ def test_what_the_oracle_buys_does_the_work(run):
 @numeric
 @given(runs())
 def test_the_oracle_buys_for_the_most_that_comes_meanwhile(run):
-    """Tick by tick, the cheapest shape for the most work and memory until a pod that is ordered now serves."""
+    """At each tick, the cheapest shape for the most work and memory until a pod that is ordered now is ready."""
     got = reference(run.ticks.work, run.ticks.efficiency, run.world)
     start = int(np.ceil(run.world.pods.start / run.world.tick - 1e-9))
     for i in range(len(got.busy)):
@@ -132,7 +132,7 @@ points = st.builds(PolicyPoint, st.integers(0, 8).map(float), st.integers(0, 8).
 @numeric
 @given(st.lists(points, max_size=12))
 def test_members_of_the_front_are_not_beaten(given_points):
-    """A policy is on the front exactly if none is better in one and not worse in the other."""
+    """A policy is on the front exactly if no other is better in one value and not worse in the other."""
     entries = {str(i): point for i, point in enumerate(given_points)}
     unbeaten = {
         name
@@ -145,6 +145,6 @@ def test_members_of_the_front_are_not_beaten(given_points):
 @numeric
 @given(st.lists(points, min_size=1, max_size=12), st.floats(0, 10))
 def test_cost_at_equal_lateness_is_a_cost_of_the_curve(curve, late):
-    """Never cheaper than the cheapest nor dearer than the dearest point."""
+    """It is between the costs of the cheapest and the most expensive point."""
     cost = cost_at(curve, late)
     assert cost is None or min(curve).cost - 1e-9 <= cost <= max(curve).cost + 1e-9

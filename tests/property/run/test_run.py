@@ -1,4 +1,4 @@
-"""What holds for every controller: it decides as the command line does, and as one that was never disturbed."""
+"""What holds for every controller: it decides as the command line does, and as a controller without interruptions."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ counts = st.integers(1, 6)
 
 @st.composite
 def wpas(draw):
-    """Bands with delays and rests of all lengths."""
+    """Bands with delays and windows of all lengths."""
     return wpa(
         upscaleForbiddenWindowSeconds=draw(windows.map(lambda each: each or 1)),
         downscaleForbiddenWindowSeconds=draw(windows.map(lambda each: each or 1)),
@@ -42,7 +42,7 @@ def wpas(draw):
 
 @st.composite
 def hpas(draw):
-    """With windows and rates of their own, or the defaults."""
+    """HPAs with their own windows and rates, or the defaults."""
     limits = [{"type": "Pods", "value": draw(st.integers(1, 4)), "periodSeconds": draw(st.sampled_from([15, 60]))}]
     down = {"stabilizationWindowSeconds": draw(windows), "policies": limits}
     up = {"stabilizationWindowSeconds": draw(windows), "policies": limits}
@@ -51,7 +51,7 @@ def hpas(draw):
 
 
 def resting(time):
-    """Sized by usage, with this window."""
+    """An Hvpa sized by usage, with this window."""
     change = {"minChange": {"cpu": {"value": "0"}, "memory": {"value": "0"}}, "stabilizationDuration": time}
     return hvpa(scaleUp=change, scaleDown=change)
 
@@ -65,7 +65,7 @@ usages = st.tuples(
 
 
 async def run(thing, count, steps, kind, restarts=(), *, dies_at=None):
-    """The count and the requests of each pod after each reconcile; at some of them another process takes over."""
+    """Count and requests of each pod after each reconcile; after some of them another process takes over."""
     kinds = all_kinds(**{kind: "act"})
     async with World(*web(count), thing, node(cpu="900", memory="900Gi"), kinds=kinds) as world:
         reported = []
@@ -93,7 +93,7 @@ def sizes(world):
 
 
 async def dies(world):
-    """In the middle of a reconcile: the count is written, and nothing after it."""
+    """Kill it in the middle of a reconcile: the count is written, and nothing after it."""
     written = []
 
     def cut(call):
@@ -125,14 +125,14 @@ steps_taken = st.lists(st.tuples(gaps, queues, usages), min_size=4, max_size=12)
     st.sets(st.integers(0, 11), min_size=1),
 )
 @example(
-    # The plan sets the count in a later reconcile than the one that decided it: that is its own deed too.
+    # The plan sets the count in a later reconcile than that of its decision: that is its own action too.
     ("Hvpa", resting("1m")),
     5,
     [(19.6, "25", ("200m", "9Gi")), (17.6, "15", ("1500m", "9Gi")), *[(13.4, "15", ("1500m", "3Gi"))] * 6],
     {1},
 )
-def test_whoever_takes_over_decides_like_one_that_was_never_disturbed(made, count, steps, restarts):
-    """Killed after any reconcile and restarted from what is in the cluster: the same counts and sizes every time."""
+def test_a_restarted_controller_decides_like_an_undisturbed_one(made, count, steps, restarts):
+    """Killed after any reconcile and restarted from the cluster's state, it has the same counts and sizes each time."""
     kind, thing = made
     undisturbed = asyncio.run(run(thing, count, steps, kind))
     assert asyncio.run(run(thing, count, steps, kind, restarts)) == undisturbed
@@ -140,10 +140,10 @@ def test_whoever_takes_over_decides_like_one_that_was_never_disturbed(made, coun
 
 @some
 @given(wpas(), counts, steps_taken, st.integers(1, 11))
-def test_whoever_dies_in_a_reconcile_moves_no_sooner_than_it_may(thing, count, steps, dies_at):
-    """The count was written and nobody remembers it: windows count from then at the earliest.
+def test_a_kill_in_a_reconcile_does_not_shorten_the_windows(thing, count, steps, dies_at):
+    """The count was written but not remembered: windows count from then at the earliest.
 
-    In the very first reconcile there is nothing yet to compare the count with.
+    In the first reconcile there is no count yet to compare with.
     """
     reported = asyncio.run(run(thing, count, steps, "WatermarkPodAutoscaler", dies_at=dies_at))
     times = [sum(gap for gap, _, _ in steps[: number + 1]) for number in range(len(steps))]
@@ -189,7 +189,7 @@ def dumped(world, *values):
 
 
 def usage(draw, count):
-    """Some pods use much, some little, and of some nothing is known."""
+    """Some pods use much, some little, and some are not measured."""
     return [draw(st.one_of(st.none(), usages)) for _ in range(count)]
 
 
@@ -198,7 +198,7 @@ weights = st.dictionaries(st.integers(0, 60), st.integers(1, 10_000), min_size=1
 
 @st.composite
 def autoscalers(draw):
-    """One of any kind; what sizes pods has learnt before."""
+    """One autoscaler of any kind; those that size pods have a checkpoint."""
     kind = draw(st.sampled_from(sorted(KINDS)))
     if kind == "WatermarkPodAutoscaler":
         return kind, [draw(wpas())]
@@ -211,7 +211,7 @@ def autoscalers(draw):
 
 @st.composite
 def put_out(draw):
-    """A pod that the kubelet evicted for want of memory, or none."""
+    """A pod that the kubelet evicted because of memory pressure, or none."""
     used = draw(st.sampled_from([None, "700Mi", "9Gi", "much"]))
     if used is None:
         return []
@@ -235,7 +235,7 @@ rooms = st.sampled_from([[node()], [node(cpu="1")], [node(), limit_range(max={"c
     st.lists(st.sampled_from(["0", "15", "41", "400"]), min_size=1, max_size=2),
 )
 def test_a_reconcile_decides_as_the_command_does_on_a_dump(data, made, room, count, gone, values):
-    """The same objects, the same decision, to the last word."""
+    """The same objects give the same decision and messages."""
     kind, things = made
     used = usage(data.draw, count)
 
@@ -256,8 +256,8 @@ def test_a_reconcile_decides_as_the_command_does_on_a_dump(data, made, room, cou
 
 
 def in_any_words(reported):
-    """What is missing is told in other words where it can still be added."""
-    # What a checkpoint leaves out is known to whoever went on measuring.
+    """The decision without texts that differ: a dump has other texts for what can still be added."""
+    # What a checkpoint leaves out is known to a controller that continued to measure.
     text = json.dumps({**reported, "unknown": []}, default=str)
     for one, other in MISSING.items():
         text = text.replace(one, other)

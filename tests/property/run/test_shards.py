@@ -1,4 +1,4 @@
-"""Memory and usage over a restart, for random contents: nothing is lost, and decisions are those of a twin."""
+"""State and usage over a restart, for random contents: nothing is lost, and decisions are those of a twin."""
 
 import asyncio
 import random
@@ -47,13 +47,13 @@ entries = st.dictionaries(keys, st.dictionaries(st.text(max_size=5), values, max
 
 @given(entries)
 def test_packing_goes_round(given_):
-    """Whatever JSON can say."""
+    """All JSON values are included."""
     assert unpack(pack(given_)) == given_
 
 
 @given(entries, st.integers(0, 200), st.binary(max_size=3))
 def test_changed_bytes_are_refused(given_, at, junk):
-    """Wherever they were changed."""
+    """The position of the change does not matter."""
     whole = pack(given_)
     changed = whole[:at] + junk + whole[at + len(junk) :]
     if changed == whole:
@@ -72,7 +72,7 @@ def test_any_bytes_are_refused(given_):
 
 @given(st.sets(keys, max_size=30), st.sampled_from(COUNTS), st.sampled_from(COUNTS))
 def test_a_shard_of_more_has_the_keys_of_one_of_fewer(given_, one, other):
-    """So that a split moves keys from a shard to its own parts, and nowhere else."""
+    """So a split moves keys from a shard only to its own parts."""
     fewer, more = sorted((one, other))
     assert all(shard_of(key, more) % fewer == shard_of(key, fewer) for key in given_)
     assert {key for part in spread(dict.fromkeys(given_), more) for key in part} == given_
@@ -84,8 +84,8 @@ steps = st.lists(st.tuples(st.integers(0, 120), st.integers(0, 20), st.booleans(
 @settings(deadline=None, max_examples=60)
 @given(steps, st.integers(0, 2**32))
 def test_whatever_is_cut_off_nothing_is_lost(given_, seed):
-    """Saves of any size, each stopped after some writes, some by a new process: no entry is gone or gets older."""
-    drawn = random.Random(seed)  # noqa: S311  noise that does not compress
+    """Saves of any size stop after some writes, some in a new process: no entry is lost or gets older."""
+    drawn = random.Random(seed)  # noqa: S311  random bytes that do not compress
     roomy = shard_text.ROOMY
 
     def made(kind, count, at):
@@ -121,7 +121,7 @@ def test_whatever_is_cut_off_nothing_is_lost(given_, seed):
 # Usage.
 
 usages = st.tuples(st.integers(1, 4000), st.integers(1, 16 * 1024).map(lambda mib: mib * 2**20 * 1000))
-# Seconds since the last look, a pod, its autoscaler, what its containers use, and whether one was killed.
+# Seconds since the last step, a pod, its autoscaler, the usage of its containers, and whether one was killed.
 looks = st.lists(
     st.tuples(
         st.integers(15, 12 * 3600),
@@ -154,7 +154,7 @@ async def look(history, now, number, which, used, killed):
 
 
 def sizes(history, percentiles=None):
-    """Of every container, what each resource should have: lower bound, target and upper bound."""
+    """The lower bound, target and upper bound of each resource of every container."""
     found = {}
     for vpa in VPAS:
         view = history.view(key_of(vpa))
@@ -166,7 +166,7 @@ def sizes(history, percentiles=None):
 @settings(deadline=None, max_examples=60)
 @given(looks, st.integers(0, 40))
 def test_a_restart_decides_like_an_undisturbed_twin(given_, stop):
-    """By memory: the same sizes, to the bit, at every later look."""
+    """From state: the same sizes, to the bit, at every later step."""
 
     async def run():
         twin, ours = declared(), declared()
@@ -187,7 +187,7 @@ def test_a_restart_decides_like_an_undisturbed_twin(given_, stop):
 @settings(deadline=None, max_examples=60)
 @given(looks)
 def test_a_start_from_checkpoints_is_near(given_):
-    """By checkpoints alone, once no window is open: within one bucket, wherever no exact share decides."""
+    """From checkpoints alone, with no open window: within one bucket, except where an exact share decides."""
 
     async def run():
         twin, now = declared(), START
@@ -217,7 +217,7 @@ def test_a_start_from_checkpoints_is_near(given_):
 
 
 def _shifted(by):
-    """Percentiles a little off, so that a share that is exactly reached is decided both ways."""
+    """Slightly shifted percentiles, so that a share that is exactly reached is decided both ways."""
     return type(SETTINGS.vpa)(
         target_cpu_percentile=min(SETTINGS.vpa.target_cpu_percentile + by, 1.0),
         target_memory_percentile=min(SETTINGS.vpa.target_memory_percentile + by, 1.0),
@@ -226,6 +226,6 @@ def _shifted(by):
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_every_residue_has_a_shard(count):
-    """And only one, whatever the number of shards."""
+    """It has only one, for any number of shards."""
     for residue in range(RESIDUES):
         assert sum(shard_text.ShardPlace(index, count, 1).covers(residue) for index in range(count)) == 1
