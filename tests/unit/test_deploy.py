@@ -53,7 +53,7 @@ def test_a_stale_file_is_named(tmp_path):
     assert subprocess.run([*script, "--check"], check=False).returncode == 0
 
 
-def test_no_other_definitions_lie_beside_the_generated_ones():
+def test_no_other_definitions_are_next_to_the_generated_ones():
     """A removed definition would still be installed."""
     for folder in (DEPLOY / "kustomize" / "crds", CHART / "crds"):
         names = {path.name for path in folder.iterdir()} - {"kustomization.yaml"}

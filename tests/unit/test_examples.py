@@ -21,7 +21,7 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_an_example_is_decided_as_its_controller_did(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The status that hypot would write is the one that is in the dump."""
+    """The status that hypot would write equals the status in the dump."""
     written = _statuses(file)
     with pytest.raises(SystemExit):
         main(["decide", "-f", str(file), "-o", "json"])

@@ -36,7 +36,7 @@ def both(case: Case):
 
 
 def assert_equal(case):
-    """Every row of every tick, decisions exactly, and so every score."""
+    """Every figure of every tick is equal, decisions exactly, and so is every score."""
     runs = both(case)
     if runs is None:
         return

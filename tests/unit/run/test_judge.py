@@ -298,7 +298,7 @@ async def test_a_clock_that_jumped_shrinks_nothing_for_a_window(jump):
         assert world.replicas < 4
 
 
-async def test_a_little_drift_is_no_jump():
+async def test_a_little_drift_is_not_a_jump():
     """Clocks are slewed all the time."""
     times = iter([100.0, 119.0])
     clocks = Clocks(lambda: next(times), iter([0.0, 15.0]).__next__)

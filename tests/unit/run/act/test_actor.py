@@ -248,7 +248,7 @@ async def test_a_dry_run_is_asked_and_not_kept(request_):
     assert cluster.get(f"/api/v1/namespaces/{NAMESPACE}/pods/new") is None
 
 
-async def test_a_dry_run_reads_as_ever():
+async def test_a_dry_run_reads_as_usual():
     """Only writes are changed on their way."""
     cluster = FakeCluster()
     request = Request("GET", "/api/v1/pods")

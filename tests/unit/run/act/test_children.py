@@ -73,7 +73,7 @@ async def test_a_child_that_lost_its_owner_is_claimed_again():
         assert len(world.at(f"{HPAS}/web")["metadata"]["ownerReferences"]) == 1
 
 
-async def test_what_belongs_to_somebody_else_is_left_alone():
+async def test_objects_of_others_are_left_alone():
     """An HPA of the same name that hypot did not create stays as it is."""
     async with World(*web(2), hpa(), parent(), node()) as world:
         theirs = world.at(f"{HPAS}/web")

@@ -221,7 +221,7 @@ async def evicts(world, after=15.0):
 
 
 def comes_back(world, annotations=None, seconds=1.0):
-    """Create new pods in place of the evicted pods, with this age from now."""
+    """Create new pods in place of the evicted pods, started so many seconds from now."""
     there = {each["metadata"]["name"] for each in world.cluster.objects(f"/api/v1/namespaces/{NAMESPACE}/pods")}
     for index in range(world.replicas):
         if f"web-{index}" not in there:

@@ -166,7 +166,7 @@ async def test_a_refusal_leaves_the_record():
 
 
 async def test_a_plan_continues_where_more_is_impossible():
-    """Some pods with a better size are worse than all pods with it."""
+    """All pods with a better size are better than half of them with it."""
     async with World(*web(8), sizer(8), node(cpu="2"), node("n2", cpu="6")) as world:
         assert [await evicts(world) for _ in range(2)] == [0, 1]
         comes_back(world, SIZED)

@@ -98,7 +98,7 @@ def test_pods_that_have_not_started(look, expected):
         ("larger", 2000, "none"),
     ],
 )
-def test_another_size_than_is_wanted(word, cpu, expected):
+def test_another_size_than_decided(word, cpu, expected):
     """Such a pod would come up the same way again, unless the direction changed; after an hour it is unknown."""
     came, other = pod(NOW + 5, f"{SIZER}/{word}", cpu), pod(cpu=3000)
     assert proof(seen(other, came), SIZER, NOW, WANTED) == expected

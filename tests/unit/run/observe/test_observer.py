@@ -258,7 +258,7 @@ async def test_stale_usage_shrinks_nothing():
         assert world.replicas < 4
 
 
-async def test_an_old_external_value_is_no_value():
+async def test_an_old_external_value_is_not_used():
     """It may describe the past and not the present."""
     async with World(*web(4), wpa()) as world:
         world.cluster.fixed[QUEUE] = items("1", at=world.now - 3600)

@@ -189,7 +189,7 @@ async def test_a_reconcile_ends_though_a_recommender_hangs():
             assert "did not answer within" in world.of(reconciled, name="stuck").decision.error
 
 
-async def test_a_redirect_is_no_answer():
+async def test_a_redirect_is_not_an_answer():
     """Hypot queries only addresses that the object names."""
     async with serving(ANSWER) as (url, asked):
 

@@ -131,7 +131,7 @@ def test_a_step_inside_the_band_is_not_restricted():
 
 
 def test_upscale_capping():
-    """The KEP's example: the proposal exceeds one and a half times the count; reset once it does not."""
+    """The KEP's example: a proposal of more than half as many again is cut; reset once it is within that."""
     capped = outcome(kep(), items(800_000))
     assert (reported(capped, names.PROPOSAL), reported(capped, names.EFFECTIVE)) == ([20], [15])
     assert restricted(capped) == ["upscale_capping"]
@@ -150,7 +150,7 @@ def test_downscale_capping():
     assert restricted(free) == []
 
 
-def test_the_effective_count_is_the_one_after_windows():
+def test_the_effective_count_is_that_after_windows():
     """The proposal waits and the count stays; in a dry run it is the count that would be set."""
     waiting = outcome(kep(), items(500_000), State(last_scale=NOW - 5))
     assert (reported(waiting, names.PROPOSAL), reported(waiting, names.EFFECTIVE)) == ([13], [10])

@@ -195,7 +195,7 @@ def put_out(at=START + 60, used=900 * MIB, container="app", **how):
 
 
 async def test_a_pod_that_was_evicted_for_memory():
-    """Its usage by the kubelet was too much for its size; it counts in the first reconcile that shows it."""
+    """The usage that the kubelet reports counts as too small a size, in the first reconcile that shows it."""
     history = followed()
     await seen_for(history, 1, memory=300 * MIB)
     assert await history.observe({}, {KEY: [pod("web-2"), put_out()]}, START + 61) == Observed(ooms=1)

@@ -85,7 +85,7 @@ async def test_a_window_that_was_begun_before_takes_nothing_away():
     assert all(each["memory"] > 3 * GB for each in sizes)
 
 
-async def test_a_checkpoint_whose_reference_is_to_come():
+async def test_a_checkpoint_with_a_future_reference():
     """Without a cpu sample, only the reference time shows it."""
     source, ahead = followed(), START + 5000 * DAY
     await fed(source, 5, ahead, cpu=-1)

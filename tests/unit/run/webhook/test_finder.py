@@ -111,7 +111,7 @@ async def test_an_hvpa_that_is_off_sizes_no_pods(spec, sizer):
         assert found(world, pod()) == sizer
 
 
-async def test_of_several_hvpas_the_one_that_acts():
+async def test_of_several_hvpas_the_oldest_that_acts():
     """The oldest that is neither off nor invalid counts, as in the rule for conflicts."""
     off, bad = aged(hvpa(name="off", **OFF), 2018), aged(hvpa(name="bad", scalingIntervals="many"), 2019)
     old, young = aged(hvpa(name="old"), 2020), aged(hvpa(name="young"), 2021)
