@@ -1,4 +1,4 @@
-"""One control plane for all tests of a run, and a namespace for each that asks."""
+"""One control plane for all tests of a run, and a new namespace for each test that requests it."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ _reported: list[str] = []
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What was compared, for whoever reads the run."""
+    """Print what was compared with Kubernetes at the end of the run."""
     if _reported:
         terminalreporter.section("compared with Kubernetes")
         for line in _reported:
@@ -28,12 +28,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def report() -> Callable[[str], None]:
-    """A line for the end of the run."""
+    """Add a line to the summary at the end of the run."""
     return _reported.append
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without binaries and without Go nothing here can run: one line says so, and in CI that is a failure."""
+    """Without the binaries and Go, deselect the tests that need a control plane and say so; in CI that is an error."""
     needing = [item for item in items if "plane" in getattr(item, "fixturenames", ())]
     if not needing or config.option.collectonly:
         return
@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """A failure names the logs, which are then kept."""
+    """A failed test reports where the logs are, and keeps them."""
     outcome = yield
     report = outcome.get_result()
     if report.failed and _running and "plane" in item.fixturenames:
@@ -81,7 +81,7 @@ def api(plane: ControlPlane) -> Api:
 
 @pytest.fixture
 def namespace(api: Api) -> str:
-    """A fresh one; it goes with the control plane."""
+    """A new namespace; it is deleted with the control plane."""
     name = f"test-{uuid.uuid4().hex[:8]}"
     api.create("/api/v1/namespaces", {"metadata": {"name": name}})
     return name

@@ -1,4 +1,4 @@
-"""Installing the CustomResourceDefinitions, and comparing what an API server and the rules say of a manifest."""
+"""Install the CustomResourceDefinitions, and compare what an API server and the rules say about a manifest."""
 
 import json
 import re
@@ -26,9 +26,9 @@ NAMESPACE = "definitions"
 SERVED_WITHIN = 20.0
 HYPOT = Path(sys.executable).with_name("hypot")
 OPEN: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-# What an API server adds where it stopped early: rules in CEL need values that fit the schema.
+# The API server adds this when it stopped early: CEL rules need values that fit the schema.
 NOT_CHECKED = "some validation rules were not checked"
-# Rules about values that no other rule can go by.
+# Rules that report unusable values: no other rule can check such a value.
 _UNUSABLE = {"quantity", "min-replicas", "max-replicas"}
 _numbers = count()
 
@@ -42,7 +42,7 @@ def printed() -> tuple[Object, ...]:
 
 @cache
 def serving(api: Api) -> Api:
-    """An API server that serves the kinds, in a namespace for them, and had nothing to remark."""
+    """An API server that serves the kinds in a namespace of their own; it accepted the definitions without warnings."""
     api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     for definition in printed():
         assert reported(api, "POST", CRDS, definition) == (201, [])
@@ -70,7 +70,7 @@ def conditions_of(api: Api, definition: Object) -> dict[str, str]:
 
 
 def established(api: Api, definition: Object) -> bool:
-    """Accepted, and answering: the server serves a kind a moment after it says so."""
+    """Whether the definition is accepted and served: the server serves a kind shortly after it is established."""
     spec = definition["spec"]
     path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
     return conditions_of(api, definition).get("Established") == "True" and api.call("GET", path).ok
@@ -80,7 +80,7 @@ def path_of(kind: type[Kind]) -> str:
     return f"/apis/{kind.API_VERSION}/namespaces/{NAMESPACE}/{CATALOGUE[kind.KIND].plural}"
 
 
-# The rules and the server, side by side.
+# Compare the rules with the server.
 
 
 def always(problem: Problem) -> bool:
@@ -90,7 +90,7 @@ def always(problem: Problem) -> bool:
 
 @dataclass(frozen=True)
 class Unsaid:
-    """A rule that a definition does not have: where its faults stand, why it is not there, and one that shows it."""
+    """A rule that a definition does not have: the fields it checks, why it is missing, a manifest that breaks it."""
 
     rule: str
     field: str
@@ -112,7 +112,7 @@ def judged(api: Api, kind: type[Kind], manifest: Manifest) -> Answer:
 
 
 def beside(field: str, unreadable: set[str]) -> bool:
-    """Whether something in the same block cannot be read, so that either side may leave this field out."""
+    """Whether another field of the same block cannot be read, so that either side may leave this field out."""
     block, _, _ = field.rpartition(".")
     return block != "spec" and any(other.rpartition(".")[0] == block for other in unreadable)
 
@@ -124,9 +124,9 @@ def agree(
     unsaid: Iterable[Unsaid] = (),
     follows: Callable[[str, set[str]], bool] = beside,
 ) -> set[str]:
-    """Both take it or both refuse it, for faults in the same places; gives the rules that were broken.
+    """Both accept the manifest or both refuse it, for faults in the same places; returns the rules that were broken.
 
-    `follows` says whether either side may leave a field out, because of others that it cannot use.
+    `follows` says whether either side may leave a field out, because of other fields that it cannot use.
     """
     answer = judged(api, kind, manifest)
     found = errors(kind, manifest)
@@ -138,7 +138,7 @@ def agree(
 
 
 def same_places(answer: Answer, problems: list[Problem], follows: Callable[[str, set[str]], bool]) -> None:
-    """The server complains of nothing else; of less only where it says that it did not check all."""
+    """The server reports no other fields; it reports fewer only where it says that it did not check everything."""
     complained = {_as_one(field.removeprefix(".")) for field in fields_of(answer)}
     found = {_as_one(problem.field) for problem in problems}
     unreadable = {problem.field for problem in problems if problem.kind == "Decode" or problem.rule in _UNUSABLE}
@@ -151,39 +151,39 @@ def same_places(answer: Answer, problems: list[Problem], follows: Callable[[str,
 
 
 def fields_of(answer: Answer) -> set[str]:
-    """What a refusal complains of; some keywords of a schema say it in their words only."""
+    """The fields that a refusal complains about; for some schema keywords, only the message names them."""
     causes = [cause for cause in answer.body["details"]["causes"] if not is_echo(cause["message"])]
     named = [[c["field"]] if c["field"] != "<nil>" else re.findall(r"\bspec[\w.]*", c["message"]) for c in causes]
     return {_dotted(field) for each in named for field in each}
 
 
 def _dotted(field: str) -> str:
-    """Keys of a mapping as the rules write them; numbers are places in a list."""
+    """Keys of a mapping in the notation of the rules; numbers are positions in a list."""
     return re.sub(r"\[((?!\d)[^]]*)\]", r".\1", field)
 
 
 def _as_one(field: str) -> str:
-    """Metrics and selectors of templates as one: those may be in an old form, these are read whole or not at all."""
+    """Cut paths into metrics and selectors: metrics may be in an old form, selectors are read whole or not at all."""
     return re.sub(r"(\.hpa\.template\.spec\.metrics\[\d+\]|\.[hv]pa\.selector).*", r"\1", field)
 
 
 def is_echo(message: str) -> bool:
-    """Whether a rule could not be evaluated; it says again that a value is unreadable, unless it is about that."""
+    """Whether a rule could not be evaluated: this only repeats that a value is unreadable. Type rules are excepted."""
     return "evaluating rule" in message and not message.endswith("[type]")
 
 
 def named_in(fields: set[str], field: str) -> bool:
-    """Whether it is one of these, or within one, or around one."""
+    """Whether a field is one of these fields, or is within one, or contains one."""
     return any(
         f"{one}.".startswith((f"{two}.", f"{two}[")) for each in fields for one, two in ((each, field), (field, each))
     )
 
 
-# What is stored.
+# Stored objects.
 
 
 def named(manifest: Manifest) -> Manifest:
-    """A copy with a name that no other has."""
+    """A copy with a unique name."""
     return {**manifest, "metadata": {**manifest["metadata"], "name": f"made-{next(_numbers)}"}}
 
 
@@ -192,14 +192,14 @@ def at(kind: type[Kind], manifest: Object) -> str:
 
 
 def created(api: Api, kind: type[Kind], manifest: Manifest, status: Object | None = None) -> Object:
-    """As it is held, with a status if one is given."""
+    """Create the object, with a status if one is given; returns the stored object."""
     manifest = named(manifest)
     held = api.create(path_of(kind), manifest)
     return held if status is None else api.patch(f"{at(kind, manifest)}/status", {"status": status}, MERGE)
 
 
 def kept_as_written(api: Api, kind: type[Kind], manifest: Manifest) -> None:
-    """No default is added, nothing is pruned, a number stays a number and a text a text."""
+    """No default is added, nothing is pruned, a number stays a number and a string stays a string."""
     manifest = named(manifest)
     api.create(path_of(kind), manifest)
     held = api.get(at(kind, manifest))
@@ -211,7 +211,7 @@ def kept_as_written(api: Api, kind: type[Kind], manifest: Manifest) -> None:
 
 
 def exactly(data: Any) -> str:
-    """JSON in which 1 and "1" differ, and neither 1 and 1.0 nor the order of keys."""
+    """JSON in which 1 and "1" differ, but 1 and 1.0 do not, and the order of keys does not count."""
     return json.dumps(json.loads(json.dumps(data), parse_float=_plainly), sort_keys=True)
 
 
@@ -221,7 +221,7 @@ def _plainly(written: str) -> float:
 
 
 def within(part: Any, whole: Any) -> bool:
-    """Whether everything of a value is also in another, where mappings may have more."""
+    """Whether everything in a value is also in another value, where mappings may have more keys."""
     if isinstance(part, dict):
         return isinstance(whole, dict) and all(key in whole and within(part[key], whole[key]) for key in part)
     if isinstance(part, list):
@@ -236,7 +236,7 @@ def cells(api: Api, kind: type[Kind], manifest: Object) -> dict[str, Any]:
 
 
 def tightened(api: Api, kind: type[Kind], stored: Mapping[str, Manifest], refused: Manifest) -> str:
-    """Where objects lie that were stored under a laxer definition than the one that now holds, and refuses another."""
+    """The path of objects that were stored under a laxer definition; the current definition refuses `refused`."""
     definition = deepcopy(definition_of(kind))
     group, spec = f"{kind.KIND.lower()}.before.example", definition["spec"]
     definition["metadata"] = {"name": f"{spec['names']['plural']}.{group}"}

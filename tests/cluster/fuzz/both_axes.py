@@ -1,4 +1,4 @@
-"""Hvpas as manifests: sound ones, and ones with faults in any place that the tables know."""
+"""Hvpa manifests: valid ones, and ones with faults in any place that the tables know."""
 
 import re
 from itertools import accumulate
@@ -22,7 +22,7 @@ from hypot.kinds.node import STRING, STRINGS
 from hypot.kinds.vpa.fields import RESOURCES
 from hypot.kinds.wpa.rules import QUANTITY_TEXT
 
-# Sound manifests.
+# Valid manifests.
 
 percentages = st.sampled_from([0, 1, 30, 100])
 changes = {
@@ -88,7 +88,7 @@ _SELECTORS = ({}, {"matchLabels": _LABELS}, {"matchExpressions": [{"key": "app",
 
 
 def _block(spec: Manifest, **more: st.SearchStrategy[Manifest]) -> st.SearchStrategy[Manifest]:
-    """A source: its template has the labels that its selector asks for."""
+    """A source: its template has the labels that its selector requires."""
     metadata = st.fixed_dictionaries(
         {"labels": st.just(_LABELS)},
         optional={"name": st.just("any"), "annotations": st.just({"hypot.dev/cpu-half-life": "24h"})},
@@ -134,7 +134,7 @@ blocks = st.fixed_dictionaries(
 
 @st.composite
 def _intervals(draw: st.DrawFn) -> list[Manifest]:
-    """Counts that rise, and sizes that do not fall."""
+    """Replica counts that rise, and sizes that do not fall."""
     steps = draw(st.lists(st.tuples(*[st.integers(1, 3), st.integers(0, 900)]), min_size=1, max_size=4))
     counts = accumulate(step for step, _ in steps)
     sizes = accumulate((more for _, more in steps), initial=draw(st.sampled_from([1, 500, 999])))
@@ -173,7 +173,7 @@ def manifest_of(metadata: Manifest, spec: Manifest) -> Manifest:
 
 sound = st.builds(manifest_of, sound_metadata, specs())
 
-# Values around its rules.
+# Values on both sides of the limits of the rules.
 
 odd_words = st.sampled_from(
     (
@@ -200,7 +200,7 @@ odd_metadata = st.one_of(
 
 
 def _is_plain_or_none(value: Any) -> bool:
-    """HPAs also take spellings such as `.` and `-0m`, which no schema should, and schemas take 1e300."""
+    """HPAs also accept spellings such as `.` and `-0m`, which no schema should; schemas accept 1e300."""
     if not is_quantity(value):
         return isinstance(value, str)
     plain = not isinstance(value, str) or re.fullmatch(QUANTITY_TEXT, value) is not None
@@ -222,7 +222,7 @@ _OLD = {"metricName", "metricSelector", "targetAverageUtilization", "targetAvera
 
 
 def _has_one_form(manifest: Manifest) -> bool:
-    """Whether no metric has both forms: of such a one the rules read only the old one."""
+    """Whether no metric mixes both forms: for such a metric the rules read only the old form."""
     written = look(manifest, ("spec", "hpa", "template", "spec", "metrics"))
     listed = written if isinstance(written, list) else []
     return not any(isinstance(metric, dict) and _has_both(metric) for metric in listed)

@@ -1,4 +1,4 @@
-"""Hvpas with a name: easily misjudged ones, and what a definition does not say."""
+"""Named Hvpas: those that are easy to misjudge, and rules that a definition does not have."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ COUNTS = ("spec.hpa.template.spec.minReplicas", "spec.hpa.template.spec.maxRepli
 
 
 def with_counts(field: str, unreadable: set[str]) -> bool:
-    """The counts of the hpa block bound the intervals too."""
+    """The replica counts of the hpa block also bound the intervals."""
     bounded = field.startswith(("spec.scalingIntervals", "spec.weightBasedScalingIntervals"))
     return beside(field, unreadable) or (bounded and not unreadable.isdisjoint(COUNTS))
 
@@ -58,7 +58,7 @@ def selecting(**selector: Any) -> Manifest:
 _HALF = {"type": "Utilization", "averageUtilization": 50}
 _ONE = {"type": "Value", "value": 1}
 
-# The largest.
+# The largest manifest.
 
 _LONG = {"cpu": "1" * LONGEST_AMOUNT, "memory": "1" * LONGEST_AMOUNT}
 _NO_END = {"cpu": "9" * LONGEST_AMOUNT, "memory": "9" * LONGEST_AMOUNT}
@@ -125,11 +125,11 @@ REFUSED: dict[str, Manifest] = {
     ),
 }
 
-# What no definition can say, or none does.
+# Rules that a definition cannot express, or does not.
 
 
 def is_complete(problem: Problem) -> bool:
-    """Whether a selector has every part, and only the names in it are none."""
+    """Whether a selector is complete, so that only its names can be invalid."""
     return all(
         one.get("key")
         and one.get("operator") in OPERATORS
@@ -149,7 +149,7 @@ _OTHER_METADATA = "a template's metadata is kept as it is; only what hypot reads
 _AN_HPA = "an HPA's own rules; a metric is checked when the HPA is made of it"
 
 
-# A definition says that a metric has the block that its type names, and the types of its values.
+# A definition only checks that a metric has the block that its type names, and the types of its values.
 _METRICS: dict[str, Manifest] = {
     "metric-name": external("", **_ONE),
     "metric-target": resource(type="Utilization"),

@@ -1,4 +1,4 @@
-"""Changes to a manifest at the places that the tables of its kind know; a change need not be a fault."""
+"""Changes to a manifest at the places that the tables of its kind list; a change is not always a fault."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -22,7 +22,7 @@ ABSENT = object()
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place where something may stand; `many` for a list of parts, which are found at 0 and up."""
+    """A place that may hold a value; `many` marks a list of parts, which are found at index 0 and up."""
 
     path: Path
     type: Scalar | type[Node]
@@ -49,7 +49,7 @@ def _spots(facts: Facts, part: type[Node], path: Path) -> Iterator[Spot]:
 
 
 def put(manifest: Manifest, path: Path, value: Any) -> None:
-    """Change a manifest in place; its parents are made where they are missing, unless something else stands there."""
+    """Change a manifest in place; missing parents are created, unless another value is in their place."""
     here: Any = manifest
     for part, following in pairwise(path):
         if isinstance(part, int) and here == []:
@@ -93,7 +93,7 @@ _OUTER: dict[Path, list[Any]] = {
 
 
 class Changes:
-    """The changes that one kind is tried with."""
+    """The changes that are tried on one kind."""
 
     def __init__(
         self,
@@ -102,19 +102,19 @@ class Changes:
         counts: tuple[int, ...],
         places: dict[Path, st.SearchStrategy[Any]] | None = None,
     ) -> None:
-        """`odd` are values by type, `places` those of a single place; `counts` say how long a list may become."""
+        """`odd` are values by type, `places` are values for a single place; `counts` are the lengths of changed lists."""
         found = tuple(spots(kind))
         self.leaves = tuple(spot for spot in found if isinstance(spot.type, Scalar))
         self.parts = tuple(spot for spot in found if not isinstance(spot.type, Scalar))
         self._odd, self._counts, self._places = odd, counts, places or {}
 
     def one(self, draw: st.DrawFn, manifest: Manifest) -> None:
-        """Mostly at a leaf that is there, so that more of the manifest stays sound."""
+        """Change one place: mostly a leaf that is present, so that more of the manifest stays valid."""
         choices = (*[self._present] * 8, *[self._any] * 4, self._part, self._repeat, self._stranger, self._outer)
         draw(st.sampled_from(choices))(draw, manifest)
 
     def _values(self, spot: Spot) -> st.SearchStrategy[Any]:
-        """Mostly of the right type, which is where the rules are."""
+        """Mostly values of the right type, because most rules are about these."""
         of_type = next((values for kind, values in self._odd if kind is spot.type), odd_lists)
         fitting = self._places.get(spot.path, of_type)
         if spot.message:
@@ -136,7 +136,7 @@ class Changes:
         put(manifest, spot.path, draw(st.one_of(junk, st.just(ABSENT))))
 
     def _repeat(self, draw: st.DrawFn, manifest: Manifest) -> None:
-        """Many of the first entry of a list, or none."""
+        """Repeat the first entry of a list many times, or empty the list."""
         spot = draw(st.sampled_from([spot for spot in self.parts if spot.many]))
         held = look(manifest, spot.path)
         if isinstance(held, list) and held:
@@ -154,7 +154,7 @@ class Changes:
 
 @st.composite
 def changed(draw: st.DrawFn, sound: st.SearchStrategy[Manifest], changes: Changes) -> Manifest:
-    """Sound, with one fault, or with several."""
+    """A valid manifest with no, one or several changes."""
     manifest = deepcopy(draw(sound))
     for _ in range(draw(st.sampled_from([0, 1, 1, 1, 1, 2, 3, 4]))):
         changes.one(draw, manifest)

@@ -1,4 +1,4 @@
-"""Manifests that an API server is asked about each time: for each rule, and for each mistake that hypot once made."""
+"""Manifests that are sent to an API server in every run: for each rule, and for each mistake that hypot once made."""
 
 from typing import Any
 
@@ -104,7 +104,7 @@ BY_RULE: dict[str, list[Object]] = {
     "policy-period": [policy(periodSeconds=0), policy(periodSeconds=1801)],
 }
 
-# What hypot and the API server once disagreed about. All by what was wrong with hypot.
+# Cases where hypot and the API server once disagreed, named by what was wrong in hypot.
 REGRESSIONS: dict[str, Object] = {
     "a null in a list of metrics is an empty metric": manifest(metrics=[None]),
     "a null in a list of policies is an empty policy": up(policies=[None]),

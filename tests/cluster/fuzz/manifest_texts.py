@@ -20,14 +20,14 @@ SCALARS = (
 
 @dataclass(frozen=True)
 class Raw:
-    """A scalar that is written as it stands."""
+    """A scalar that is written verbatim."""
 
     text: str
 
 
 @st.composite
 def texts(draw: st.DrawFn, made: st.SearchStrategy[Object]) -> str:
-    """A manifest with up to two values, and now and then a key, as only YAML has them."""
+    """A manifest with up to two values, and sometimes a key, that only YAML has."""
     data = draw(made)
     for _ in range(draw(st.integers(0, 2))):
         spots = [where for where in places(data) if where[0] in {"spec", "metadata"} and _is_leaf(data, where)]
@@ -44,7 +44,7 @@ def _is_leaf(data: Object, where: tuple[Any, ...]) -> bool:
 
 
 def written(value: Any, depth: int = 0) -> str:
-    """Block style; what is empty, and what stands in a list, in JSON."""
+    """Block style; empty values and list entries are written as JSON."""
     if not isinstance(value, dict) or not value:
         return f" {_flow(value)}\n"
     lines = [f"{'  ' * depth}{_key(key)}:{written(inner, depth + 1)}" for key, inner in value.items()]

@@ -1,4 +1,4 @@
-"""What stands in the fields of HorizontalPodAutoscalers, right and wrong."""
+"""Values for the fields of HorizontalPodAutoscalers, valid and invalid."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ SOURCES = ("Resource", "ContainerResource", "Pods", "Object", "External")
 
 PERCENTAGE = "targetCPUUtilizationPercentage"
 
-# What may stand at a key, right and wrong alike.
+# Values for a key, valid and invalid.
 POOLS: dict[str, tuple[Any, ...]] = {
     "minReplicas": (0, 0, 0, 1, *WHOLE),
     "maxReplicas": WHOLE,

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers around every rule of the API server: right, with one fault, with several."""
+"""HorizontalPodAutoscalers around every rule of the API server: valid, with one fault, with several."""
 
 import copy
 import json
@@ -35,7 +35,7 @@ selectors = st.none() | st.fixed_dictionaries({"matchLabels": st.fixed_dictionar
 
 
 def target(*keys: str) -> st.SearchStrategy[Object]:
-    """A target that is given by one of these."""
+    """A target that is given by one of these keys."""
     forms = {
         "averageUtilization": ("Utilization", st.integers(1, 200)),
         "averageValue": ("AverageValue", quantities),
@@ -49,7 +49,7 @@ def named() -> st.SearchStrategy[Object]:
 
 
 def source(kind: str) -> st.SearchStrategy[Object]:
-    """The block of a metric type, as it should be."""
+    """The valid block of a metric type."""
     either = target("averageUtilization", "averageValue")
     blocks = {
         "Resource": {"name": st.sampled_from(["cpu", "memory", "gpu"]), "target": either},
@@ -108,7 +108,7 @@ def sound(draw: st.DrawFn) -> Object:
     return {"apiVersion": "autoscaling/v2", "kind": KIND, "metadata": {"name": "web"}, "spec": spec}
 
 
-# What autoscaling/v1 carries in annotations, in the words of its own time; what it cannot read it passes over.
+# What autoscaling/v1 carries in annotations, in its old spelling; the API server ignores what it cannot read.
 CARRIED_METRICS = (
     [{"type": "Pods", "pods": {"metricName": "requests", "targetAverageValue": "5"}}],
     [{"type": "Resource", "resource": {"name": "memory", "targetAverageValue": "1Gi"}}],
@@ -138,7 +138,7 @@ CARRIED_BEHAVIORS = (
 
 @st.composite
 def sound_v1(draw: st.DrawFn) -> Object:
-    """A manifest of autoscaling/v1 without a fault, but for what its annotations carry."""
+    """A manifest of autoscaling/v1 without a fault, except in what its annotations carry."""
     spec: Object = {"scaleTargetRef": draw(references), "maxReplicas": draw(st.integers(3, 50))}
     spec |= draw(
         st.fixed_dictionaries({}, optional={"minReplicas": st.integers(1, 3), PERCENTAGE: st.integers(1, 200)})
@@ -152,7 +152,7 @@ def sound_v1(draw: st.DrawFn) -> Object:
 
 
 def places(value: Any, where: Place = ()) -> list[Place]:
-    """Every path in a manifest, itself excepted."""
+    """Every path in a manifest, except the root."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [place for key, inner in items for place in ((*where, key), *places(inner, (*where, key)))]
 
@@ -164,7 +164,7 @@ def look(data: Any, where: Place) -> Any:
 
 
 def pool(data: Object, where: Place) -> tuple[Any, ...]:
-    """What to try at a place: what its key is made for, or anything."""
+    """The values to try at a place: those for its key, or junk."""
     key = where[-1]
     if key == "name" and {"resource", "containerResource"} & set(where[-2:]):
         return RESOURCES
@@ -176,7 +176,7 @@ def pool(data: Object, where: Place) -> tuple[Any, ...]:
 
 @st.composite
 def with_another_value(draw: st.DrawFn, data: Object) -> None:
-    """Right or wrong, but what people would write there."""
+    """Replace a value with a plausible one, valid or not."""
     by_key: dict[Any, list[Place]] = {}
     for place in places(data["spec"]):
         if place[-1] in POOLS or place[-1] == "type":
@@ -188,7 +188,7 @@ def with_another_value(draw: st.DrawFn, data: Object) -> None:
 
 @st.composite
 def with_junk(draw: st.DrawFn, data: Object) -> None:
-    """Something that does not belong there."""
+    """Put a value where it does not belong."""
     where = draw(st.sampled_from([("spec",), ("metadata",), *(("spec", *place) for place in places(data["spec"]))]))
     look(data, where[:-1])[where[-1]] = draw(sample(JUNK))
 
@@ -201,7 +201,7 @@ def without_something(draw: st.DrawFn, data: Object) -> None:
 
 @st.composite
 def with_another_key(draw: st.DrawFn, data: Object) -> None:
-    """A field that exists elsewhere, or nowhere."""
+    """Add a field that exists elsewhere, or nowhere."""
     blocks = [(), *(place for place in places(data["spec"]) if isinstance(look(data["spec"], place), dict))]
     owner = look(data["spec"], draw(st.sampled_from(blocks)))
     key = draw(st.sampled_from([*POOLS, "type", "minReplica", "MaxReplicas", "resource", "external", "x y"]))
@@ -210,7 +210,7 @@ def with_another_key(draw: st.DrawFn, data: Object) -> None:
 
 @st.composite
 def with_another_source(draw: st.DrawFn, data: Object) -> None:
-    """A second block in a metric, or one where none was asked for."""
+    """Add a second block to a metric, or a metric whose block may not match its type."""
     owned = data["spec"].get("metrics")
     kind = draw(st.sampled_from(SOURCES))
     if isinstance(owned, list) and owned and isinstance(owned[0], dict):
@@ -221,7 +221,7 @@ def with_another_source(draw: st.DrawFn, data: Object) -> None:
 
 @st.composite
 def with_another_target(draw: st.DrawFn, data: Object) -> None:
-    """Several forms of a target, or none."""
+    """Give a target several forms, or none."""
     found = [place for place in places(data["spec"]) if place[-1] == "target"]
     owner = look(data["spec"], draw(st.sampled_from(found))) if found else None
     if isinstance(owner, dict):
@@ -255,7 +255,7 @@ CHANGES = (
 
 @st.composite
 def manifests(draw: st.DrawFn, made: st.SearchStrategy[Object]) -> Object:
-    """What was made with up to three changes, most of which are faults."""
+    """A manifest with up to three changes, most of which are faults."""
     data = draw(made)
     for _ in range(draw(st.sampled_from([1, 2, 3, 1, 2, 0]))):
         if isinstance(data["spec"], dict) and data["spec"]:

@@ -1,4 +1,4 @@
-"""Values around every rule: some are sound, some are not, and nobody says here which."""
+"""Values around every rule, some valid and some not; they are not marked as such."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""One sound manifest that has everything, and each place in it changed once to each value that may stand there."""
+"""One valid manifest that has every field, and each place in it changed once to each value to be tried there."""
 
 import copy
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ EVERYTHING: Object = {
         "behavior": {"scaleUp": PACE, "scaleDown": PACE},
     },
 }
-# Times that one clock reads and another does not.
+# Times that some parsers accept and others do not.
 ODD_TIMES = (
     *("2026-03-02T09:30:60Z", "2026-03-02t09:30:00Z", "2026-03-02T09:30:00z", "2026-03-02T24:00:00Z"),
     *("2026-03-02 09:30:00Z", "+2026-03-02T09:30:00Z", "2026-03-02T09:30:00", "2026-03-02T09:30:00.Z"),
@@ -63,7 +63,7 @@ def one_by_one() -> Iterator[Object]:
 
 
 def _places(data: Any, place: Place) -> Iterator[Place]:
-    """Every key, but not what stands below a selector."""
+    """Every key, except those below a selector."""
     inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, value in inside:
         yield (*place, key)

@@ -1,8 +1,8 @@
-"""Texts and numbers that are quantities, that are none, and that are just about one."""
+"""Texts and numbers that are quantities, that are not, and that are close to one."""
 
 from hypothesis import strategies as st
 
-# Some are cut off by the API server, some are escapes in JSON, and the last is no space.
+# The API server strips some of these, JSON escapes some, and the last is not a space.
 SPACES = ("", "", "", "", " ", "  ", "\u00a0", "\u3000", "\u2003", "\x85", "\u2028", "\t", "\n", "\u200b")
 SUFFIXES = ("", "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 NO_SUFFIXES = ("K", "i", "B", "MB", "ki", "Zi", "%", "mm", "e", "E+", "e1.5", "Kii", "E3i", "\u00b5", "e-", " k", "ee3")
@@ -37,7 +37,7 @@ texts = st.one_of(
     malformed,
 )
 
-# As a YAML file has them, without quotes.
+# As in a YAML file, without quotes.
 numerals = st.one_of(
     st.integers(-10, 10**5).map(str),
     st.integers(-(10**25), 10**25).map(str),

@@ -1,4 +1,4 @@
-"""VerticalPodAutoscalers and checkpoints with a name: easily misjudged ones, and what a definition does not say."""
+"""Named VPAs and checkpoints: those that are easy to misjudge, and rules that a definition does not have."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def noted(manifest: Manifest, **annotations: str) -> Manifest:
     return {**manifest, "metadata": {**manifest["metadata"], "annotations": notes}}
 
 
-# As people write one after the upstream guide, as its own tests have it, and with each field there is.
+# As users write them after the upstream guide, as its own tests have them, and with every field.
 WRITTEN: dict[str, Manifest] = {
     "by the guide": vpa(
         resourcePolicy={
@@ -123,7 +123,7 @@ REFUSED: dict[str, Manifest] = {
     "no spec": manifest_of({"name": "web"}, {}),
 }
 
-# Whether an amount is whole; in binary units, with exponents, and where floating-point numbers are not exact.
+# Whole and fractional amounts: in binary units, with exponents, and where floating-point numbers are not exact.
 AMOUNTS = (
     *("0", "1", "0.5", "0.001", "0.0001", "1m", "1.5m", "1000u", "1500u", "187500u", "1n", "1000000n", "1000000000n"),
     *("1e3", "1e-3", "1e-4", "1e-9", "5e15", "1e99", "1Ki", "0.1Ki", "0.0001Ki", "0.0009765625Ki", "0.1Gi", "0.5Gi"),
@@ -132,20 +132,20 @@ AMOUNTS = (
     *("9007199254740993", "399999999999999.5", "3999999999999998", "+5", "1.", ".5", "1500000m", "007", "00.5"),
 )
 
-# What no definition can say, or none does.
+# Rules that a definition cannot express, or does not.
 
 BEYOND_FLOATS = 4 * 10**15
 _MILLIS = (".cpu", ".quantity")
 
 
 def is_huge(problem: Problem) -> bool:
-    """Whether an amount is too large for CEL to tell it from the next whole number."""
+    """Whether an amount is so large that CEL cannot distinguish it from the next whole number."""
     parts = 1000 if problem.field.endswith(_MILLIS) else 1
     return (Quantity.parse(problem.value).nanos + 10**9) * parts >= BEYOND_FLOATS * 10**9
 
 
 def of_parts(too_large: Manifest, out_of_range: Manifest) -> tuple[Unsaid, ...]:
-    """What is not said of containers, wherever their policies stand."""
+    """Rules that are missing for containers, wherever their policies are."""
     return (
         Unsaid(
             "whole-amount",
@@ -197,7 +197,7 @@ LEARNT: dict[str, Any] = {
 
 
 def checkpoint(**changes: Any) -> Manifest:
-    """As the upstream recommender writes one, and what is given of it instead."""
+    """A checkpoint as the upstream recommender writes it, with these changes."""
     written = {
         "metadata": {"name": "web-app", "creationTimestamp": None},
         "spec": {"vpaObjectName": "web", "containerName": "app"},

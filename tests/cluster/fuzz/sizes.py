@@ -1,4 +1,4 @@
-"""VerticalPodAutoscalers and their checkpoints as manifests: sound ones, and ones with faults in any place."""
+"""Manifests of VerticalPodAutoscalers and their checkpoints: valid ones, and ones with faults in any place."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from hypot.kinds.vpa.fields import (
 )
 from hypot.kinds.vpa.rules import MAX_POLICIES, MAX_REQUIREMENTS
 
-# Sound manifests.
+# Valid manifests.
 
 AMOUNTS: dict[str, tuple[str | int, ...]] = {
     "cpu": (0, 1, 2, 64, "1m", "5m", "100m", "0.001", "1.5", "+2", "1e3", "1e-3", "2k", "0.1Ki", "1000u", "3000000n"),
@@ -42,7 +42,7 @@ def _bounds(resource: str) -> st.SearchStrategy[tuple[str | int, str | int]]:
 
 @st.composite
 def _ranges(draw: st.DrawFn) -> Manifest:
-    """Least and most of some resources; of a third one nobody cares."""
+    """Minimum and maximum of some resources; a third resource is not sized."""
     ends: tuple[Manifest, Manifest] = ({}, {})
     for resource in RESOURCES:
         for end, amount in zip(ends, draw(_bounds(resource)), strict=True):
@@ -111,7 +111,7 @@ def manifest_of(metadata: Manifest, spec: Manifest) -> Manifest:
 
 sound = st.builds(manifest_of, sound_metadata, specs)
 
-# Values around its rules.
+# Values on both sides of the limits of the rules.
 
 odd_words = st.sampled_from(["", " ", "a", "a/b", "a/b/c", "//", "a\n", "\x00", "é" * 300, "null", "off", "auto"])
 odd_sizes = st.one_of(*[st.sampled_from(amounts) for amounts in AMOUNTS.values()], odd_amounts)

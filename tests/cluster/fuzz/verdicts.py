@@ -1,4 +1,4 @@
-"""What the API server says to a manifest, what hypot says, and whether that is the same."""
+"""What the API server and hypot say about a manifest, and whether they agree."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -38,7 +38,7 @@ def post(api: Api, namespace: str, body: bytes, content: str = JSON, version: st
 
 
 def as_json(data: Any) -> bytes:
-    """As the encoder of Kubernetes writes it: characters as they are, but for two that end a line."""
+    """As the Kubernetes encoder writes it: characters are not escaped, except two that end a line."""
     text = json.dumps(data, ensure_ascii=False)
     return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").encode()
 
@@ -63,12 +63,12 @@ def of_hypot(data: Mapping[str, Any]) -> tuple[Verdict, tuple[Problem, ...]]:
 
 
 def _unreadable(problem: Problem) -> bool:
-    """A namespace that is none cannot be asked for at all, so the server complains of the request."""
+    """An invalid namespace cannot be part of a request, so the server refuses the request itself."""
     return problem.kind in {"Decode", "Version"} or problem.rule in {"quantity", "namespace"}
 
 
 def shown_in_v2(api: Api, namespace: str, data: Mapping[str, Any]) -> Verdict:
-    """Made in earnest under a name of its own, and looked at in autoscaling/v2."""
+    """Create the object under a generated name, without dry run, and read it in autoscaling/v2."""
     metadata = data["metadata"]
     kept = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
     made = {**data, "metadata": {**kept, "generateName": "shown-"}}
@@ -78,7 +78,7 @@ def shown_in_v2(api: Api, namespace: str, data: Mapping[str, Any]) -> Verdict:
 
 
 def disagreement(sent: Any, answer: Answer, theirs: Verdict, ours: Verdict, problems: Iterable[Problem]) -> str:
-    """Everything one needs to see who is right."""
+    """Everything that is needed to see which side is right."""
     lines = [
         "the API server and hypot disagree about",
         sent if isinstance(sent, str) else json.dumps(sent),

@@ -1,4 +1,4 @@
-"""WatermarkPodAutoscalers with a name: one for each rule that one can break, and some that are easily misjudged."""
+"""Named WatermarkPodAutoscalers: one for each rule that can be broken, and some that are easy to misjudge."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from hypot.kinds.wpa.rules import MAX_METRICS, MAX_SELECTOR_ENTRIES
 
 
 def metric(**changes: Any) -> Manifest:
-    """An external metric with both marks, and what is given of it instead."""
+    """An external metric with both watermarks, with these changes."""
     block = {"metricName": "queue", "metricSelector": {}, "highWatermark": "400m", "lowWatermark": "150m"}
     return {"type": "External", "external": {k: v for k, v in (block | changes).items() if v is not ABSENT}}
 
@@ -19,7 +19,7 @@ def resource(**changes: Any) -> Manifest:
 
 
 def wpa(**changes: Any) -> Manifest:
-    """A sound manifest, and what is given of its spec instead."""
+    """A valid manifest, with these changes to its spec."""
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     spec = {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 9, "metrics": [metric()]} | changes
     return manifest_of({"name": "web"}, {key: value for key, value in spec.items() if value is not ABSENT})
@@ -29,7 +29,7 @@ RECOMMENDER = {"url": "https://advice.example/", "highWatermark": 9, "lowWaterma
 
 
 def advised(**changes: Any) -> Manifest:
-    """A sound manifest with a recommender."""
+    """A valid manifest with a recommender."""
     return wpa(metrics=ABSENT, recommender=RECOMMENDER | changes)
 
 
@@ -75,7 +75,7 @@ LARGE_METRIC = metric(**LONG_MARKS, metricSelector=LARGE_SELECTOR) | {
     "resource": resource(**LONG_MARKS, metricSelector=LARGE_SELECTOR)["resource"]
 }
 
-# Where the two could easily differ.
+# Where the definition and the rules could easily differ.
 TAKEN: dict[str, Manifest] = {
     "a bare fraction as tolerance": wpa(tolerance=0.01),
     "a float that is whole as tolerance": wpa(tolerance=1.0),

@@ -1,4 +1,4 @@
-"""WatermarkPodAutoscalers as manifests: sound ones, and ones with faults in any place that the tables know."""
+"""WatermarkPodAutoscaler manifests: valid ones, and ones with faults in any place that the tables know."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import ALGORITHMS, CONVERGENCES, TLS_VERSIONS
 from hypot.kinds.wpa.rules import MAX_METRICS, MAX_SELECTOR_ENTRIES, OPERATORS, VALUES_NEEDED
 
-# Sound manifests.
+# Valid manifests.
 
 _AMOUNTS = (
     *(1, 2, 7, 1000, MAX_INT64),
@@ -128,7 +128,7 @@ def manifest_of(metadata: Manifest, spec: Manifest) -> Manifest:
 
 sound = st.builds(manifest_of, sound_metadata, specs)
 
-# Values around its rules.
+# Values on both sides of the limits of the rules.
 
 odd_words = st.sampled_from(
     (

@@ -28,13 +28,13 @@ class Answer:
 
     @property
     def causes(self) -> set[tuple[str, str]]:
-        """Field and reason of each fault that a 422 names."""
+        """Field and reason of each fault that a 422 reports."""
         details = self.body.get("details") or {}
         return {(cause.get("field", ""), cause.get("reason", "")) for cause in details.get("causes") or ()}
 
 
 class ApiError(AssertionError):
-    """An answer that the test did not expect."""
+    """A response that the test did not expect."""
 
     def __init__(self, method: str, path: str, answer: Answer) -> None:
         super().__init__(f"{method} {path}: {answer.status} {json.dumps(answer.body)[:2000]}")
@@ -63,14 +63,14 @@ class Api:
         accept: str = JSON,
         timeout: float = 30,
     ) -> Answer:
-        """Whatever the answer is."""
+        """The response, whatever its status."""
         sent = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content, "Accept": accept}
         address = f"{path}?{urlencode(query)}" if query else path
         try:
             return self._exchange(self._connection(timeout), method, address, sent, headers)
         except _CLOSED:
-            self.close()  # The server let go of what had been idle; a new connection tells whether it is gone.
+            self.close()  # The server closed an idle connection; a new connection shows whether the server is gone.
             return self._exchange(self._connect(timeout), method, address, sent, headers)
 
     def get(self, path: str, **how: Any) -> Any:
@@ -89,7 +89,7 @@ class Api:
         return self._expect("DELETE", path, **how)
 
     def watch(self, path: str, since: str, seconds: int = 600) -> Iterator[Object]:
-        """Events as they come, until the server ends the watch; in a connection of its own."""
+        """Events as they arrive, until the server ends the watch; uses a connection of its own."""
         connection = self._connect(seconds + 30)
         query = urlencode({"watch": "1", "resourceVersion": since, "timeoutSeconds": seconds})
         try:

@@ -1,6 +1,6 @@
-"""Where etcd, kube-apiserver and kube-controller-manager come from: given, cached, or built once with Go.
+"""The etcd, kube-apiserver and kube-controller-manager binaries: given, cached, or built once with Go.
 
-Run as a script it makes sure that they are there, and prints where.
+Run as a script, it makes sure that they exist and prints their folder.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 MODULE = Path(__file__).parents[1] / "controlplane"
-# The name a user knows, and the Go package it is built from.
+# The name of the program, and the Go package it is built from.
 PACKAGES = {
     "etcd": "go.etcd.io/etcd/server/v3",
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
@@ -29,15 +29,15 @@ STAMPED = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 
 
 class UnavailableError(Exception):
-    """There are no binaries, and nothing to build them with; the message says how to get them."""
+    """There are no binaries, and no Go to build them; the message says how to get them."""
 
 
 class BuildError(Exception):
-    """They could have been built, but were not."""
+    """The build of the binaries failed."""
 
 
 def find() -> Path | None:
-    """The folder with all three, where there is one."""
+    """The folder with all three binaries, or None."""
     given = os.environ.get("KUBEBUILDER_ASSETS")
     if given and _complete(Path(given)):
         return Path(given)
@@ -47,7 +47,7 @@ def find() -> Path | None:
 
 
 def ensure() -> Path:
-    """The folder with all three, built if need be; a second process waits for the first one's build."""
+    """The folder with all three binaries, built if necessary; a second process waits for the build of the first."""
     found = find()
     if found:
         return found
@@ -64,7 +64,7 @@ def ensure() -> Path:
 
 
 def version() -> str:
-    """Which Kubernetes is pinned, as it calls itself."""
+    """The version of Kubernetes that is pinned, as Kubernetes writes it."""
     return _pinned(r"k8s\.io/kubernetes (v\S+)")
 
 
@@ -80,7 +80,7 @@ def _complete(folder: Path) -> bool:
 
 
 def _cached() -> Path:
-    """One folder per version, checksums, flags and kind of machine."""
+    """One folder for each version, checksums, flags and machine type."""
     parts = [(MODULE / name).read_bytes() for name in ("go.mod", "go.sum")]
     parts += [" ".join(_flags()).encode(), f"{sys.platform} {platform.machine()}".encode()]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
@@ -126,7 +126,7 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 def _build(go: str, folder: Path) -> None:
-    """Build beside the place and rename, so that a broken build leaves nothing that looks whole."""
+    """Build in a temporary folder and rename it, so that a failed build leaves nothing that looks complete."""
     say(f"building {', '.join(PACKAGES)} {version()}: once, 5 to 15 minutes on two cores")
     with tempfile.TemporaryDirectory(dir=folder.parent) as place:
         made = Path(place) / "bin"
@@ -145,7 +145,7 @@ def _run(*command: str) -> str:
 
 
 def _compile(command: list[str], total: int) -> None:
-    """Go tells each package it compiles; what is already in its cache is not told."""
+    """Go prints each package that it compiles, but not those that are already in its cache."""
     began = shown = time.monotonic()
     lines: list[str] = []
     with subprocess.Popen(command, env=_environment(), cwd=MODULE, stderr=subprocess.PIPE, text=True) as process:
@@ -160,7 +160,7 @@ def _compile(command: list[str], total: int) -> None:
 
 
 def say(text: str) -> None:
-    """To whoever waits."""
+    """Print a message for the person who waits."""
     sys.stderr.write(f"control plane: {text}\n")
     sys.stderr.flush()
 

@@ -1,4 +1,4 @@
-"""A control plane on loopback: etcd, kube-apiserver and kube-controller-manager, fresh for each run."""
+"""A control plane on loopback: etcd, kube-apiserver and kube-controller-manager, new for each run."""
 
 import json
 import socket
@@ -17,9 +17,9 @@ from cluster.plane.api import Api
 GUARD = Path(__file__).with_name("guard.py")
 READY_WITHIN = 120.0
 GATES = "--feature-gates=HPAScaleToZero=true"
-# Who may do what is RBAC's business; these are everyone's names and groups.
+# Names and groups of the users; RBAC decides what each of them may do.
 USERS = dict.fromkeys(("admin", "controllers", "kubelet", "hypot"), "system:masters")
-# The account of an installation; everything that it asks is written down.
+# The account of an installation; the audit log records all its requests.
 ACCOUNT = "system:serviceaccount:hypot-system:hypot"
 HPA_CONTROLLER = "horizontal-pod-autoscaler-controller"
 WORKLOAD_CONTROLLERS = ("deployment-controller", "replicaset-controller", "garbage-collector-controller")
@@ -44,11 +44,11 @@ AUDITED = {
 
 
 class ControlPlaneError(Exception):
-    """A part did not come up or went down; the message names its log."""
+    """A component did not start or ended; the message names its log."""
 
 
 class Child:
-    """One process, guarded so that it dies with this one."""
+    """One process, guarded so that it dies with its parent."""
 
     def __init__(self, name: str, command: Iterable[str], log: Path) -> None:
         self.name, self.log = name, log
@@ -63,7 +63,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Of the command itself, not of what guards it."""
+        """The process ID of the command itself, not of its guard."""
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
         return int(children.read_text(encoding="utf-8").split()[0])
 
@@ -73,14 +73,14 @@ class Child:
             raise ControlPlaneError(f"{self.name} ended with {self._process.returncode}, see {self.log}:\n{tail}")
 
     def stop(self) -> None:
-        """Let go of it, and wait until it is gone."""
+        """End the process, and wait until it is gone."""
         if self._process.stdin:
             self._process.stdin.close()
         self._process.wait(90)
 
 
 class ControlPlane:
-    """Started by `start`, stopped by `stop`; everything it writes is in one folder."""
+    """Runs from `start` to `stop`; everything it writes is in one folder."""
 
     audited = AUDITED
     users = USERS
@@ -101,7 +101,7 @@ class ControlPlane:
         return self._clients[-1]
 
     def start(self) -> None:
-        """Etcd and the API server; the controllers come when what they ask is there."""
+        """Start etcd and the API server; the controllers are started once the objects that they need exist."""
         self._write_files()
         try:
             self._start("etcd", self._etcd_flags())
@@ -112,9 +112,9 @@ class ControlPlane:
             raise
 
     def start_controllers(self, *flags: str, names: Iterable[str] = (HPA_CONTROLLER, *WORKLOAD_CONTROLLERS)) -> None:
-        """The controllers that make Deployments move, and the HPA controller with its own flags.
+        """Start the controllers that act on Deployments, and the HPA controller with its own flags.
 
-        Those that run already are stopped: two of them at once would undo each other's work.
+        Those that already run are stopped: two of them at once would undo each other's work.
         """
         self.stop_controllers()
         self._start(
@@ -133,18 +133,18 @@ class ControlPlane:
         )
 
     def part(self, name: str) -> Child:
-        """A part that runs, by the name of its program."""
+        """A running component, by the name of its program."""
         return next(each for each in self._children if each.name == name)
 
     def stop_controllers(self) -> None:
         self._stop("kube-controller-manager")
 
     def stop_server(self) -> None:
-        """The API server alone; what it knew stays in etcd."""
+        """Stop only the API server; its data stays in etcd."""
         self._stop("kube-apiserver")
 
     def start_server(self) -> None:
-        """Again, where it was."""
+        """Start the API server again at the same address."""
         self._start("kube-apiserver", self._server_flags())
         self._until("kube-apiserver", self._answers)
 
@@ -156,12 +156,12 @@ class ControlPlane:
         self._children.clear()
 
     def check(self) -> None:
-        """Every part is still running."""
+        """Check that every component is still running."""
         for child in self._children:
             child.check()
 
     def kubeconfig(self, user: str) -> Path:
-        """A file with which kubectl or a controller can reach this control plane."""
+        """A file that kubectl or a controller can use to reach this control plane."""
         path = self.folder / f"{user}.kubeconfig"
         server = {"server": f"https://127.0.0.1:{self.port}", "certificate-authority": str(self.folder / "ca.pem")}
         config = {
@@ -251,7 +251,7 @@ def token_of(user: str) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody has; held together, so that they differ."""
+    """Free ports; all are bound at the same time, so that they differ."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.bind(("127.0.0.1", 0))

@@ -9,17 +9,17 @@ from cluster.plane.api import Api
 
 
 class CuttableApi(Api):
-    """Asks as another client does, in connections of its own."""
+    """Sends requests like another client, over connections of its own."""
 
     def __init__(self, like: Api) -> None:
         super().__init__(like.port, like._tls, like.token)
         self._open: WeakSet[http.client.HTTPSConnection] = WeakSet()
 
     def cut(self) -> None:
-        """Whoever reads comes to an end, whoever writes to a broken pipe."""
+        """Readers get the end of the stream, writers a broken pipe."""
         for connection in list(self._open):
             with suppress(OSError, TypeError):
-                socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)  # TLS is not asked: a reader may be in it.
+                socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)  # Bypass TLS: a reader may be using it.
 
     def _connect(self, timeout: float) -> http.client.HTTPSConnection:
         connection = super()._connect(timeout)

@@ -1,6 +1,6 @@
-"""Run a command for as long as whoever started us lives: when our standard input ends, the command ends.
+"""Run a command for as long as the process that started us: when our standard input ends, the command ends.
 
-A pipe closes even when its owner is killed, so nothing is left behind by a crash.
+A pipe closes even when its owner is killed, so a crash leaves nothing behind.
 """
 
 import os

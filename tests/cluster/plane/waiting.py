@@ -1,16 +1,16 @@
-"""Waiting for what a cluster does in its own time."""
+"""Wait for changes in a cluster that happen asynchronously."""
 
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
-# A machine that others use too may be so many times as slow. What comes early is not waited for any longer.
+# A shared machine may be slower by this factor. A check that succeeds early does not wait any longer.
 PATIENCE = 6.0
 
 
 def eventually(check: Callable[[], T], within: float = 10) -> T:
-    """Whatever `check` says once it is neither false nor an AssertionError; its last answer is in the failure."""
+    """The first result of `check` that is neither false nor an AssertionError; a failure shows the last result."""
     within *= PATIENCE
     ends = time.monotonic() + within
     while True:

@@ -1,4 +1,4 @@
-"""A controller for one namespace only, with a memory and a budget of its own: tests do not meet each other."""
+"""A controller for one namespace only, with its own state and budget, so that tests do not affect each other."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 
 
 def controller_for(stage: Stage, namespace: str, *, webhook: bool = False, **config: Any) -> Controller:
-    """Not started yet; the namespace that it lives in is there, and its webhook is asked about the other's pods."""
+    """A controller that is not started yet; its own namespace exists, and its webhook serves the pods of the other."""
     own = f"{namespace}-own"
     made = stage.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": own}})
     assert made.ok or made.status == 409, made
@@ -25,7 +25,7 @@ def controller_for(stage: Stage, namespace: str, *, webhook: bool = False, **con
 
 @contextmanager
 def controlling(stage: Stage, namespace: str, *, webhook: bool = False, **config: Any) -> Iterator[Controller]:
-    """From its first reconcile to its orderly end."""
+    """Run a controller from its first reconcile to its orderly end."""
     controller = controller_for(stage, namespace, webhook=webhook, **config)
     with registered(stage, controller, namespace) if webhook else running(controller):
         yield controller
@@ -45,7 +45,7 @@ def running(controller: Controller) -> Iterator[None]:
 
 @contextmanager
 def registered(stage: Stage, controller: Controller, namespace: str) -> Iterator[None]:
-    """The same with its webhook, as an installation tells the API server of it, but by address."""
+    """Run it with its webhook, registered as an installation does it, but by address."""
     made = configuration(controller.config["namespace"], "hypot", watch_namespaces=[namespace], opt_in="all")
     made["webhooks"][0]["clientConfig"] = {"url": f"https://127.0.0.1:{controller.webhook}{PATH}"}
     name = made["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""What an account asked of the API server, from the audit log, beside what it is allowed to."""
+"""What an account requested from the API server, from the audit log, and what it is allowed to do."""
 
 import json
 from collections.abc import Iterable
@@ -21,12 +21,12 @@ PATHS = {
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
     "MutatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
 }
-# (group, resource, verb, name or nothing).
+# (group, resource, verb, name or empty).
 Single = tuple[str, str, str, str]
 
 
 class Asked(NamedTuple):
-    """One request; the resource with its subresource."""
+    """One request; the resource includes its subresource."""
 
     group: str
     resource: str
@@ -35,17 +35,17 @@ class Asked(NamedTuple):
     status: int
     address: str
     namespace: str = ""
-    # By the roles; a namespace that is on its way out refuses by itself.
+    # Refused by the roles; a namespace that is being deleted also refuses requests.
     forbidden: bool = False
 
     @property
     def made(self) -> bool:
-        """Applying what is not there yet takes the right to create it."""
+        """Whether the request created the object: to apply an object that does not exist takes the right to create it."""
         return self.verb == "patch" and self.status == 201
 
 
 def asked_by(log: Path, user: str = ACCOUNT) -> list[Asked]:
-    """Everything that a user asked, whole lines only."""
+    """All requests of a user, from complete lines only."""
     with log.open(encoding="utf-8") as lines:
         return [_asked(line) for text in lines if user in text and (line := _read(text)) and _is_by(line, user)]
 
@@ -77,7 +77,7 @@ def refused(asked: Iterable[Asked]) -> list[Asked]:
 
 
 def unused(manifests: Iterable[Object], asked: Iterable[Asked]) -> set[Single]:
-    """What roles allow and nobody did. Of the memory's shards, and of names of metrics, one stands for all."""
+    """Rights that the roles grant and that were not used. One shard of the state, and one metric name, counts for all."""
     used = {single for one in asked for single in _uses(one)}
     granted = said_by(rule for made in manifests for rule in made.get("rules", ()))
     return {_any(single) for single in granted} - used
@@ -97,7 +97,7 @@ def _uses(asked: Asked) -> Iterable[Single]:
 
 
 def install(api: Api, manifests: Iterable[Object], webhook_port: int = 0) -> None:
-    """As a user applies them; only the pods are not made, and the webhook is where this machine has it."""
+    """Apply the manifests as a user does, but create no pods and use the webhook's address on this machine."""
     for made in manifests:
         if made["kind"] not in PATHS:
             continue
@@ -120,7 +120,7 @@ def _at(made: Object) -> str:
 
 
 def as_of_old(plane: ControlPlane, name: str) -> Proxy:
-    """The API server as one before 1.34 is: it knows no lists that come as a stream."""
+    """An API server as before 1.34: it does not support lists that come as a stream."""
     proxy = Proxy(plane, name).start()
     message = 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: disabled by feature-gate'
     refusal = {"kind": "Status", "status": "Failure", "message": message, "reason": "Invalid", "code": 422}
@@ -129,7 +129,7 @@ def as_of_old(plane: ControlPlane, name: str) -> Proxy:
 
 
 def account_kubeconfig(plane: ControlPlane, port: int = 0) -> Path:
-    """With a token as the kubelet would mount it; by a port where somebody stands in between."""
+    """A kubeconfig with a token as the kubelet would mount it; with `port`, requests go through a proxy."""
     path = PATHS["ServiceAccount"].format("hypot-system")
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
     token = plane.admin.create(f"{path}/hypot/token", asked)["status"]["token"]

@@ -15,7 +15,7 @@ from cluster.plane.waiting import PATIENCE, eventually
 
 Object = dict[str, Any]
 HYPOT = [sys.executable, "-c", "from hypot.cli.main import main; main()"]
-# Quick enough for a test, slow enough for pods to settle in between.
+# Fast enough for a test, slow enough for pods to settle between reconciles.
 SYNC_PERIOD = 1.0
 
 
@@ -58,7 +58,7 @@ class Controller:
         return self
 
     def until_reconciled(self, times: int = 1, within: float = 30) -> None:
-        """Until it has reconciled so often since now."""
+        """Wait until it has reconciled this many times from now on."""
         wanted = len(self.lines("reconciled")) + times
         eventually(lambda: self.is_running() and len(self.lines("reconciled")) >= wanted, within)
 
@@ -72,7 +72,7 @@ class Controller:
         return self._process is None or self._process.poll() is not None
 
     def lines(self, event: str = "") -> list[Object]:
-        """What it logged, whole lines only."""
+        """What it logged, from complete lines only."""
         found = []
         for line in self.log.read_text(errors="replace").splitlines():
             try:
@@ -84,7 +84,7 @@ class Controller:
         return found
 
     def signal(self, number: int) -> None:
-        """To hypot itself, not to what guards it."""
+        """Send a signal to hypot itself, not to its guard."""
         os.kill(self.pid, number)
 
     @property
@@ -94,13 +94,13 @@ class Controller:
         return int(eventually(lambda: children.read_text(encoding="utf-8").split())[0])
 
     def kill(self) -> None:
-        """At once, without a word."""
+        """Kill it at once, without an orderly end."""
         assert self._process is not None
         self.signal(signal.SIGKILL)
         self.ended(15)
 
     def ended(self, within: float = 60) -> int:
-        """Wait until it is gone by itself, or by another's hand; its exit status."""
+        """Wait until it has ended for any reason; returns its exit status."""
         assert self._process is not None
         status = self._process.wait(within * PATIENCE)
         if self._process.stdin:
@@ -108,14 +108,14 @@ class Controller:
         return status
 
     def stop(self) -> int:
-        """As Kubernetes does; its exit status."""
+        """Stop it as Kubernetes does; returns its exit status."""
         assert self._process is not None
         if self._process.poll() is None:
             self.signal(signal.SIGTERM)
         return self.ended(20)
 
     def get(self, path: str) -> tuple[int, str]:
-        """Ask its own server."""
+        """Send a request to its own server."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=5 * PATIENCE) as answer:
                 return answer.status, answer.read().decode()

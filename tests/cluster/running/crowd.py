@@ -1,4 +1,4 @@
-"""Many small workloads in one namespace, whose metrics are told by one list."""
+"""Many small workloads in one namespace, whose metrics are reported in one list."""
 
 from cluster.running.houses import WPA, watermarks
 from cluster.running.stage import PATHS, Object, Stage, Workload
@@ -18,7 +18,7 @@ def create(web: Workload) -> None:
 
 
 def usage(stage: Stage, namespace: str, loads: dict[str, float], query: Query) -> list[Object]:
-    """As Workload tells it, with one list for all of them."""
+    """The same usage as `Workload` reports, in one list for all workloads."""
     found = stage.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
     pods = [pod for pod in found if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]]
     said = []

@@ -1,4 +1,4 @@
-"""Everything that happened to some objects, state by state: what a look now and then would miss."""
+"""Every state of some objects: sampling them at intervals would miss some."""
 
 import http.client
 import threading
@@ -13,7 +13,7 @@ from hypot.core.quantity import milli
 
 
 class Film:
-    """Runs as long as its block does; afterwards `states` has all of it, in order."""
+    """Records while its block runs; afterwards `states` has every state, in order."""
 
     def __init__(self, api: Api, path: str) -> None:
         self._api, self._path, self._line = api, path, CuttableApi(api)
@@ -36,7 +36,7 @@ class Film:
             self._line.close()
 
     def until_current(self) -> int:
-        """How many states there are, once the last that happened is among them."""
+        """The number of states, once the latest is among them."""
         eventually(self._is_current)
         return len(self.states)
 
@@ -53,7 +53,7 @@ class Film:
         return there <= {(one["metadata"]["name"], one["metadata"]["resourceVersion"]) for one in list(self.states)}
 
     def values(self, name: str, *path: str) -> list[Any]:
-        """What one field of one object was, each value once as long as it stays."""
+        """The successive values of one field of one object, without repetitions."""
         found: list[Any] = []
         for state in self.states:
             if state["metadata"]["name"] != name or state.get("deleted"):
@@ -66,7 +66,7 @@ class Film:
         return found
 
     def totals(self, resource: str = "cpu") -> list[int]:
-        """After each state of a pod: what the ready pods really have together, in milli-units."""
+        """After each state of a pod: the actual total of the ready pods, in milli-units."""
         serving: dict[str, int] = {}
         found = []
         for pod in self.states:

@@ -1,4 +1,4 @@
-"""A controller of its own for one namespace, with a Lease and a memory of its own: many can stand side by side."""
+"""A controller for one namespace, with its own Lease and state: many can run side by side."""
 
 import signal
 import sys
@@ -17,12 +17,12 @@ from cluster.running.stage import Autoscaler, Object, Stage, Workload
 WPA = ("WatermarkPodAutoscaler", "datadoghq.com/v1alpha1")
 VPA = ("VerticalPodAutoscaler", "autoscaling.k8s.io/v1")
 UP_FACTOR, DOWN_FACTOR, UP_WINDOW, DOWN_WINDOW = 50, 30, 2, 4
-# For a noisy machine, on which many others work.
+# For a busy machine that is shared.
 LONG = 120.0
 
 
 class House:
-    """A namespace, hypot's own beside it, and replicas of hypot behind proxies."""
+    """A namespace, hypot's own namespace next to it, and replicas of hypot behind proxies."""
 
     def __init__(self, stage: Stage, name: str, **config: Any) -> None:
         self.stage = stage
@@ -35,7 +35,7 @@ class House:
         self.controllers: list[Controller] = []
 
     def hire(self, controller: type[Controller] = Controller) -> Controller:
-        """One more replica, started, behind a proxy of its own."""
+        """Start one more replica, behind a proxy of its own."""
         name = f"{self.namespace}-{len(self.controllers)}"
         proxy = Proxy(self.stage.plane, name).start()
         made = controller(self.stage.plane, name, **self.config)
@@ -46,7 +46,7 @@ class House:
 
     def close(self) -> None:
         with ExitStack() as stack:
-            # The last one is stopped first, and each of them whatever happens to the others.
+            # The last is stopped first, and each is stopped whatever happens to the others.
             for running in [*self.proxies, *self.controllers]:
                 stack.callback(running.stop)
         for each in (self.namespace, self.own):
@@ -61,11 +61,11 @@ class House:
 
     @property
     def journal(self) -> list[Call]:
-        """Of all replicas, by time."""
+        """The calls of all replicas, by time."""
         return sorted((call for proxy in self.proxies for call in list(proxy.journal)), key=lambda call: call.at)
 
     def kill_at(self, kind: str, when: When, **how: Any) -> Fault:
-        """The last replica dies at its next such write."""
+        """Kill the last replica at its next such write."""
         controller = self.controllers[-1]
         return self.proxies[-1].arm(kind, when, lambda _: controller.signal(signal.SIGKILL), **how)
 
@@ -75,7 +75,7 @@ class House:
 
 
 class Jumpy(Controller):
-    """A controller whose wall clock is as far off as a file says."""
+    """A controller whose wall clock is off by the seconds in a file."""
 
     @property
     def offset(self) -> Path:
@@ -109,13 +109,13 @@ def watermarks(high: str = "200m", low: str = "100m", **more: Any) -> Object:
 
 
 def watermarked(stage: Stage, namespace: str, replicas: int = 2, load: float = 300.0) -> tuple[Workload, Autoscaler]:
-    """A workload at rest between its marks, and its autoscaler."""
+    """A workload whose load is between its watermarks, and its autoscaler."""
     web = Workload(stage, namespace, load=load).create(replicas)
     return web, web.autoscaler(*WPA, watermarks())
 
 
 def reaches(web: Workload, replicas: int, within: float = LONG) -> None:
-    """Until the count is so, and pods are there."""
+    """Wait until the replicas are so many, and ready."""
     eventually(lambda: _has(web, replicas), within)
 
 

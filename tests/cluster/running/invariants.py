@@ -1,4 +1,4 @@
-"""What must be true of everything that controllers wrote, whatever happened to them in between."""
+"""What must be true of everything that controllers write, whatever happens to them in between."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,12 +8,12 @@ from typing import NamedTuple
 from cluster.running.proxy import Call
 
 METRICS = "/apis/metrics.k8s.io/"
-# Times in a status are whole seconds, so whoever reads them is off by up to one.
+# Times in a status are whole seconds, so a reader is off by up to one.
 WHOLE_SECONDS = 1.0
 
 
 class Move(NamedTuple):
-    """A count that was written and taken, and when its reconcile had begun to look."""
+    """A replica count that was written and accepted, and when its reconcile read the metrics."""
 
     looked: float
     replicas: int
@@ -41,7 +41,7 @@ def _step(count: int, percent: int) -> int:
 
 
 def too_soon(start: int, done: Sequence[Move], up: float, down: float) -> list[tuple[Move, Move]]:
-    """Moves within the forbidden window after the one before."""
+    """Moves within the forbidden window after the previous move."""
     counts = [start, *[move.replicas for move in done]]
     found = []
     for (before, after), (old, new) in zip(pairwise(done), pairwise(counts[1:]), strict=True):
@@ -58,13 +58,13 @@ def turns(counts: Iterable[int]) -> int:
 
 
 def twice(journal: Iterable[Call], kind: str) -> list[str]:
-    """Pods that were evicted, or given a size, more than once."""
+    """Pods that were evicted or resized more than once."""
     counted = Counter(call.path for call in list(journal) if call.kind == kind and call.done)
     return [path for path, times in counted.items() if times > 1]
 
 
 def unguarded(journal: Iterable[Call]) -> list[str]:
-    """Writes without a precondition, creations excepted."""
+    """Writes without a precondition, except creations."""
     found = []
     for call in list(journal):
         if not call.writes or call.kind == "event" or (call.method == "POST" and call.kind != "eviction"):
@@ -78,7 +78,7 @@ def unguarded(journal: Iterable[Call]) -> list[str]:
 
 
 def impatient(journal: Sequence[Call], seconds: float) -> list[str]:
-    """Calls that were sent again sooner than a server that was too busy had asked for."""
+    """Calls that were repeated sooner than a busy server had asked for."""
     refused: dict[tuple[str, str], float] = {}
     found = []
     for call in list(journal):
@@ -91,6 +91,6 @@ def impatient(journal: Sequence[Call], seconds: float) -> list[str]:
 
 
 def overlap(first: Sequence[Call], second: Sequence[Call]) -> list[Call]:
-    """Writes of the second while the first still wrote; none where they took turns, the first before the second."""
+    """Writes of the second while the first still wrote; none if the first had ended before the second began."""
     last = max((call.at for call in first if call.writes and call.kind != "lease"), default=0.0)
     return [call for call in second if call.writes and call.kind != "lease" and call.at < last]

@@ -1,4 +1,4 @@
-"""Objects that no schema would let pass today: valid ones with parts of them torn out and replaced by anything."""
+"""Objects that no schema accepts today: valid objects in which parts are replaced by anything."""
 
 import copy
 import random
@@ -19,7 +19,7 @@ ANYTHING: tuple[Any, ...] = (
 
 
 def spoilt(chance: random.Random, whole: Object, times: int) -> Object:
-    """A copy with some places changed; `metadata.name` and the type stay, for without them nothing is stored."""
+    """A copy with some places changed; `metadata.name` and the type stay, because nothing is stored without them."""
     made = copy.deepcopy(whole)
     for _ in range(times):
         places = list(_places(made))
@@ -88,14 +88,14 @@ def definitions(api: Api) -> list[Object]:
 
 
 def redefine(api: Api, definition: Object, *, loose: bool) -> None:
-    """With a schema that lets everything pass, or with its own again."""
+    """Give the definition a schema that accepts everything, or its own schema again."""
     anything = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     versions = [{**each, "schema": anything} if loose else each for each in definition["spec"]["versions"]]
     api.patch(f"{CRDS}/{definition['metadata']['name']}", {"spec": {"versions": versions}})
 
 
 def is_loose(api: Api, namespace: str) -> bool:
-    """Whether the server takes anything by now."""
+    """Whether the server already accepts anything."""
     probes = {kind: {**VALID[kind], "kind": kind, "metadata": {"name": "probe"}, "spec": {"x": []}} for kind in VALID}
     return all(
         api.call("POST", PATHS[kind].format(namespace), body, query={"dryRun": "All"}).ok
@@ -104,7 +104,7 @@ def is_loose(api: Api, namespace: str) -> bool:
 
 
 def stored(api: Api, namespace: str) -> list[Autoscaler]:
-    """A hundred of them; the few that no server would take are passed over."""
+    """A hundred of them; the few that no server accepts are skipped."""
     chance = random.Random(7)  # noqa: S311  the same junk each time
     made: list[Autoscaler] = []
     while len(made) < 100:
@@ -121,7 +121,7 @@ def stored(api: Api, namespace: str) -> list[Autoscaler]:
 
 
 def is_reported(one: Autoscaler) -> bool:
-    """By a condition of ours, or by an event where the server takes no status of such an object."""
+    """Whether hypot reported it: by a condition, or by an event where the server accepts no status of such an object."""
     status = one.get().get("status")
     conditions = status.get("conditions") if isinstance(status, dict) else None
     reported = [each for each in conditions if isinstance(each, dict)] if isinstance(conditions, list) else []

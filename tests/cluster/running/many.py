@@ -1,4 +1,4 @@
-"""Many HorizontalPodAutoscalers in one cluster, fed with the same demand whoever scales them."""
+"""Many HorizontalPodAutoscalers in one cluster, with the same demand whichever controller scales them."""
 
 import sys
 import threading
@@ -37,7 +37,7 @@ from hypot.run.store.shards import LABELS, PREFIX
 
 Object = dict[str, Any]
 SYNC_PERIOD = 1.0
-# Nothing of what is asked for here lasts longer than the run, or it lasts for no time at all.
+# Every window here lasts either longer than the run or no time at all.
 FOR_EVER = 3600
 DEPLOYMENTS = "/apis/apps/v1/deployments"
 MIB = 2**20 * 1000
@@ -70,7 +70,7 @@ NEVER_UP = {**FREELY, "scaleUp": {**FREELY["scaleUp"], "stabilizationWindowSecon
 ONLY_UP = {**FREELY, "scaleDown": {"selectPolicy": "Disabled"}}
 
 QUEUE = external("queue", 30_000, per_pod=True)
-# What hangs on windows, tolerances and steps is fed with totals: those do not depend on which pod is ready when.
+# Shapes that depend on windows, tolerances and steps get totals: these do not depend on which pod is ready when.
 SHAPES = (
     Shape("cpu-share", (utilisation("cpu", 80, 1000),), behavior=FREELY),
     Shape("cpu-amount", (average("cpu", 200),), behavior=FREELY),
@@ -90,13 +90,13 @@ SHAPES = (
     Shape("only-up", (QUEUE,), behavior=ONLY_UP, high=20),
     Shape("plain", (QUEUE,), high=20),
 )
-# Those that follow demand one way only: theirs moves slowly, or one step would be the last.
+# These follow demand in one direction only: their demand moves slowly, or one step would be the last.
 ONE_WAY = {"never-down", "never-up", "only-up", "plain"}
 REQUESTED = {"cpu": "1", "memory": "128Mi"}
 
 
 def demands(shape: Shape, random: Random, steps: int) -> Iterator[tuple[float, ...]]:
-    """In pods' worth, for each metric of a shape, step by step."""
+    """Demand for each metric of a shape, step by step; the unit is the demand of one pod."""
     for number in range(steps):
         if shape.name not in ONE_WAY:
             yield tuple(worth(random) for _ in shape.metrics)
@@ -106,9 +106,9 @@ def demands(shape: Shape, random: Random, steps: int) -> Iterator[tuple[float, .
 
 
 def worth(random: Random) -> float:
-    """Demand for which one count alone is right, from wherever it is looked at.
+    """Demand for which exactly one replica count is right, whatever the current count is.
 
-    With a tolerance of a tenth, what lies between 1.1 times one less and the count itself leaves no second answer.
+    With a tolerance of a tenth, demand between 1.1 times one less and the count itself allows no second answer.
     """
     count = random.choice((0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 12))
     if count == 0:
@@ -135,7 +135,7 @@ class Fed:
 
 @dataclass
 class World:
-    """A control plane with Deployments, their HPAs, pods that live and metrics that tell the demand."""
+    """A control plane with Deployments, their HPAs, simulated pods, and metrics that report the demand."""
 
     plane: ControlPlane
     fed: dict[str, Fed] = field(default_factory=dict)
@@ -166,7 +166,7 @@ class World:
         self.metrics.stop()
 
     def create(self, shapes: Iterable[Shape]) -> None:
-        """The workloads first; their HPAs when all pods are ready."""
+        """Create the workloads first; create their HPAs when all pods are ready."""
         for shape in shapes:
             namespace = f"many-{shape.name}"
             fed = self.fed[shape.name] = Fed(shape, namespace, tuple(shape.replicas - 0.2 for _ in shape.metrics))
@@ -194,7 +194,7 @@ class World:
             each = round(metric.at_target * demand / max(len(running), 1))
             return [_of_pod(pod, query, metric, each) for pod in running]
         if "AverageValue" in str(metric.spec):
-            # A shape counts four pods' worth as its target.
+            # A shape defines its target as the demand of four pods.
             return _totals(query, metric, round(metric.at_target / 4 * demand))
         ready = sum(map(podstatus.is_ready, running))
         return _totals(query, metric, round(metric.at_target * demand / max(ready, 1)))
@@ -207,7 +207,7 @@ class World:
         ]
 
     def _follow(self) -> None:
-        """Counts of all Deployments, as they change."""
+        """Follow the replica counts of all Deployments."""
         while not self._stopped.is_set():
             try:
                 listed = self._line.get(DEPLOYMENTS)
@@ -226,7 +226,7 @@ class World:
 
 
 def remembering(api: Api, namespace: str) -> None:
-    """The memory of a hypot that has seen nothing: who begins without any shrinks nothing for the longest window."""
+    """The state of a hypot that has observed nothing: without state, hypot would not scale down for the longest window."""
     reported = {"version": str(VERSION), "written": show_time(time.time()), "count": "1 of 1", "generation": "1"}
     body = {
         "metadata": {"name": f"{PREFIX}-0", "labels": LABELS},
@@ -248,9 +248,9 @@ main()
 
 
 class Ungoverned(Controller):
-    """hypot without the governor, which would let only some of so many workloads scale down in five minutes.
+    """hypot without the governor, which would allow only some of so many workloads to scale down in five minutes.
 
-    Its Lease lasts for minutes: a busy machine that stalls for 15 s must not cost a part of the recommendations.
+    Its Lease lasts for minutes: a busy machine that stalls for 15 s must not lose a part of the recommendations.
     """
 
     command: ClassVar = [sys.executable, "-c", UNGOVERNED]
@@ -273,7 +273,7 @@ def _of_pod(pod: Object, query: Query, metric: Metric, amount: int) -> Object:
 
 @dataclass
 class Settling:
-    """Waits until a workload has stayed as it is while its autoscaler looked at it often enough."""
+    """Waits until a workload has not changed while its autoscaler checked it often enough."""
 
     fed: Fed
     looks: int

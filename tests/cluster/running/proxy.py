@@ -1,8 +1,8 @@
-"""Between a controller and the API server: forwards everything, remembers it, and breaks what it is told to break.
+"""Between a controller and the API server: forwards and records every call, and injects the requested faults.
 
-A proxy has a certificate of its own and speaks TLS on both sides. A fault happens at a known moment of a call: before
-it is forwarded, so that the server never hears of it; during, when the server has done it and the controller does not
-know; or after the controller has been answered.
+A proxy has its own certificate and uses TLS on both sides. A fault happens at a known moment of a call: before it is
+forwarded, so that the server never receives it; during, when the server has done it and the controller does not
+know; or after the controller has received the response.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ from cluster.plane.waiting import PATIENCE
 
 Object = dict[str, Any]
 When = Literal["before", "during", "after"]
-# Headers that speak of one connection, and not of what is sent.
+# Headers about one connection, not about the content.
 _HOP = {"connection", "content-length", "transfer-encoding", "keep-alive", "host"}
 _LARGEST = 64 * 2**20
 
 
 @dataclass
 class Call:
-    """One line of the journal; no status where nobody answered."""
+    """One entry of the journal; without a status where no response came."""
 
     connection: int
     at: float
@@ -47,12 +47,12 @@ class Call:
 
     @property
     def done(self) -> bool:
-        """Whether the server did what was asked."""
+        """Whether the server did what was requested."""
         return self.status is not None and self.status < 300
 
     @property
     def kind(self) -> str:
-        """What it is about, in a word."""
+        """What the call is about, in one word."""
         return kind_of(self.method, self.path)
 
     @property
@@ -61,7 +61,7 @@ class Call:
 
 
 def kind_of(method: str, path: str) -> str:
-    """Writes by what they change; reads by the last word of their path."""
+    """Writes by what they change; all others are "read"."""
     parts = path.strip("/").split("/")
     if method == "GET":
         return "read"
@@ -75,9 +75,9 @@ def kind_of(method: str, path: str) -> str:
 
 @dataclass
 class Fault:
-    """What is done to calls that match: `skip` of them pass first, and then it happens so often.
+    """What is done to calls that match: the first `skip` of them pass, then it happens up to `times` times.
 
-    Where doing it gives a response, that is the answer.
+    If the action returns a response, that response is sent.
     """
 
     matches: Callable[[Call], bool]
@@ -85,9 +85,9 @@ class Fault:
     do: Callable[[Call], Any]
     skip: int = 0
     times: int = 1
-    # Whether the connection is cut afterwards; a call that is only held goes on.
+    # Whether the connection is cut afterwards; a call that is only held continues.
     cuts: bool = True
-    # The calls that it happened to.
+    # The calls that it affected.
     met: list[Call] = field(default_factory=list)
 
     def takes(self, call: Call, when: When) -> bool:
@@ -101,14 +101,14 @@ class Fault:
 
 @dataclass
 class Held:
-    """A call that waits in the proxy: `come` once it has arrived, and it goes on with `release`."""
+    """A call that waits in the proxy: `come` is set when it has arrived, and `release` lets it continue."""
 
     come: threading.Event = field(default_factory=threading.Event)
     release: threading.Event = field(default_factory=threading.Event)
 
 
 class Proxy:
-    """One for each controller, so that a journal has one author. Works from `start` to `stop`."""
+    """One for each controller, so that a journal has one author. Runs from `start` to `stop`."""
 
     def __init__(self, plane: ControlPlane, name: str) -> None:
         self.plane, self.name = plane, name
@@ -135,7 +135,7 @@ class Proxy:
         self._loop.close()
 
     def kubeconfig(self, user: str = "admin") -> Path:
-        """As the control plane's own, with the proxy in its place."""
+        """Like the kubeconfig of the control plane, but for the proxy."""
         path, authority = self.plane.folder / f"{self.name}.kubeconfig", str(self.plane.folder / "ca.pem")
         server = {"server": f"https://127.0.0.1:{self.port}", "certificate-authority": authority}
         config = {
@@ -150,7 +150,7 @@ class Proxy:
         return path
 
     def writes(self, *kinds: str, since: float = 0.0) -> list[Call]:
-        """What was sent to be written, done or not."""
+        """Writes that were sent, successful or not."""
         found = [call for call in list(self.journal) if call.writes and call.at >= since]
         return [call for call in found if not kinds or call.kind in kinds]
 
