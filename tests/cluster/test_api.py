@@ -1,4 +1,4 @@
-"""The tests' own client: what a server does with idle connections is no business of a test."""
+"""The client of the tests: idle connections that the server closes do not affect a test."""
 
 import http.client
 import socket
@@ -38,7 +38,7 @@ WAYS = {"goodbye": _goodbye, "close": _close, "reset": _reset}
 
 @contextmanager
 def forgetful(end: Callable[[ssl.SSLSocket], None], patience: int) -> Iterator[tuple[Api, Callable[[], None]]]:
-    """A server that answers so many requests a connection, and then ends it when it is told to."""
+    """A server that answers `patience` requests per connection, and ends the connection on request."""
     ca = trustme.CA()
     server_tls, client_tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), ssl.create_default_context()
     ca.issue_cert("127.0.0.1").configure_cert(server_tls)
@@ -76,8 +76,8 @@ def forgetful(end: Callable[[ssl.SSLSocket], None], patience: int) -> Iterator[t
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
-def test_a_connection_ended_while_idle_is_opened_anew(way: str, method: str) -> None:
-    """However the server ended it, and also where a body follows the head of the request."""
+def test_a_connection_ended_while_idle_is_reopened(way: str, method: str) -> None:
+    """The client reconnects however the server ended the connection, also for a request with a body."""
     with forgetful(WAYS[way], patience=1) as (api, end_it):
         for _ in range(5):
             assert api.call(method, "/", {"a": 1} if method == "PATCH" else None).ok
@@ -86,6 +86,6 @@ def test_a_connection_ended_while_idle_is_opened_anew(way: str, method: str) -> 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_server_that_never_answers_is_an_error(way: str) -> None:
-    """A new connection that ends before its answer is not tried for ever."""
+    """The client does not retry for ever if new connections end before a response."""
     with forgetful(WAYS[way], patience=0) as (api, _), pytest.raises(OSError, match=r"EOF|closed|reset|pipe"):
         api.call("PATCH", "/", {"a": 1})

@@ -31,7 +31,7 @@ def replacing(namespace: str, held: dict, value: str) -> Request:
 
 
 async def test_an_object_is_made_changed_and_removed(plane, namespace):
-    """Each kind of write is done as asked, and counted without names."""
+    """Each kind of write is done as requested, and counted without names."""
     at = path_of(CONFIG_MAPS, namespace, "one")
     async with client(plane) as api:
         made = await expect(api, making(namespace, "one"))
@@ -54,7 +54,7 @@ async def test_an_object_is_made_changed_and_removed(plane, namespace):
 
 
 async def test_an_older_version_is_refused(plane, namespace):
-    """A conflict, and what exists already, are answers with the server's own reason."""
+    """For a conflict and for an existing object, the response has the server's own reason."""
     async with client(plane) as api:
         held = await expect(api, making(namespace, "one"))
         assert (await api.call(replacing(namespace, held, "2"))).ok
@@ -67,7 +67,7 @@ async def test_an_older_version_is_refused(plane, namespace):
 
 
 async def test_without_the_right_to_write_nothing_is_written(plane, namespace):
-    """Whether it ends before the call or with the connection at hand, the server never sees the write."""
+    """Whether the right ends before the call or once the connection is open, the server never receives the write."""
     left = iter([5.0, -1.0, -1.0])
     async with client(plane, guard=lambda: next(left)) as api:
         for _ in range(2):
@@ -76,8 +76,8 @@ async def test_without_the_right_to_write_nothing_is_written(plane, namespace):
         assert (await api.call(Request("GET", path_of(CONFIG_MAPS, namespace, "one")))).gone
 
 
-async def test_a_watch_begins_with_what_is_there(plane, namespace):
-    """A streaming list: what is there, a bookmark that says so, then each change, until the server's time is over."""
+async def test_a_watch_begins_with_existing_objects(plane, namespace):
+    """A streaming list: existing objects, a bookmark that ends them, then each change, until the server's timeout."""
     query = {
         "watch": "1",
         "allowWatchBookmarks": "true",
@@ -99,7 +99,7 @@ async def test_a_watch_begins_with_what_is_there(plane, namespace):
 
 
 async def test_a_watch_from_nowhere_is_refused(plane):
-    """A version that is none does not begin a watch; the answer tells why."""
+    """An invalid resource version does not begin a watch; the error says why."""
     async with client(plane) as api:
         with pytest.raises(RefusedError, match=r'GET /api/v1/pods: .*resourceVersion: Invalid value: "none"'):
             async with api.watch(Request("GET", "/api/v1/pods", {"watch": "1", "resourceVersion": "none"})):
@@ -107,7 +107,7 @@ async def test_a_watch_from_nowhere_is_refused(plane):
 
 
 async def test_kinds_are_found(plane, api):
-    """Deployments and our own kinds with their scale, pods with their resize, and no kind that is not served."""
+    """Deployments and our own kinds have their scale, pods their resize; a kind that is not served is not found."""
     serving(api)
     async with client(plane) as ours:
         discovery = Discovery(ours)
@@ -135,8 +135,8 @@ async def test_a_name_does_not_lead_elsewhere(plane, namespace, name):
         assert (await api.call(Request("GET", path_of(CONFIG_MAPS, namespace, name)))).status in {400, 404}
 
 
-async def test_another_authority_is_told(plane, tmp_path):
-    """A cluster that is not the one of the kubeconfig is not talked to."""
+async def test_another_authority_is_reported(plane, tmp_path):
+    """The client does not talk to a server whose certificate authority is not that of the kubeconfig."""
     config = json.loads(plane.kubeconfig("admin").read_text(encoding="utf-8"))
     del config["clusters"][0]["cluster"]["certificate-authority"]
     (tmp_path / "config").write_text(json.dumps(config), encoding="utf-8")
@@ -146,7 +146,7 @@ async def test_another_authority_is_told(plane, tmp_path):
 
 
 async def test_an_unknown_token_is_an_answer(plane, tmp_path):
-    """Who is not known gets an answer, and it is the server's."""
+    """A request with an unknown token gets the server's own response, 401."""
     config = json.loads(plane.kubeconfig("admin").read_text(encoding="utf-8"))
     config["users"][0]["user"]["token"] = "nobody"  # noqa: S105  not one
     (tmp_path / "config").write_text(json.dumps(config), encoding="utf-8")

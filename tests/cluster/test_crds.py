@@ -1,4 +1,4 @@
-"""A real API server judges the CustomResourceDefinitions, and says of every manifest what the rules say of it."""
+"""A real API server accepts the CustomResourceDefinitions, and says of every manifest what the rules say."""
 
 import re
 from collections import Counter
@@ -34,7 +34,7 @@ from cluster.plane.api import APPLY, MERGE, Answer, Api, Object
 from hypot.kinds.wpa import WPA
 from unit.kinds.test_crd import HOMES
 
-# A group of the community's needs its approval, or a word that there is none.
+# A group of the Kubernetes community needs its approval, or a statement that there is none.
 APPROVAL = "api-approved.kubernetes.io"
 
 
@@ -52,11 +52,11 @@ def at(manifest: Object) -> str:
     return at_kind(WPA, manifest)
 
 
-# The rules and the server, side by side.
+# Compare the rules with the server.
 
 
 def follows(field: str, unreadable: set[str]) -> bool:
-    """Whether either side may leave this out, because it cannot read what stands beside it."""
+    """Whether either side may leave this field out, because it cannot read a field of the same block."""
     return "spec.minReplicas" in unreadable if field == "spec.maxReplicas" else beside(field, unreadable)
 
 
@@ -65,7 +65,7 @@ def verdict(api: Api, manifest: Manifest) -> set[str]:
 
 
 def test_rules_and_server_agree(served: Api) -> None:
-    """Whatever stands in a manifest: the verdict is the same, and so is the place."""
+    """For any manifest, the verdict and the reported fields are the same."""
     verdicts: Counter[bool] = Counter()
 
     @fuzzing()
@@ -79,27 +79,27 @@ def test_rules_and_server_agree(served: Api) -> None:
 
 @pytest.mark.parametrize("rule", HOMES)
 def test_every_rule_is_the_servers_too(served: Api, rule: str) -> None:
-    """What breaks one rule and no other is refused, in the field that the rule names."""
+    """A manifest that breaks only one rule is refused, in the field that the rule names."""
     assert verdict(served, BROKEN[rule]) == {rule}
 
 
 @pytest.mark.parametrize("case", TAKEN)
 def test_taken_by_both(served: Api, case: str) -> None:
-    """Odd, but no fault."""
+    """Both accept manifests that are odd, but valid."""
     assert verdict(served, TAKEN[case]) == set()
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_by_both(served: Api, case: str) -> None:
-    """Close to what is taken, but a fault."""
+    """Both refuse manifests that are almost valid."""
     assert verdict(served, REFUSED[case])
 
 
-# What is stored.
+# Stored objects.
 
 
 def test_definitions_are_accepted(served: Api, definitions: tuple[Object, ...]) -> None:
-    """Names and schemas are, and nothing else is said of them, but for groups of the community whether it approved."""
+    """Names and schemas are accepted; the only further condition is the API approval of community groups."""
     for definition in definitions:
         conditions = {"NamesAccepted": "True", "Established": "True"}
         approval = definition["metadata"].get("annotations", {}).get(APPROVAL)
@@ -109,7 +109,7 @@ def test_definitions_are_accepted(served: Api, definitions: tuple[Object, ...]) 
 
 
 def test_definitions_applied_again_change_nothing(served: Api, definitions: tuple[Object, ...]) -> None:
-    """`hypot crds | kubectl apply --server-side -f -` may be run at any time."""
+    """`hypot crds | kubectl apply --server-side -f -` can be run at any time."""
     for definition in definitions:
         path = f"{CRDS}/{definition['metadata']['name']}"
         generation = served.get(path)["metadata"]["generation"]
@@ -121,14 +121,14 @@ def test_definitions_applied_again_change_nothing(served: Api, definitions: tupl
 
 
 def test_definitions_are_kept_as_printed(served: Api, definitions: tuple[Object, ...]) -> None:
-    """The server fills in what is left out, and drops nothing."""
+    """The server adds defaults, and drops nothing."""
     for definition in definitions:
         held = served.get(f"{CRDS}/{definition['metadata']['name']}")
         assert within(definition, held)
 
 
 def test_objects_come_back_as_they_were_written(served: Api) -> None:
-    """No default is added, nothing is pruned, and a number stays a number and a text a text."""
+    """No default is added, nothing is pruned, a number stays a number and a string stays a string."""
 
     @fuzzing(1 / 6)
     @given(sound)
@@ -156,12 +156,12 @@ STATUS: Object = {
 
 
 def test_status_is_kept_whole(served: Api) -> None:
-    """Also what only another controller knows."""
+    """Fields that only another controller knows are kept too."""
     assert created(served, WPA, wpa(), STATUS)["status"] == STATUS
 
 
-def test_status_and_spec_have_writers_of_their_own(served: Api) -> None:
-    """Writing the one leaves the other, and only a spec counts as a new generation."""
+def test_status_and_spec_have_separate_writers(served: Api) -> None:
+    """Writing the status leaves the spec, and vice versa; only a change of the spec raises the generation."""
     held = created(served, WPA, wpa(), STATUS)
     changed = deepcopy(held)
     changed["spec"]["maxReplicas"], changed["status"]["currentReplicas"] = 20, 5
@@ -179,26 +179,26 @@ def test_status_and_spec_have_writers_of_their_own(served: Api) -> None:
     [{"currentReplicas": "3"}, {"lastScaleTime": "yesterday"}, {"conditions": {}}, {"conditions": [{"type": 1}]}],
 )
 def test_status_of_a_wrong_type_is_refused(served: Api, status: Object) -> None:
-    """What columns and people read has its type."""
+    """The fields of a status that columns and people read have a type."""
     held = created(served, WPA, wpa())
     answer = served.call("PATCH", f"{at(held)}/status", {"status": status}, content=MERGE)
     assert answer.status == 422
     assert all(field.startswith("status.") for field in fields_of(answer))
 
 
-# Types apart: what does not fit them no older definition took either.
+# Except for type errors: no older definition accepted these either.
 STORED_BEFORE = {rule: manifest for rule, manifest in BROKEN.items() if rule != "type"}
 
 
 @pytest.fixture(scope="module")
 def before(served: Api) -> str:
-    """Where objects lie that were stored under a laxer definition."""
+    """The path of objects that were stored under a laxer definition."""
     return tightened(served, WPA, STORED_BEFORE, BROKEN["range"])
 
 
 @pytest.mark.parametrize("rule", STORED_BEFORE)
-def test_what_was_stored_before_can_be_told_and_let_go(served: Api, before: str, rule: str) -> None:
-    """A definition that came later does not keep a controller from writing a status or removing its finalizer."""
+def test_objects_stored_before_can_get_a_status_and_be_released(served: Api, before: str, rule: str) -> None:
+    """A stricter definition does not keep a controller from writing a status or removing its finalizer."""
     path = f"{before}/{rule}"
     assert served.patch(f"{path}/status", {"status": STATUS})["status"] == STATUS
     assert "finalizers" not in served.patch(path, {"metadata": {"finalizers": None}})["metadata"]
@@ -208,7 +208,7 @@ def test_what_was_stored_before_can_be_told_and_let_go(served: Api, before: str,
 
 
 def test_columns_show_what_the_status_says(served: Api, definitions: tuple[Object, ...]) -> None:
-    """Every declared column is there, in order, with its value."""
+    """Every declared column is shown, in order, with its value."""
     held = created(served, WPA, wpa(), STATUS)
     shown = cells(served, WPA, held)
     declared = [column["name"] for column in definitions[0]["spec"]["versions"][0]["additionalPrinterColumns"]]
@@ -249,7 +249,7 @@ SHOWN_MARKS: dict[str, tuple[Manifest, str | None, str | None]] = {
 
 @pytest.mark.parametrize("case", SHOWN_MARKS)
 def test_columns_show_the_marks_of_the_first_metric(served: Api, case: str) -> None:
-    """And the same ones each time; no path could show those of a recommender as well."""
+    """The columns show the same watermarks each time; no path could also show those of a recommender."""
     manifest, high, low = SHOWN_MARKS[case]
     held = created(served, WPA, manifest)
     shown = {(row["high watermark"], row["low watermark"]) for row in (cells(served, WPA, held) for _ in range(20))}
@@ -266,13 +266,13 @@ VALUES = {
 
 @pytest.mark.parametrize("case", VALUES)
 def test_columns_show_the_value_of_the_first_metric(served: Api, case: str) -> None:
-    """Whichever form the controller reported."""
+    """The value is shown whichever form the controller reported."""
     current, value = VALUES[case]
     held = created(served, WPA, wpa(), {"currentMetrics": [current, {"external": {"currentValue": "7"}}]})
     assert cells(served, WPA, held)["value"] == value
 
 
-# What several writers may do.
+# Several writers.
 
 
 def apply(api: Api, path: str, body: Object, manager: str = "tests", *, force: bool = False) -> Answer:
@@ -287,7 +287,7 @@ def applied(api: Api, path: str, body: Object, manager: str = "tests", *, force:
 
 
 def test_applying_twice_changes_nothing(served: Api) -> None:
-    """Whatever was applied: no new version of the object, so no watcher wakes."""
+    """Applying a manifest again makes no new version of the object, so no watcher is notified."""
 
     @fuzzing(1 / 6)
     @given(sound)
@@ -301,12 +301,12 @@ def test_applying_twice_changes_nothing(served: Api) -> None:
 
 
 def other(manifest: Manifest, **spec: Any) -> Manifest:
-    """The same object, as somebody applies it who cares for these fields only."""
+    """The same object, as another writer applies it who only sets these fields."""
     return {**manifest, "spec": spec}
 
 
-def test_fields_belong_to_who_applied_them(served: Api) -> None:
-    """A second writer adds a field, and the first one does not take it away."""
+def test_fields_belong_to_the_writer_that_applied_them(served: Api) -> None:
+    """A second writer adds a field, and the first writer does not remove it."""
     manifest = named(wpa())
     applied(served, at(manifest), manifest)
     both = manifest["spec"] | {"dryRun": True}
@@ -323,7 +323,7 @@ def test_fields_belong_to_who_applied_them(served: Api) -> None:
     ],
 )
 def test_two_writers_of_one_field_conflict(served: Api, path: str, spec: Object) -> None:
-    """Lists are of one piece, mappings are not; who insists gets what they wrote."""
+    """Lists conflict as a whole, mappings by field; a writer that forces gets what it wrote."""
     manifest = named(wpa())
     applied(served, at(manifest), manifest)
     answer = apply(served, at(manifest), other(manifest, **spec), "second")
@@ -333,8 +333,8 @@ def test_two_writers_of_one_field_conflict(served: Api, path: str, spec: Object)
     assert len(held) == len(manifest["spec"])
 
 
-def test_conditions_are_of_one_piece(served: Api) -> None:
-    """Their order has a meaning, so nobody merges into them."""
+def test_conditions_are_atomic(served: Api) -> None:
+    """The order of conditions has a meaning, so they are never merged."""
     held = created(served, WPA, wpa())
     bare = {key: held[key] for key in ("apiVersion", "kind")} | {"metadata": {"name": held["metadata"]["name"]}}
     first, second = ({**bare, "status": {"conditions": [{"type": kind, "status": "True"}]}} for kind in ("A", "B"))
@@ -345,8 +345,8 @@ def test_conditions_are_of_one_piece(served: Api) -> None:
     assert applied(served, path, second, "second", force=True)["status"] == second["status"]
 
 
-def test_discovery_tells_the_short_name(served: Api) -> None:
-    """So that `kubectl get wpa` works, and no scale or other door is open that nobody asked for."""
+def test_discovery_lists_the_short_name(served: Api) -> None:
+    """`kubectl get wpa` works, and there is no scale or other unneeded subresource."""
     listed = served.get(f"/apis/{WPA.API_VERSION}")["resources"]
     assert {each["name"] for each in listed} == {"watermarkpodautoscalers", "watermarkpodautoscalers/status"}
     assert listed[0]["shortNames"] == ["wpa"]

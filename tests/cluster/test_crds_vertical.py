@@ -1,4 +1,4 @@
-"""A real API server judges VerticalPodAutoscalers, their checkpoints and Hvpas, and says what the rules say."""
+"""A real API server says of VerticalPodAutoscalers, their checkpoints and Hvpas what the rules say."""
 
 import re
 from collections import Counter
@@ -49,7 +49,7 @@ JSON_PATCH = "application/json-patch+json"
 UNSAID: dict[type[Kind], tuple[Unsaid, ...]] = {VPA: size_cases.VPA_UNSAID, Hvpa: both_axes_cases.UNSAID}
 FOLLOWS = {Hvpa: both_axes_cases.with_counts}
 FUZZED = {VPA: sizes, Hvpa: both_axes}
-# Each rule's own manifests, as the tests of the rules have them.
+# The manifests of each rule, from the tests of the rules.
 RULED = {text: data for data, text in RULES}
 MEANT: dict[type[Kind], dict[str, Manifest]] = {
     VPA: size_cases.TAKEN,
@@ -78,12 +78,12 @@ def verdict(api: Api, kind: type[Kind], manifest: Manifest) -> set[str]:
     return agree(api, kind, manifest, UNSAID.get(kind, ()), FOLLOWS.get(kind, beside))
 
 
-# The rules and the server, side by side.
+# Compare the rules with the server.
 
 
 @pytest.mark.parametrize("kind", FUZZED)
 def test_rules_and_server_agree(served: Api, kind: type[Kind]) -> None:
-    """Whatever stands in a manifest: the verdict is the same, and so is the place."""
+    """For any manifest, the verdict and the reported fields are the same."""
     verdicts: Counter[bool] = Counter()
 
     @fuzzing(1 / 2)
@@ -97,19 +97,19 @@ def test_rules_and_server_agree(served: Api, kind: type[Kind]) -> None:
 
 @pytest.mark.parametrize(("kind", "manifest"), list(each_of(MEANT)))
 def test_taken_by_both(served: Api, kind: type[Kind], manifest: Manifest) -> None:
-    """As people and peers write them, and what is odd, but no fault."""
+    """Both accept manifests as users and other controllers write them, and odd but valid ones."""
     assert verdict(served, kind, manifest) == set()
 
 
 @pytest.mark.parametrize(("kind", "manifest"), list(each_of(FAULTY)))
 def test_refused_by_both(served: Api, kind: type[Kind], manifest: Manifest) -> None:
-    """What breaks a rule, and what is close to being taken; unless the definition is known not to say it."""
+    """Both refuse what breaks a rule, and what is almost valid, unless the definition is known to lack the rule."""
     assert verdict(served, kind, manifest)
 
 
 @pytest.mark.parametrize("amount", size_cases.AMOUNTS)
 def test_whole_amounts(served: Api, amount: str) -> None:
-    """A whole number of millicores or of bytes is one to both, however it is spelled."""
+    """Both agree whether an amount is a whole number of millicores or bytes, however it is written."""
     for resource in ("cpu", "memory"):
         verdict(served, VPA, container(minAllowed={resource: amount}))
     verdict(served, VPA, vpa(startupBoost={"cpu": {"type": "Quantity", "quantity": amount}}))
@@ -120,7 +120,7 @@ def test_whole_amounts(served: Api, amount: str) -> None:
     [pytest.param(kind, each, id=f"{kind.__name__}-{each.rule}") for kind, all_of in UNSAID.items() for each in all_of],
 )
 def test_what_a_definition_does_not_say(served: Api, kind: type[Kind], unsaid: Unsaid) -> None:
-    """The server takes it, the rules refuse it for nothing else, and there is a reason."""
+    """The server accepts it, the rules refuse it for nothing else, and a reason is given."""
     assert judged(served, kind, unsaid.shown_by).status == 201
     found = errors(kind, unsaid.shown_by)
     assert found
@@ -128,8 +128,8 @@ def test_what_a_definition_does_not_say(served: Api, kind: type[Kind], unsaid: U
     assert unsaid.why
 
 
-def test_what_depends_on_the_cluster_no_definition_says(served: Api) -> None:
-    """Closed gates and old versions are the rules' business: the server takes what some cluster can use."""
+def test_a_definition_does_not_depend_on_the_cluster(served: Api) -> None:
+    """Only the rules check feature gates and versions: the server accepts what some cluster can use."""
     for gate, manifest in GATED.items():
         assert judged(served, VPA, manifest).status == 201
         reported = VPA.from_dict(manifest).problems(gates={gate: False})
@@ -138,12 +138,12 @@ def test_what_depends_on_the_cluster_no_definition_says(served: Api) -> None:
     assert [problem.rule for problem in in_place.problems((1, 32))] == ["in-place-version"]
 
 
-# What is stored.
+# Stored objects.
 
 
 @pytest.mark.parametrize("kind", FUZZED)
 def test_objects_come_back_as_they_were_written(served: Api, kind: type[Kind]) -> None:
-    """No default is added, nothing is pruned, and a number stays a number and a text a text."""
+    """No default is added, nothing is pruned, a number stays a number and a string stays a string."""
     sound: st.SearchStrategy[Manifest] = FUZZED[kind].sound
 
     @fuzzing(1 / 10)
@@ -166,7 +166,7 @@ def test_a_checkpoint_is_stored_as_one(served: Api) -> None:
 
 @pytest.mark.parametrize("case", size_cases.CHECKPOINTS_TAKEN)
 def test_checkpoints_come_back_as_they_were_written(served: Api, case: str) -> None:
-    """Whatever was learnt."""
+    """Spec and status are stored as written, whatever the checkpoint has learnt."""
     manifest = named(size_cases.CHECKPOINTS_TAKEN[case])
     held = served.create(path_of(Checkpoint), manifest)
     assert held["spec"] == manifest["spec"]
@@ -200,8 +200,8 @@ WRONG = [
 
 
 @pytest.mark.parametrize("kind", STATUSES)
-def test_status_and_spec_have_writers_of_their_own(served: Api, kind: type[Kind]) -> None:
-    """A status is kept whole; writing the one leaves the other, and only a spec counts as a new generation."""
+def test_status_and_spec_have_separate_writers(served: Api, kind: type[Kind]) -> None:
+    """A status is kept whole; writing spec or status leaves the other; only the spec raises the generation."""
     manifest, status = STATUSES[kind]
     assert "status" not in created(served, kind, {**manifest, "status": status})
     held = created(served, kind, manifest, status)
@@ -219,7 +219,7 @@ def test_status_and_spec_have_writers_of_their_own(served: Api, kind: type[Kind]
 
 @pytest.mark.parametrize(("kind", "status"), WRONG)
 def test_status_of_a_wrong_type_is_refused(served: Api, kind: type[Kind], status: Object) -> None:
-    """What columns, peers and people read has its type."""
+    """The fields of a status that columns, other controllers and people read have a type."""
     held = created(served, kind, STATUSES[kind][0])
     answer = served.call("PATCH", f"{at(kind, held)}/status", {"status": status}, content=MERGE)
     assert answer.status == 422
@@ -227,7 +227,7 @@ def test_status_of_a_wrong_type_is_refused(served: Api, kind: type[Kind], status
 
 
 def test_an_hvpa_has_a_scale(served: Api) -> None:
-    """An HPA finds the pods through it, and writes its wish there and nowhere else."""
+    """An HPA finds the pods through it, and writes its replica count there and nowhere else."""
     held = created(served, Hvpa, seed(replicas=2), {"replicas": 3, "targetSelector": "app=web"})
     path = f"{at(Hvpa, held)}/scale"
     scale = served.get(path)
@@ -243,7 +243,7 @@ def test_an_hvpa_has_a_scale(served: Api) -> None:
 
 
 def test_a_scale_begins_with_its_first_count(served: Api) -> None:
-    """Before anybody wrote a count there is none to read, and whoever asks for one makes it."""
+    """Before the first write there is no replica count to read; the first write creates it."""
     path = f"{at(Hvpa, created(served, Hvpa, seed()))}/scale"
     assert served.call("GET", path).status == 500
     assert served.patch(path, {"spec": {"replicas": 3}})["spec"] == {"replicas": 3}
@@ -251,7 +251,7 @@ def test_a_scale_begins_with_its_first_count(served: Api) -> None:
 
 
 def could_be_stored(problem: Problem) -> bool:
-    """Types and unreadable quantities apart, which no other definition took either, nor a scale below nothing."""
+    """Not a type error, an unreadable quantity or a negative scale: no other definition accepted these either."""
     too_large = isinstance(problem.value, int) and problem.value > MAX_INT64
     unreadable = problem.rule == "quantity" and (too_large or not is_quantity(problem.value))
     return problem.kind != "Decode" and problem.rule != "not-negative" and not unreadable
@@ -263,8 +263,8 @@ def storable(kind: type[Kind]) -> dict[str, Manifest]:
 
 
 @pytest.mark.parametrize("kind", STATUSES)
-def test_what_was_stored_before_can_be_told_and_let_go(served: Api, kind: type[Kind]) -> None:
-    """A definition that came later does not keep a controller from writing a status or removing its finalizer."""
+def test_objects_stored_before_can_get_a_status_and_be_released(served: Api, kind: type[Kind]) -> None:
+    """A stricter definition does not keep a controller from writing a status or removing its finalizer."""
     stored, (_, status) = storable(kind), STATUSES[kind]
     path = tightened(served, kind, stored, next(iter(FAULTY[kind].values())))
     for name, manifest in stored.items():
@@ -286,7 +286,7 @@ SHOWN: dict[type[Kind], dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", SHOWN)
 def test_columns_show_what_the_object_says(served: Api, kind: type[Kind]) -> None:
-    """Every declared column is there, in order, with its value."""
+    """Every declared column is shown, in order, with its value."""
     policy = {"updateMode": "Off", "minReplicas": 2}
     manifest = {VPA: vpa(updatePolicy=policy), Checkpoint: checkpoint(), Hvpa: seed()}[kind]
     held = created(served, kind, manifest, STATUSES[kind][1] if kind in STATUSES else None)
@@ -298,8 +298,8 @@ def test_columns_show_what_the_object_says(served: Api, kind: type[Kind]) -> Non
     assert shown == {"Name": held["metadata"]["name"], **SHOWN[kind]}
 
 
-def test_discovery_tells_names_and_doors(served: Api) -> None:
-    """`kubectl get vpa` works, `kubectl scale hvpa` too, and no door is open that nobody asked for."""
+def test_discovery_lists_names_and_subresources(served: Api) -> None:
+    """`kubectl get vpa` and `kubectl scale hvpa` work, and there are no unneeded subresources."""
     found: dict[str, list[str]] = {}
     for version in {VPA.API_VERSION, Hvpa.API_VERSION}:
         listed = served.get(f"/apis/{version}")["resources"]

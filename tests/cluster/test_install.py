@@ -1,4 +1,4 @@
-"""A real API server takes every form of the installation, and its account may do just what it is granted."""
+"""A real API server accepts every form of the installation, and its account has exactly the granted rights."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ PATHS = {
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
     "MutatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
 }
-# What a values file of the chart says -> the configuration and the flags that say the same.
+# The values of the chart -> the configuration and the flags that mean the same.
 CONFIGS: dict[str, tuple[Object, Object, tuple[str, ...]]] = {
     "default": ({}, {}, ()),
     "scoped": (
@@ -76,7 +76,7 @@ CONFIGS: dict[str, tuple[Object, Object, tuple[str, ...]]] = {
     ),
     "dry run": ({"config": {"dryRun": True}}, {"dryRun": True}, ()),
 }
-# What nobody who is asked to scale needs.
+# Rights that no autoscaler needs.
 NEVER = [
     ("", "secrets", "get", "kube-system", "other"),
     ("", "secrets", "list", "kube-system", ""),
@@ -117,7 +117,7 @@ def at(manifest: Object) -> str:
 
 
 def spaces(api: Api) -> None:
-    """The namespaces must be there for anything in them to be judged; the first as it is printed."""
+    """Create the namespaces, without which nothing in them can be checked; the first has its labels as printed."""
     for name, labels in {
         "hypot-system": {"pod-security.kubernetes.io/enforce": "restricted"},
         "shop": {},
@@ -134,21 +134,21 @@ def ready(api: Api) -> Api:
 
 
 def judged(api: Api, manifest: Object) -> tuple[int, list[str]]:
-    """Status and warnings of a dry run that takes no field it does not know."""
+    """Status and warnings of a dry run that refuses unknown fields."""
     query = "dryRun=All&fieldManager=test&force=true&fieldValidation=Strict"
     return reported(api, "PATCH", f"{at(manifest)}?{query}", manifest, APPLY)
 
 
 @pytest.mark.parametrize("case", CONFIGS)
 def test_printed_manifests_are_taken(ready: Api, case: str, tmp_path: Path) -> None:
-    """Every object of every configuration, without a remark."""
+    """Every object of every configuration is accepted without a warning."""
     for manifest in printed(case, tmp_path):
         status, warnings = judged(ready, manifest)
         assert (status in {200, 201}, warnings) == (True, []), manifest
 
 
 def test_pods_come_up_under_the_strictest_standard(ready: Api, tmp_path: Path) -> None:
-    """The namespace insists on it, so a pod that asks for more would be refused."""
+    """The namespace enforces the restricted standard, so a pod that asks for more is refused."""
     (deployment,) = (each for each in printed("default", tmp_path) if each["kind"] == "Deployment")
     pod = {"apiVersion": "v1", "kind": "Pod", **deployment["spec"]["template"]}
     pod["metadata"] = {**pod["metadata"], "name": "hypot"}
@@ -171,7 +171,7 @@ def kustomized(folder: Path) -> list[Object]:
 
 
 def test_the_kustomize_base_is_the_same(tmp_path: Path) -> None:
-    """Whatever way it is installed, it is one installation."""
+    """Kustomize and `hypot manifests` install the same objects."""
     assert keyed(kustomized(DEPLOY / "kustomize")) == keyed(printed("default", tmp_path))
 
 
@@ -202,7 +202,7 @@ def rendered(values: Object, folder: Path) -> list[Object]:
 
 
 def keyed(manifests: list[Object]) -> dict[tuple[str, str, str], Any]:
-    """By kind and name, with what is only written differently made the same."""
+    """By kind and name, normalised where only the notation differs."""
     found = {}
     for each in manifests:
         metadata = each["metadata"]
@@ -221,14 +221,14 @@ def keyed(manifests: list[Object]) -> dict[tuple[str, str, str], Any]:
 
 @pytest.mark.parametrize("case", CONFIGS)
 def test_the_chart_is_the_same(case: str, tmp_path: Path) -> None:
-    """Roles, configuration and all; but for the namespace, which Helm makes itself."""
+    """The chart installs the same objects, except for the namespace, which Helm creates itself."""
     expected = keyed(printed(case, tmp_path))
     del expected["Namespace", "", "hypot-system"]
     assert keyed(rendered(CONFIGS[case][0], tmp_path)) == expected
 
 
 def test_the_chart_is_taken_with_all_that_may_be_set(ready: Api, tmp_path: Path) -> None:
-    """What goes beyond `hypot manifests`: more fields of the pod, and a name that YAML would take for a number."""
+    """Beyond `hypot manifests`: more fields of the pod, and a tag that YAML would read as a number."""
     values = {
         "pod": {"priorityClassName": "system-cluster-critical", "nodeSelector": {"pool": "ops"}},
         "image": {"tag": "7"},
@@ -243,7 +243,7 @@ def test_the_chart_is_taken_with_all_that_may_be_set(ready: Api, tmp_path: Path)
 
 
 def test_the_chart_has_the_alerts(tmp_path: Path) -> None:
-    """Their own braces come through Helm as they are."""
+    """The braces in the alerts are unchanged by Helm."""
     manifests = rendered({"prometheus": {"rules": True, "podMonitor": True}}, tmp_path)
     found = {each["kind"]: each for each in manifests if "monitoring" in each["apiVersion"]}
     assert set(found) == {"PrometheusRule", "PodMonitor"}
@@ -269,7 +269,7 @@ REFUSED: dict[str, tuple[Object, list[str]]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_helm_refuses_what_no_configuration_may_say(case: str, tmp_path: Path) -> None:
-    """As `hypot manifests` does, and all of it at once."""
+    """Helm reports the same errors as `hypot manifests`, and all of them at once."""
     values, said = REFUSED[case]
     file = tmp_path / "values.yaml"
     file.write_text(to_yaml(values), encoding="utf-8")
@@ -280,14 +280,14 @@ def test_helm_refuses_what_no_configuration_may_say(case: str, tmp_path: Path) -
 
 
 def test_a_bare_off_is_taken_by_the_chart(tmp_path: Path) -> None:
-    """YAML takes it for false; nobody means that, and the file says what was meant."""
+    """YAML reads a bare `off` as false; the configuration file says `off`."""
     manifests = rendered({"config": {"kinds": {"Hvpa": False}}}, tmp_path)
     (found,) = (yaml.safe_load(each["data"][CONFIG_KEY]) for each in manifests if each["kind"] == "ConfigMap")
     assert (found["kinds"]["Hvpa"], found["webhookPort"]) == ("off", 0)
 
 
 def test_a_part_of_the_security_context_leaves_the_rest(tmp_path: Path) -> None:
-    """Who asks for a group for files must not become root by it; null takes one away."""
+    """Setting `fsGroup` must not make the pod run as root; null removes a field."""
     manifests = rendered({"pod": {"securityContext": {"fsGroup": 7, "runAsUser": None}}}, tmp_path)
     (deployment,) = (each for each in manifests if each["kind"] == "Deployment")
     assert deployment["spec"]["template"]["spec"]["securityContext"] == {
@@ -299,7 +299,7 @@ def test_a_part_of_the_security_context_leaves_the_rest(tmp_path: Path) -> None:
 
 
 def test_the_notes_say_how_it_begins_to_act(tmp_path: Path) -> None:
-    """The first thing that anybody wants to know after an installation."""
+    """After an installation, the notes say where hypot acts and how to stop it."""
     chart = tmp_path / "chart"
     shutil.copytree(DEPLOY / "helm" / "hypot", chart)
     notes = (chart / "templates" / "NOTES.txt").read_text(encoding="utf-8")
@@ -319,11 +319,11 @@ def test_the_notes_say_how_it_begins_to_act(tmp_path: Path) -> None:
         assert "kubectl -n ops scale deploy/hypot --replicas=0" in made.stdout
 
 
-# What the account may do.
+# The rights of the account.
 
 
 def installed(api: Api, case: str, folder: Path) -> list[Object]:
-    """Accounts and roles, for real, in the place of those that were there."""
+    """Create accounts and roles, without dry run, in place of the previous ones."""
     for namespace in ("shop", "pay"):
         for kind in ("roles", "rolebindings"):
             api.delete(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/{kind}")
@@ -343,7 +343,7 @@ def may(api: Api, group: str, resource: str, verb: str, namespace: str = "", nam
 
 
 def granted(manifests: list[Object]) -> Iterator[tuple[str, str, str, str, str]]:
-    """Each single thing that the roles say: group, resource, verb, namespace and name."""
+    """Each single right of the roles: group, resource, verb, namespace and name."""
     for each in manifests:
         for group, resource, verb, name in said_by(each.get("rules") or ()):
             yield group, resource.replace("*", "queue_length"), verb, each["metadata"].get("namespace", ""), name
@@ -351,7 +351,7 @@ def granted(manifests: list[Object]) -> Iterator[tuple[str, str, str, str, str]]
 
 @pytest.mark.parametrize("case", CONFIGS)
 def test_the_account_may_do_what_it_is_granted_and_no_more(ready: Api, case: str, tmp_path: Path) -> None:
-    """Every right works as it is written, and what nobody who scales needs is refused."""
+    """Every right works as it is written, and what no autoscaler needs is refused."""
     wanted = list(granted(installed(ready, case, tmp_path)))
     assert wanted
     eventually(lambda: all(may(ready, *each) for each in wanted), 20)
@@ -359,7 +359,7 @@ def test_the_account_may_do_what_it_is_granted_and_no_more(ready: Api, case: str
 
 
 def test_a_scoped_account_may_do_nothing_elsewhere(ready: Api, tmp_path: Path) -> None:
-    """What is allowed in one watched namespace is refused in one that is not, and in the whole cluster."""
+    """What is allowed in a watched namespace is refused in one that is not watched, and in the whole cluster."""
     installed(ready, "default", tmp_path)
     eventually(lambda: may(ready, "", "pods", "list"), 20)
     rights = list(granted(installed(ready, "scoped", tmp_path)))
@@ -381,7 +381,7 @@ def test_switching_a_kind_off_takes_its_rights_away(ready: Api, tmp_path: Path) 
 
 
 def as_hypot(api: Api, path: str) -> int:
-    """The status of a request that an admin makes in the name of hypot's account."""
+    """The status of a request that an admin makes as hypot's account."""
     connection = api._connect(30)
     try:
         who = {"Impersonate-User": "system:serviceaccount:hypot-system:hypot"}
@@ -392,7 +392,7 @@ def as_hypot(api: Api, path: str) -> int:
 
 
 def test_leases_of_others_are_found_by_name_only(ready: Api, tmp_path: Path) -> None:
-    """A list that selects one name is a right to that name, whatever the namespace; all leases are not."""
+    """The account may list leases of one granted name in any namespace, but not other leases or all of them."""
     installed(ready, "default", tmp_path)
     leases, lock = "/apis/coordination.k8s.io/v1/leases", "watermarkpodautoscaler-lock"
     eventually(lambda: as_hypot(ready, f"{leases}?fieldSelector=metadata.name%3D{lock}") == 200, 20)

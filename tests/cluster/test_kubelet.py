@@ -77,7 +77,7 @@ def test_a_pod_runs_first_and_is_ready_later(kubelet: Kubelet, pods: Namespace) 
 
 
 def test_a_pod_that_does_not_start_stays_pending(kubelet: Kubelet, pods: Namespace) -> None:
-    """Where pods do not start they stay Pending, until the rule changes."""
+    """Pods that do not start stay Pending, until the rule changes."""
     kubelet.rules[pods.name] = Rule(starts=False, ready_after=0)
     pods.create()
     time.sleep(0.5)
@@ -96,7 +96,7 @@ def test_a_pod_without_a_node_is_left_alone(kubelet: Kubelet, pods: Namespace) -
 
 
 def test_a_pod_that_is_never_ready_runs(kubelet: Kubelet, pods: Namespace) -> None:
-    """Where pods are never ready they run and stay unready."""
+    """Pods that are never ready run and stay unready."""
     kubelet.rules[pods.name] = Rule(ready_after=None)
     pods.create()
     eventually(lambda: pods.pod()["status"]["phase"] == "Running")
@@ -105,7 +105,7 @@ def test_a_pod_that_is_never_ready_runs(kubelet: Kubelet, pods: Namespace) -> No
 
 
 def test_a_deleted_pod_goes(kubelet: Kubelet, pods: Namespace) -> None:
-    """A deleted pod lingers while its rule says never, and goes when the rule changes."""
+    """A deleted pod stays while its rule says never, and goes when the rule changes."""
     kubelet.rules[pods.name] = Rule(ready_after=0, gone_after=None)
     pods.create()
     pods.until_ready()
@@ -117,7 +117,7 @@ def test_a_deleted_pod_goes(kubelet: Kubelet, pods: Namespace) -> None:
 
 
 def test_readiness_by_call_stays(kubelet: Kubelet, pods: Namespace) -> None:
-    """Readiness set by call is not undone by the rule, and moves only the times of what changed."""
+    """Readiness set by a call is not undone by the rule, and changes only the times of what changed."""
     kubelet.rules[pods.name] = Rule(ready_after=0)
     pods.create()
     before = pods.until_ready()
@@ -136,7 +136,7 @@ def test_readiness_by_call_stays(kubelet: Kubelet, pods: Namespace) -> None:
 
 
 def test_a_failed_pod_stays_failed(kubelet: Kubelet, pods: Namespace) -> None:
-    """A pod that failed has ended containers, is not ready, and no rule brings it back."""
+    """A failed pod has ended containers, is not ready, and stays failed whatever the rule says."""
     kubelet.rules[pods.name] = Rule(ready_after=0)
     pods.create()
     pods.until_ready()
@@ -147,8 +147,8 @@ def test_a_failed_pod_stays_failed(kubelet: Kubelet, pods: Namespace) -> None:
     assert pods.container()["state"]["terminated"]["exitCode"] == 1
 
 
-def test_a_crash_tells_why_and_how_often(kubelet: Kubelet, pods: Namespace) -> None:
-    """A container that ran out of memory says so, counts its restarts, and becomes ready anew."""
+def test_a_crash_reports_its_reason_and_count(kubelet: Kubelet, pods: Namespace) -> None:
+    """A container that ran out of memory says so, counts its restarts, and becomes ready again."""
     kubelet.rules[pods.name] = Rule(ready_after=0.5)
     pods.create()
     pods.until_ready()
@@ -160,7 +160,7 @@ def test_a_crash_tells_why_and_how_often(kubelet: Kubelet, pods: Namespace) -> N
 
 
 def test_a_resize_is_acknowledged(kubelet: Kubelet, pods: Namespace) -> None:
-    """An acknowledged resize is in progress for as long as the rule says, and then in the container's status."""
+    """An acknowledged resize is in progress for as long as the rule says, and then in the status of the container."""
     kubelet.rules[pods.name] = Rule(ready_after=0, resize_after=1)
     pods.create()
     pods.until_ready()
@@ -175,7 +175,7 @@ def test_a_resize_is_acknowledged(kubelet: Kubelet, pods: Namespace) -> None:
 
 
 def test_a_resize_may_need_a_restart(kubelet: Kubelet, pods: Namespace) -> None:
-    """A container whose policy asks for it is restarted by a resize of that resource."""
+    """A resize of a resource restarts the container if its resize policy says so."""
     kubelet.rules[pods.name] = Rule(ready_after=0)
     pods.create(resizePolicy=[{"resourceName": "cpu", "restartPolicy": "RestartContainer"}])
     pods.until_ready()
@@ -186,7 +186,7 @@ def test_a_resize_may_need_a_restart(kubelet: Kubelet, pods: Namespace) -> None:
 
 
 def test_a_deferred_resize_waits_for_another_rule(kubelet: Kubelet, pods: Namespace) -> None:
-    """A deferred resize leaves the container as it is, and is done once there is room."""
+    """A deferred resize leaves the container as it is, and is done once the rule allows it."""
     kubelet.rules[pods.name] = Rule(ready_after=0, resize="defer")
     pods.create()
     pods.until_ready()
@@ -199,7 +199,7 @@ def test_a_deferred_resize_waits_for_another_rule(kubelet: Kubelet, pods: Namesp
 
 
 def test_a_refused_resize_may_be_taken_back(kubelet: Kubelet, pods: Namespace) -> None:
-    """A refused resize is told as infeasible until the spec is what the container has."""
+    """A refused resize is reported as infeasible until the spec is what the container has."""
     kubelet.rules[pods.name] = Rule(ready_after=0, resize="refuse")
     pods.create()
     pods.until_ready()
@@ -210,8 +210,8 @@ def test_a_refused_resize_may_be_taken_back(kubelet: Kubelet, pods: Namespace) -
     eventually(lambda: not condition(pods.pod(), PENDING))
 
 
-def test_a_dropped_watch_is_begun_again(kubelet: Kubelet, pods: Namespace) -> None:
-    """Pods that come and go while connections break are looked after all the same."""
+def test_a_dropped_watch_is_restarted(kubelet: Kubelet, pods: Namespace) -> None:
+    """Pods that are created and deleted while connections break are still managed."""
     kubelet.rules[pods.name] = Rule(ready_after=0)
     pods.create()
     pods.until_ready()
@@ -224,8 +224,8 @@ def test_a_dropped_watch_is_begun_again(kubelet: Kubelet, pods: Namespace) -> No
     pods.until_ready()
 
 
-def test_a_crowd_is_looked_after(kubelet: Kubelet, pods: Namespace, report: Callable[[str], None]) -> None:
-    """Three hundred pods at once all become ready; how far behind the kubelet was is printed."""
+def test_many_pods_are_managed(kubelet: Kubelet, pods: Namespace, report: Callable[[str], None]) -> None:
+    """Three hundred pods at once all become ready; the largest delay of the kubelet is printed."""
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(pods.create, [f"web-{number}" for number in range(300)]))
     began = time.monotonic()
@@ -234,8 +234,8 @@ def test_a_crowd_is_looked_after(kubelet: Kubelet, pods: Namespace, report: Call
     report(f"kubelet stand-in: 300 pods ready {reported}")
 
 
-def test_it_stops_and_tells_what_went_wrong(api: Api) -> None:
-    """A stop leaves no thread, and raises what the threads met."""
+def test_it_stops_and_reports_errors(api: Api) -> None:
+    """A stop leaves no thread, and raises the errors of the threads."""
     threads = active_count()
     kubelet = Kubelet(api)
     kubelet.start()
@@ -246,8 +246,8 @@ def test_it_stops_and_tells_what_went_wrong(api: Api) -> None:
     eventually(lambda: active_count() == threads)
 
 
-def test_it_stops_where_nobody_answers(api: Api) -> None:
-    """A server that is gone neither holds the stop up nor raises anything."""
+def test_it_stops_without_a_server(api: Api) -> None:
+    """A server that is gone neither delays the stop nor raises an error."""
     threads = active_count()
     kubelet = Kubelet(Api(1, api._tls, api.token))
     kubelet.start()

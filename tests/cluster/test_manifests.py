@@ -1,4 +1,4 @@
-"""The API server judges HorizontalPodAutoscalers, and hypot must have said the same."""
+"""The API server and hypot give the same verdict on HorizontalPodAutoscalers."""
 
 import copy
 from collections import Counter
@@ -25,14 +25,14 @@ from hypot.lint.rules.own import OBJECTS
 from hypot.lint.rules.own_fields import FIELDS
 
 RULES = {rule.id for rule in (*OBJECTS.rules, *FIELDS.rules) if set(HPA_ONLY) <= set(rule.kinds)}
-# About the request, not about the manifest: a name of another namespace is a name.
+# About the request, not about the manifest: the name of another namespace is a valid name.
 NOT_HERE = "the namespace of the provided object does not match the namespace sent on the request"
 NEEDS_TWO_CHANGES = {"zero-needs-outside-metric"}
 CASES = [pytest.param(rule, data, id=f"{rule}-{i}") for rule, those in BY_RULE.items() for i, data in enumerate(those)]
 
 
 def judged(api: Api, namespace: str, data: Mapping[str, Any]) -> tuple[Verdict, tuple[Problem, ...]]:
-    """What both say to a manifest, which is the same."""
+    """The verdict on a manifest, which is the same for both."""
     version = str(data["apiVersion"]).rpartition("/")[2]
     answer = post(api, namespace, as_json(data), version=version)
     ours, problems = of_hypot(data)
@@ -48,13 +48,13 @@ def compare(sent: Any, answer: Answer, theirs: Verdict, ours: Verdict, problems:
 
 
 def test_every_rule_has_its_manifests() -> None:
-    """Those that stand for the API server's rules in `hypot lint`, and no others."""
+    """There are manifests for the API server's rules in `hypot lint`, and for no other rules."""
     assert BY_RULE.keys() == RULES
 
 
 @pytest.mark.parametrize(("rule", "data"), CASES)
 def test_a_broken_rule_is_the_servers_rule(api: Api, namespace: str, rule: str, data: Object) -> None:
-    """The server refuses what breaks a rule, at the same place and for the same reason."""
+    """The server refuses what breaks a rule, at the same field and for the same reason."""
     theirs, problems = judged(api, namespace, data)
     assert theirs.kind != "accepted"
     assert rule in {problem.rule for problem in problems}
@@ -62,12 +62,12 @@ def test_a_broken_rule_is_the_servers_rule(api: Api, namespace: str, rule: str, 
 
 @pytest.mark.parametrize("data", REGRESSIONS.values(), ids=REGRESSIONS)
 def test_a_settled_disagreement_stays_settled(api: Api, namespace: str, data: Object) -> None:
-    """What hypot once saw otherwise."""
+    """Both still agree on manifests that they once disagreed about."""
     judged(api, namespace, data)
 
 
 def test_one_change_at_a_time(api: Api, namespace: str, report: Callable[[str], None]) -> None:
-    """Each value that may stand at a place, right or wrong, in a manifest that has everything; no rule is left out."""
+    """Both agree on each value, valid or not, at each place of a manifest with every field; every rule is covered."""
     seen: Counter[str] = Counter()
     for data in one_by_one():
         theirs, problems = judged(api, namespace, data)
@@ -77,7 +77,7 @@ def test_one_change_at_a_time(api: Api, namespace: str, report: Callable[[str], 
 
 
 def test_random_manifests(api: Api, namespace: str, report: Callable[[str], None]) -> None:
-    """Accepted as the same spec, undecodable, or refused for the same reasons at the same places."""
+    """Both accept the same spec, cannot decode it, or refuse it for the same reasons at the same fields."""
     seen: Counter[str] = Counter()
 
     @fuzzing()
@@ -92,7 +92,7 @@ def test_random_manifests(api: Api, namespace: str, report: Callable[[str], None
 
 
 def test_random_manifests_of_version_1(api: Api, namespace: str, report: Callable[[str], None]) -> None:
-    """The same for autoscaling/v1; what it accepts is looked at in v2."""
+    """The same for autoscaling/v1; what it accepts is read in v2."""
     seen: Counter[str] = Counter()
 
     @fuzzing(1 / 5)
@@ -107,7 +107,7 @@ def test_random_manifests_of_version_1(api: Api, namespace: str, report: Callabl
 
 
 def test_random_manifests_in_yaml(api: Api, namespace: str, tmp_path: Path, report: Callable[[str], None]) -> None:
-    """As text, which both read for themselves."""
+    """Both agree on manifests as YAML text, which each reads itself."""
     seen: Counter[str] = Counter()
     files = (tmp_path / f"{i}.yaml" for i in count())
 
@@ -128,7 +128,7 @@ def test_random_manifests_in_yaml(api: Api, namespace: str, tmp_path: Path, repo
 
 
 def of_text(text: str, file: Path) -> tuple[Verdict, tuple[Problem, ...]]:
-    """What hypot says to a file."""
+    """The verdict of hypot on a file."""
     file.write_text(text, encoding="utf-8")
     try:
         (loaded,) = load([str(file)])
@@ -140,13 +140,13 @@ def of_text(text: str, file: Path) -> tuple[Verdict, tuple[Problem, ...]]:
 
 
 def reported(what: str, seen: Counter[str]) -> str:
-    """How often the server said what."""
+    """How often the server gave each verdict."""
     message = {"accepted": "accepted", "invalid": "refused", "unreadable": "undecodable"}
     return f"{what}: {', '.join(f'{seen[kind]} {word}' for kind, word in message.items())}"
 
 
 def test_a_field_of_the_next_version_is_taken(api: Api, namespace: str) -> None:
-    """The one known difference in a status: conditions have a generation from 1.37 on, and hypot takes it before."""
+    """The only known difference in a status: conditions have a generation from 1.37 on; hypot accepts it earlier."""
     data = {**copy.deepcopy(EVERYTHING), "status": {"conditions": [{"observedGeneration": 1}]}}
     assert of_server(post(api, namespace, as_json(data))).kind == "unreadable"
     assert of_hypot(data)[0].kind == "accepted"
@@ -154,7 +154,7 @@ def test_a_field_of_the_next_version_is_taken(api: Api, namespace: str) -> None:
 
 @pytest.mark.parametrize("version", ["v2beta1", "v2beta2", "v3"])
 def test_a_version_that_is_not_served_is_refused(api: Api, namespace: str, version: str) -> None:
-    """By the server, and by `hypot lint`."""
+    """Both the server and `hypot lint` refuse it."""
     data = {**BY_RULE["max-replicas"][0], "apiVersion": f"autoscaling/{version}"}
     assert of_server(post(api, namespace, as_json(data))).kind == "unreadable"
     assert "api-version-not-served" in {finding.rule for finding in check_all(data, kubernetes=KUBERNETES).errors}

@@ -1,4 +1,4 @@
-"""The stand-in for the metrics APIs, asked through the real aggregator."""
+"""The stand-in for the metrics APIs, queried through the real aggregator."""
 
 import threading
 import time
@@ -26,7 +26,7 @@ def server(plane: ControlPlane) -> Iterator[MetricsServer]:
 
 
 def counting() -> Any:
-    """An answer that never says the same twice."""
+    """An answer with a new value each time."""
     said = iter(range(100))
 
     def answer(query: Query) -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ def value(api: Api, namespace: str) -> str:
 
 
 def test_each_api_is_asked_with_its_selectors(server: MetricsServer, api: Api, namespace: str) -> None:
-    """Namespace, metric, objects and both selectors arrive as they were sent, and are written down."""
+    """Namespace, metric, objects and both selectors arrive as they were sent, and are recorded."""
     server.answers[namespace] = lambda _: []
     api.get(USAGE.format(namespace), query={"labelSelector": "app=web"})
     api.get(CUSTOM.format(namespace), query={"labelSelector": "app=web", "metricLabelSelector": "verb=GET"})
@@ -56,8 +56,8 @@ def test_each_api_is_asked_with_its_selectors(server: MetricsServer, api: Api, n
     assert (external.metric, external.labels) == ("lag", "queue=a")
 
 
-def test_nobody_is_told_about_an_unknown_namespace(server: MetricsServer, api: Api) -> None:
-    """What no test has set is refused, not made up."""
+def test_an_unknown_namespace_is_refused(server: MetricsServer, api: Api) -> None:
+    """A namespace without an answer set by a test gets an error, not made-up values."""
     assert ask(api, "nowhere").status == 503
     assert server.journal[-1].items == ()
 
@@ -75,7 +75,7 @@ def test_frozen_answers_stay(server: MetricsServer, api: Api, namespace: str) ->
 
 
 def test_lagging_answers_are_old(server: MetricsServer, api: Api, namespace: str) -> None:
-    """Values go on, their times stay behind."""
+    """The values are current, but their times are old."""
     server.answers[namespace] = lagging(counting(), 60)
     (item,) = ask(api, namespace).body["items"]
     assert item["timestamp"] < stamp(time.time() - 55)
@@ -83,14 +83,14 @@ def test_lagging_answers_are_old(server: MetricsServer, api: Api, namespace: str
 
 
 def test_lying_answers_are_changed(server: MetricsServer, api: Api, namespace: str) -> None:
-    """The journal has the lie: that is what was told."""
+    """The journal has the changed values: these are what was sent."""
     server.answers[namespace] = lying(counting(), lambda item: {**item, "value": "-1"})
     assert value(api, namespace) == "-1"
     assert server.journal[-1].items[0]["value"] == "-1"
 
 
 def test_one_answer_is_held_back(server: MetricsServer, api: Api, namespace: str) -> None:
-    """Whoever asked waits until let go; the next one is answered at once."""
+    """The client waits until the answer is released; the next client is answered at once."""
     server.answers[namespace] = counting()
     got: list[str] = []
     with server.held(namespace) as hold:

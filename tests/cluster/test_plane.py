@@ -1,4 +1,4 @@
-"""The control plane itself: it is the pinned one, it is ready soon, and it leaves nothing behind."""
+"""The control plane itself: it is the pinned version, it starts, and it leaves nothing behind."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
 
 TESTS = Path(__file__).parents[1]
-# Starts a plane, says which processes it has, and then waits to be killed.
+# Starts a control plane, prints a line when it runs, and waits to be killed.
 OWNER = """
 import sys, time
 from pathlib import Path
@@ -30,14 +30,14 @@ time.sleep(60)
 
 
 def test_the_version_is_the_pinned_one(plane: ControlPlane, api: Api) -> None:
-    """Kubernetes says what go.mod says, unless somebody brought their own binaries."""
+    """Kubernetes reports the version in go.mod, unless the user provides other binaries."""
     reported = api.get("/version")["gitVersion"]
     if str(plane.binaries) == os.environ.get("KUBEBUILDER_ASSETS"):
         pytest.skip(f"the binaries of KUBEBUILDER_ASSETS are {reported}")
     assert reported == binaries.version()
 
 
-def test_a_killed_owner_takes_its_children_along(plane: ControlPlane, tmp_path: Path) -> None:
+def test_a_killed_owner_ends_its_children(plane: ControlPlane, tmp_path: Path) -> None:
     """Even SIGKILL leaves neither etcd nor an API server behind."""
     assert plane.folder.is_dir()
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
@@ -51,8 +51,8 @@ def test_a_killed_owner_takes_its_children_along(plane: ControlPlane, tmp_path: 
     eventually(lambda: _running(tmp_path) == set(), within=20)
 
 
-def test_a_part_that_dies_is_named_with_its_log(tmp_path: Path) -> None:
-    """A control plane that cannot start says which part, and where to read why."""
+def test_a_component_that_dies_is_named_with_its_log(tmp_path: Path) -> None:
+    """A control plane that cannot start reports the failed component and its log."""
     broken = tmp_path / "bin"
     broken.mkdir()
     for name in binaries.PACKAGES:
@@ -63,14 +63,14 @@ def test_a_part_that_dies_is_named_with_its_log(tmp_path: Path) -> None:
         ControlPlane(broken, tmp_path).start()
 
 
-def test_a_kubeconfig_leads_to_it(plane: ControlPlane) -> None:
-    """The file that controllers get names this server and its authority."""
+def test_a_kubeconfig_names_its_server(plane: ControlPlane) -> None:
+    """The kubeconfig for controllers has the address of this server."""
     config = json.loads(plane.kubeconfig("admin").read_text())
     assert config["clusters"][0]["cluster"]["server"] == f"https://127.0.0.1:{plane.port}"
 
 
 def _running(folder: Path) -> set[str]:
-    """The binaries whose command line names a folder, guards aside."""
+    """The binaries whose command line names a folder, without their guards."""
     command = [shutil.which("ps") or "ps", "-ww", "-eo", "args"]
     reported = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     commands = [line.split() for line in reported.splitlines() if str(folder) in line]

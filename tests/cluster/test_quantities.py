@@ -1,4 +1,4 @@
-"""The API server reads and prints quantities, in autoscalers and in pods, and hypot does the same."""
+"""hypot reads and prints quantities as the API server does, in autoscalers and in pods."""
 
 import re
 from collections import Counter
@@ -23,7 +23,7 @@ ODD = [True, False, [], {}, "null", " ", "0", 5, 0.5, 2.0, 2**63, 10**30, "\u00a
 
 
 def autoscaler(values: list[Any]) -> dict[str, Any]:
-    """One metric for each."""
+    """One metric for each value."""
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     sources = [{"metric": {"name": "x"}, "target": {"type": "AverageValue", "averageValue": one}} for one in values]
     spec = {
@@ -35,7 +35,7 @@ def autoscaler(values: list[Any]) -> dict[str, Any]:
 
 
 def pod(values: list[Any]) -> dict[str, Any]:
-    """One container for each."""
+    """One container for each value."""
     containers = [
         {"name": f"c{i}", "image": "x", "resources": {"requests": {"cpu": one}}} for i, one in enumerate(values)
     ]
@@ -43,7 +43,7 @@ def pod(values: list[Any]) -> dict[str, Any]:
 
 
 def as_targets(api: Api, namespace: str, values: list[Any]) -> list[str] | str:
-    """What the server shows of them, or why it takes none."""
+    """How the server shows the values, or why it refuses them."""
     answer = post(api, namespace, as_json(autoscaler(values)))
     if not answer.ok:
         return {400: REFUSED, 422: NOT_POSITIVE}[answer.status]
@@ -59,7 +59,7 @@ def as_requests(api: Api, namespace: str, values: list[Any]) -> list[str] | str:
 
 
 def target(value: Any) -> str:
-    """What hypot says of a metric's target."""
+    """The verdict of hypot on a metric's target."""
     try:
         return stored_text(value) if Quantity.parse(value).sign > 0 else NOT_POSITIVE
     except QuantityError:
@@ -67,7 +67,7 @@ def target(value: Any) -> str:
 
 
 def request(value: Any) -> str:
-    """The same of a pod's request, which is rounded up to whole milli-units."""
+    """The same for a pod's request, which is rounded up to whole milli-units."""
     try:
         quantity = Quantity.parse(value)
     except QuantityError:
@@ -88,13 +88,13 @@ def loses_its_suffix(value: Any) -> bool:
 
 
 def absurd(value: Any) -> bool:
-    """Beyond what hypot reads at all."""
+    """Whether the exponent is beyond what hypot reads."""
     exponent = re.search(r"[eE]([+-]?[0-9]+)", str(value))
     return exponent is not None and abs(int(exponent[1])) > 150
 
 
 def together(asked: Any, expected: dict[int, str], values: list[Any]) -> None:
-    """The good ones in one object, the bad ones each in its own."""
+    """Send the valid values in one object, the invalid values each in its own."""
     good = [i for i, said in expected.items() if said not in {REFUSED, NOT_POSITIVE, NEGATIVE}]
     if good:
         assert asked([values[i] for i in good]) == [expected[i] for i in good], f"of {[values[i] for i in good]!r}"
@@ -103,7 +103,7 @@ def together(asked: Any, expected: dict[int, str], values: list[Any]) -> None:
 
 
 def test_random_quantities(api: Api, namespace: str, report: Callable[[str], None]) -> None:
-    """Taken or not, and shown in the same words, as targets of metrics and as requests of pods."""
+    """Both accept or refuse a quantity, and print it the same, as metric target and as pod request."""
     seen: Counter[str] = Counter()
 
     @fuzzing()
@@ -131,7 +131,7 @@ def kind_of(value: Any, said: str) -> str:
 
 
 def test_random_numbers_in_files(api: Api, namespace: str, tmp_path: Path) -> None:
-    """Numbers of YAML are what Kubernetes makes of them, and print as that."""
+    """Numbers in YAML are read and printed as Kubernetes does it."""
     file = tmp_path / "hpa.yaml"
 
     @fuzzing()
@@ -157,6 +157,6 @@ def value_in(data: Any) -> Any:
 
 @pytest.mark.parametrize(("text", "shown"), [("1000E", "1"), ("72000E", "72"), ("2000.E", "2")])
 def test_a_thousand_exa_lose_their_suffix(api: Api, namespace: str, text: str, shown: str) -> None:
-    """A mistake of Go's library that hypot does not make; should it be mended, `loses_its_suffix` can go."""
+    """A bug of Go's library that hypot does not have; once it is fixed, `loses_its_suffix` can go."""
     assert as_targets(api, namespace, [text]) == [shown]
     assert loses_its_suffix(text)

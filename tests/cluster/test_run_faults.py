@@ -1,4 +1,4 @@
-"""What breaks around a controller: its own process stands still, its calls fail, and the API server goes away."""
+"""Faults around a controller: its own process is suspended, its calls fail, and the API server is away."""
 
 import signal
 import time
@@ -42,7 +42,7 @@ def stage(plane: ControlPlane) -> Iterator[Stage]:
 
 @pytest.fixture(scope="module")
 def results(stage: Stage) -> Results:
-    """Each in a house of its own, side by side; those that take long come first."""
+    """Each case in a house of its own, side by side; those that take long come first."""
     cases: dict[str, Callable[[], Any]] = {
         "stopped while it looks": partial(stopped, stage, _looks, "before"),
         "stopped while it writes": partial(stopped, stage, _scales, "during"),
@@ -53,7 +53,7 @@ def results(stage: Stage) -> Results:
     return side_by_side(cases, AT_ONCE)
 
 
-# A process that stands still.
+# A suspended process.
 
 
 def _looks(call: Call) -> bool:
@@ -65,9 +65,9 @@ def _scales(call: Call) -> bool:
 
 
 def stopped(stage: Stage, moment: Callable[[Call], bool], when: Any) -> tuple[list[str], list[Call]]:
-    """Two replicas; the first one stands still in the middle of a reconcile that is to move something.
+    """Two replicas; the first is suspended in the middle of a reconcile that is about to scale.
 
-    What it sent from then on, and what the second one wrote while the first still did.
+    Returns what it sent from then on, and what the second wrote while the first still wrote.
     """
     with House(stage, "stop") as house:
         web, _ = watermarked(stage, house.namespace)
@@ -87,12 +87,12 @@ def stopped(stage: Stage, moment: Callable[[Call], bool], when: Any) -> tuple[li
         eventually(lambda: first.lines("lease lost"), LONG)
         reaches(web, 8)
         second.until_reconciled(3, LONG)
-        # What was on its way when it was stopped had a second to arrive.
+        # Calls in flight when it was suspended had a second to arrive.
         late = paths(house.proxies[0].writes(since=began + 1))
         both = overlap(house.proxies[0].journal, house.proxies[1].journal)
         counts = [move.replicas for move in moves(house.journal)]
         assert (turns(counts), too_far(2, counts, UP_FACTOR, DOWN_FACTOR)) == (0, [])
-        # It has lost nothing by that: it leads again as soon as it may.
+        # It lost nothing by that: it leads again as soon as it may.
         second.stop()
         eventually(lambda: len(first.lines("resumed")) == 2, LONG)
         first.until_reconciled(2, LONG)
@@ -101,16 +101,16 @@ def stopped(stage: Stage, moment: Callable[[Call], bool], when: Any) -> tuple[li
 
 
 @pytest.mark.parametrize("moment", ["looks", "writes"])
-def test_one_that_stood_still_writes_nothing_afterwards(results: Results, moment: str):
-    """After 30 s another one leads: there are never two that write."""
+def test_a_suspended_replica_writes_nothing_afterwards(results: Results, moment: str):
+    """After 30 s the other replica leads, and two replicas never write at the same time."""
     assert results[f"stopped while it {moment}"].result() == ([], [])
 
 
-# A server that does not serve.
+# A server that refuses calls.
 
 
 def _throttle(house: House) -> None:
-    """Every other kind of call is refused for a while, with a time to wait."""
+    """Several kinds of calls are refused for a while, with a time to wait."""
     proxy = house.proxies[0]
     for kind in ("scale", "status", "state"):
         proxy.refuse(lambda call, kind=kind: call.kind == kind, 429, BUSY, 3, Retry_After="1")
@@ -118,7 +118,7 @@ def _throttle(house: House) -> None:
 
 
 def _expire(house: House) -> None:
-    """All watches end, and none can go on from where it was."""
+    """All watches end, and none can continue from where it was."""
     house.proxies[0].refuse(lambda call: "resourceVersion" in call.query and "watch" in call.query, 410, GONE, 12)
     house.proxies[0].cut()
 
@@ -130,9 +130,9 @@ def _cut(house: House) -> None:
 
 
 def grows(stage: Stage, trouble: Callable[[House], None]) -> tuple[list[int], list[str]]:
-    """Demand rises in the middle of it, and falls again afterwards.
+    """Demand rises while calls fail, and falls again afterwards.
 
-    Where the count came to rest, and everything that was wrong with the way there.
+    Returns the replica counts at rest, and everything that was wrong on the way there.
     """
     with House(stage, "trouble") as house:
         web, wpa = watermarked(stage, house.namespace)
@@ -155,13 +155,13 @@ def grows(stage: Stage, trouble: Callable[[House], None]) -> tuple[list[int], li
 
 
 @pytest.mark.parametrize("case", ["throttled", "expired", "cut"])
-def test_calls_that_fail_now_and_then_move_nothing_wrongly(results: Results, case: str):
-    """What was refused is asked again, once and in time; watches go on."""
+def test_calls_that_sometimes_fail_cause_no_wrong_scaling(results: Results, case: str):
+    """Refused calls are repeated no sooner than the server asked for, and watches continue."""
     assert results[case].result() == ([8, 4], [])
 
 
 def test_the_api_server_is_away_for_a_minute(stage: Stage, results: Results):
-    """The controller lives on and writes nothing, then leads again and does what became necessary meanwhile."""
+    """The controller keeps running and writes nothing; then it leads again and does what has become necessary."""
     wait(results.values())
     with House(stage, "away") as house:
         web, wpa = watermarked(stage, house.namespace, 4, 600.0)

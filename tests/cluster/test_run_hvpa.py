@@ -45,7 +45,7 @@ def cpus(web: Workload) -> list[int]:
 
 
 def is_at(web: Workload, replicas: int, least: int, most: int) -> bool:
-    """Whether there are so many, all of a size between these, and all the same."""
+    """Whether there are so many pods, all of the same size, and that size is in this range."""
     sizes = cpus(web)
     return web.replicas() == len(sizes) == replicas and least <= sizes[0] and sizes[-1] <= most and len(set(sizes)) == 1
 
@@ -62,14 +62,14 @@ def carried(hvpa: Autoscaler) -> tuple[Any, Any]:
 
 
 def never_less(pods: Film, marks: list[tuple[int, int]]) -> None:
-    """Between two times of rest, each with the least that was right then, there was never less than the lesser."""
+    """Between two times of rest, the total never fell below the smaller of their two minimums."""
     totals = pods.totals()
     for (before, had), (after, has) in pairwise(marks):
         assert min(totals[before - 1 : after]) >= min(had, has), totals
 
 
 def test_both_axes_follow_demand_in_place(stage: Stage, namespace: str) -> None:
-    """The same pods get larger, then there are more of them, and back; never less than before and after."""
+    """The same pods get larger, then their number rises, and back; the total is never too low on the way."""
     web = Workload(stage, namespace, load=150).create(1, "200m", "128Mi")
     with Film(stage.api, pods_path(namespace)) as pods:
         hvpa = web.autoscaler(*HVPA, both_axes())
@@ -102,7 +102,7 @@ def test_both_axes_follow_demand_in_place(stage: Stage, namespace: str) -> None:
 
 
 def small_and_many(stage: Stage, namespace: str, rule: Rule, **annotations: str) -> tuple[Workload, Autoscaler]:
-    """Somebody made four small pods, where two larger ones are right; nothing moves yet."""
+    """Four small pods where two larger pods are right; the autoscaler is still paused."""
     stage.kubelet.rules[namespace] = rule
     web = Workload(stage, namespace, load=1000).create(4, "200m", "128Mi")
     return web, web.autoscaler(*HVPA, both_axes(), **{"hypot.dev/paused": "true", **annotations})
@@ -113,13 +113,13 @@ def held(hypot: Controller) -> set[str]:
 
 
 def let_go(hypot: Controller, hvpa: Autoscaler) -> None:
-    """Once it knows enough to shrink, too."""
+    """End the pause, once hypot knows enough to scale down too."""
     eventually(lambda: held(hypot) == {"Paused"}, SOON)
     hvpa.annotate(**{"hypot.dev/paused": None})
 
 
-def test_what_shrinks_waits_for_what_grows(stage: Stage, namespace: str) -> None:
-    """While the node puts off the larger size no pod goes; once it is actual they do, and there was never less."""
+def test_scale_down_waits_for_larger_pods(stage: Stage, namespace: str) -> None:
+    """While the node defers the larger size no pod goes; they go once it is actual, and the total never falls too low."""
     rule = Rule(ready_after=0.2, resize="defer")
     web, hvpa = small_and_many(stage, namespace, rule)
     with Film(stage.api, pods_path(namespace)) as pods:
@@ -140,8 +140,8 @@ def test_what_shrinks_waits_for_what_grows(stage: Stage, namespace: str) -> None
     never_less(pods, marks)
 
 
-def test_what_is_infeasible_ends_the_plan(stage: Stage, namespace: str) -> None:
-    """With InPlace nobody is evicted for it: the plan is given up, by condition and event, and nothing was lost."""
+def test_an_infeasible_resize_ends_the_plan(stage: Stage, namespace: str) -> None:
+    """With InPlace no pod is evicted for it: condition and event report that the plan ended, and no pod is lost."""
     web, hvpa = small_and_many(
         stage, namespace, Rule(ready_after=0.2, resize="refuse"), **{"hypot.dev/resize": "InPlace"}
     )
@@ -156,8 +156,8 @@ def test_what_is_infeasible_ends_the_plan(stage: Stage, namespace: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ["refuse", "defer"])
-def test_where_in_place_cannot_be_pods_are_evicted(stage: Stage, namespace: str, answer: Any) -> None:
-    """At once where the node can never grant it, else after five minutes; new pods come up at their size."""
+def test_pods_are_evicted_where_in_place_fails(stage: Stage, namespace: str, answer: Any) -> None:
+    """At once if the node can never grant the size, else after five minutes; new pods start at their size."""
     web, hvpa = small_and_many(stage, namespace, Rule(ready_after=0.2, resize=answer))
     before = {pod["metadata"]["uid"] for pod in web.pods()}
     with controlling(stage, namespace, webhook=True, **SETTINGS) as hypot:
@@ -170,7 +170,7 @@ def test_where_in_place_cannot_be_pods_are_evicted(stage: Stage, namespace: str,
 
 
 def put_off(stage: Stage, web: Workload) -> bool:
-    """As if the nodes had deferred for minutes what they defer now, also what is asked for while pods are away."""
+    """Backdate the deferrals, so that nodes seem to have deferred for minutes, also those made meanwhile."""
     long_ago = stamp(time.time() - 400)
     for pod in web.pods():
         found = pod["status"].get("conditions", [])
@@ -178,7 +178,7 @@ def put_off(stage: Stage, web: Workload) -> bool:
         if conditions != found:
             name, version = pod["metadata"]["name"], {"resourceVersion": pod["metadata"]["resourceVersion"]}
             body = {"metadata": version, "status": {"conditions": conditions}}
-            # One that goes or changes at this moment is looked at again.
+            # A pod that is deleted or changed right now is tried again at the next check.
             stage.api.call("PATCH", f"{pods_path(web.namespace)}/{name}/status", body, content=MERGE)
     return True
 
@@ -189,8 +189,8 @@ def _dated(condition: dict[str, Any], since: str) -> dict[str, Any]:
     return {**condition, "lastTransitionTime": min(condition["lastTransitionTime"], since)}
 
 
-def test_a_pod_that_is_killed_for_memory_is_evicted(stage: Stage, namespace: str) -> None:
-    """It takes up no resize before it dies again; the others are resized in place for the same need."""
+def test_a_pod_killed_out_of_memory_is_evicted(stage: Stage, namespace: str) -> None:
+    """It could not apply a resize before it dies again; the other pod is resized in place for the same need."""
     web = Workload(stage, namespace, memory=100 << 20).create(2, "200m", "128Mi")
     policy = {"containerName": "*", "minAllowed": {"memory": "128Mi"}, "controlledResources": ["memory"]}
     spec = both_axes(
@@ -211,8 +211,8 @@ def test_a_pod_that_is_killed_for_memory_is_evicted(stage: Stage, namespace: str
     assert other in {pod["metadata"]["name"] for pod in web.pods()}
 
 
-def test_the_template_is_edited_where_that_is_asked_for(stage: Stage, namespace: str) -> None:
-    """And pods are left to the workload's own controller."""
+def test_the_template_is_edited_on_request(stage: Stage, namespace: str) -> None:
+    """The pods are left to the workload's own controller."""
     web, hvpa = small_and_many(stage, namespace, Rule(ready_after=0.2), **{"hypot.dev/resize": "Template"})
     with controlling(stage, namespace, **SETTINGS) as hypot:
         let_go(hypot, hvpa)
@@ -225,7 +225,7 @@ def test_the_template_is_edited_where_that_is_asked_for(stage: Stage, namespace:
 
 
 def test_paradox(stage: Stage, namespace: str) -> None:
-    """Going up no pod shrinks; coming down no pod grows: the count waits until the total fits the smaller pods."""
+    """No pod gets smaller on the way up, nor larger on the way down: the count waits until the total fits smaller pods."""
     web = Workload(stage, namespace, load=390).create(1, "450m", "128Mi")
     with (
         Film(stage.api, PATHS["Deployment"].format(namespace)) as counts,
@@ -269,14 +269,14 @@ def test_overlap(stage: Stage, namespace: str) -> None:
 
 
 def child(hvpa: Autoscaler, kind: str, name: str = "web") -> dict[str, Any]:
-    """Empty where there is none."""
+    """The child, or empty if there is none."""
     answer = hvpa.api.call("GET", f"{PATHS[kind].format(hvpa.namespace)}/{name}")
     assert answer.ok or answer.status == 404, answer
     return answer.body if answer.ok else {}
 
 
 def advise(hvpa: Autoscaler, cpu: str) -> None:
-    """As a recommender of the cluster does for the child VPA."""
+    """Write a recommendation as a recommender of the cluster does for the child VPA."""
     path = f"{PATHS['VerticalPodAutoscaler'].format(hvpa.namespace)}/web/status"
     amounts = {"cpu": cpu, "memory": "128Mi"}
     each = {"containerName": "app", **dict.fromkeys(("target", "lowerBound", "upperBound"), amounts)}
@@ -286,7 +286,7 @@ def advise(hvpa: Autoscaler, cpu: str) -> None:
 
 
 def test_children_are_kept_and_followed(stage: Stage, namespace: str) -> None:
-    """Created, repaired, rid of surplus, and gone with the Hvpa; the real HPA controller's word drives the count."""
+    """Children are created, repaired, rid of surplus and deleted with the Hvpa; the real HPA controller sets the count."""
     web = Workload(stage, namespace, load=700).create(2, "400m", "128Mi")
     hvpa = web.autoscaler(*HVPA, by_objects(), **{"hypot.dev/recommendations": "objects"})
     hpas = PATHS["HorizontalPodAutoscaler"].format(namespace)

@@ -1,4 +1,4 @@
-"""A controller that is killed at any moment: whoever comes after it ends where an undisturbed one would have."""
+"""A controller is killed at any moment: its successor reaches the result of an undisturbed controller."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -31,17 +31,17 @@ from hypot.core.quantity import milli
 from hypot.run.webhook.registration import configuration
 
 Results = dict[Any, Future[Any]]
-# At which kind of write, and when.
+# The kind of write at which it is killed, and when.
 Case = tuple[str, When]
 MOMENTS: tuple[When, ...] = ("before", "during", "after")
 COUNTED = ("scale", "status", "state", "lease")
 SIZED = ("resize", "eviction")
 CASES = [(kind, when) for kind in (*COUNTED, *SIZED) for when in MOMENTS]
-# Load of the one, usage and MiB of the other workload, and the count that the one comes to.
+# Load of the first workload, usage and MiB of the second, and the replica count that the first reaches.
 STEPS = ((1560.0, 900.0, 100, 8), (410.0, 1500.0, 300, 4), (900.0, 2400.0, 200, 5))
-# Each bucket of a histogram is so much wider than the one before.
+# Each bucket of a histogram is wider than the previous by this factor.
 BUCKET = 1.05
-# Many at once: most of their time is waiting until the Lease of the dead is over.
+# Many at once: most of the time they wait until the Lease of the killed controller expires.
 AT_ONCE = 10
 ONE_AT_A_TIME = threading.Lock()
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
@@ -56,9 +56,9 @@ def stage(plane: ControlPlane) -> Iterator[Stage]:
 
 @pytest.fixture(scope="module")
 def results(request: pytest.FixtureRequest, stage: Stage) -> Results:
-    """All cases that are asked for side by side, and beside them one that nobody disturbs."""
+    """All selected cases side by side, and an undisturbed controller next to them."""
     cases: dict[Any, Callable[[], Any]] = {}
-    # First those that wait for each other.
+    # First the cases that wait for each other.
     cases["twins"] = partial(twins, stage)
     for kind in reversed(SIZED):
         cases |= {(kind, when): partial(sized, stage, kind, when) for when in MOMENTS}
@@ -75,9 +75,9 @@ def results(request: pytest.FixtureRequest, stage: Stage) -> Results:
 
 
 def counted(stage: Stage, death: Case | None) -> tuple[list[int], list[int]]:
-    """Demand rises and then falls; on the way up, and again on the way down, the controller dies.
+    """Demand rises and then falls; the controller is killed on the way up, and again on the way down.
 
-    The counts at which it came to rest, and those that it went through.
+    Returns the replica counts at rest, and all counts on the way.
     """
     with House(stage, "kill") as house:
         web, wpa = watermarked(stage, house.namespace)
@@ -102,14 +102,14 @@ def counted(stage: Stage, death: Case | None) -> tuple[list[int], list[int]]:
 
 
 def tells(status: Object, replicas: int) -> bool:
-    """Whether the status is true, and was written by one who remembers."""
+    """Check that the status has the right replica counts."""
     assert status.get("desiredReplicas") == replicas, status
     assert status.get("currentReplicas") == replicas, status
     return True
 
 
 def successor(house: House) -> Controller:
-    """Takes over when the Lease of the dead is over, and knows what it knew."""
+    """A controller that takes over when the Lease of the killed one expires, with its state."""
     house.controllers[-1].ended()
     controller = house.hire()
     (resumed, *_) = eventually(lambda: controller.is_running() and controller.lines("resumed"), LONG)
@@ -118,7 +118,7 @@ def successor(house: House) -> Controller:
 
 
 def sized(stage: Stage, kind: str, when: When) -> list[str]:
-    """All pods are too small by the same measure; the controller dies when it changes the second one. Their sizes."""
+    """All pods are too small; the controller is killed when it changes the second pod. Returns the pods' sizes."""
     kinds = {"VerticalPodAutoscaler": "act", "WatermarkPodAutoscaler": "off"}
     with House(stage, kind, kinds=kinds) as house, webhook(house, kind == "eviction"):
         web = Workload(stage, house.namespace, load=900.0).create(4, cpu="100m", memory="256Mi")
@@ -138,7 +138,7 @@ def sized(stage: Stage, kind: str, when: When) -> list[str]:
 
 
 def vertical(web: Workload, mode: str) -> Autoscaler:
-    """One size is right, whatever is used."""
+    """A VPA for which only one size is right, whatever the usage."""
     bounds = {"cpu": "400m", "memory": "256Mi"}
     policy = {"containerName": "app", "minAllowed": bounds, "maxAllowed": bounds}
     spec = {"updatePolicy": {"updateMode": mode}, "resourcePolicy": {"containerPolicies": [policy]}}
@@ -151,7 +151,7 @@ def vertical(web: Workload, mode: str) -> Autoscaler:
 
 @contextmanager
 def webhook(house: House, wanted: bool) -> Iterator[None]:
-    """The house's webhook, known to the API server as after an installation; there is room for one at a time."""
+    """The house's webhook, registered as after an installation; only one at a time can be."""
     if not wanted:
         yield
         return
@@ -171,9 +171,9 @@ def webhook(house: House, wanted: bool) -> Iterator[None]:
 
 
 def twins(stage: Stage) -> tuple[list[list[int]], list[Object]]:
-    """Two houses under the same demand; in the first one the controller dies while demand changes.
+    """Two houses under the same demand; in the first house the controller is killed while demand changes.
 
-    The counts of both after each step, and what is recommended for the containers of both at the end.
+    Returns the counts of both after each step, and the recommendations for the containers of both at the end.
     """
     kinds = {"VerticalPodAutoscaler": "act"}
     with House(stage, "twin", kinds=kinds) as one, House(stage, "twin", kinds=kinds) as two:
@@ -208,14 +208,14 @@ def _has(web: Workload, sizes: list[str]) -> bool:
     return True
 
 
-def test_nobody_disturbed_it(results: Results):
-    """What the others are compared with: eight at the peak, four after it."""
+def test_an_undisturbed_controller(results: Results):
+    """The reference for the other cases: eight replicas at the peak, four after it."""
     rests, counts = results["undisturbed"].result()
     assert (rests, turns(counts)) == ([8, 4], 1)
 
 
-def test_one_that_was_killed_decides_like_its_undisturbed_twin(results: Results):
-    """The same counts after every step, and sizes that differ by a bucket at most."""
+def test_a_killed_controller_decides_like_its_undisturbed_twin(results: Results):
+    """The counts are the same after every step, and sizes differ by at most one bucket."""
     rests, (one, two) = results["twins"].result()
     assert rests == [[8, 8], [4, 4], [5, 5]]
     for resource in ("cpu", "memory"):
@@ -224,14 +224,14 @@ def test_one_that_was_killed_decides_like_its_undisturbed_twin(results: Results)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case[0] in COUNTED], ids="-".join)
-def test_a_death_moves_no_count_that_was_not_decided(results: Results, case: Case):
-    """Replicas rise and fall to the same counts, in allowed steps and windows, with one turn, and memory is kept."""
+def test_a_kill_causes_no_other_scaling(results: Results, case: Case):
+    """Replicas rise and fall to the same counts, in allowed steps and windows, with one turn, and the state is kept."""
     rests, counts = results[case].result()
     undisturbed, _ = results["undisturbed"].result()
     assert (rests, turns(counts)) == (undisturbed, 1)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case[0] in SIZED], ids="-".join)
-def test_a_death_changes_no_pod_twice(results: Results, case: Case):
-    """Every pod comes to its size, and none is touched again once that was done."""
+def test_a_kill_changes_no_pod_twice(results: Results, case: Case):
+    """Every pod gets its size, and none is changed again afterwards."""
     assert results[case].result() == ["400m"] * 4

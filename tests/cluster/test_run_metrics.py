@@ -1,4 +1,4 @@
-"""Metrics and watches that are no use: nothing shrinks on them, and a condition says why."""
+"""Unusable metrics and watches: nothing scales down because of them, and a condition says why."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from cluster.standins.metricsserver import frozen, lagging, silent, stamp
 Results = dict[str, Future[Any]]
 AT_ONCE = 10
 LEFT_OUT = "pods without a fresh sample of usage: web-"
-# What a broken source of metrics has been seen to say.
+# Values that broken metrics sources have been seen to report.
 GARBAGE: tuple[Any, ...] = ("NaN", "-25m", "", "1e400", "+Inf", "12 apples", None, 7, [], {"cpu": "1"})
 
 
@@ -33,7 +33,7 @@ def stage(plane: ControlPlane) -> Iterator[Stage]:
 
 @pytest.fixture(scope="module")
 def results(stage: Stage) -> Results:
-    """Each in a house of its own, side by side; the one that takes longest comes first."""
+    """Each case in a house of its own, side by side; the longest comes first."""
     cases: dict[str, Callable[[], Any]] = {
         # Its samples age for 90 s before they are missing, and the start without state must hold for longer than that.
         "frozen": partial(unmeasured, stage, _freeze, downscaleDelayBelowWatermarkSeconds=240),
@@ -100,9 +100,9 @@ def _garble_one(web: Workload) -> None:
 def unmeasured(
     stage: Stage, spoil: Callable[[Workload], None], message: str = "", **spec: Any
 ) -> tuple[list[str], Object]:
-    """Demand falls, and with it the metrics; nothing moves until they are back.
+    """Demand falls while the metrics fail; nothing scales until they are back.
 
-    What was scaled meanwhile, and the condition that says why nothing was.
+    Returns what was scaled meanwhile, and the condition that says why nothing was.
     """
     with House(stage, "metrics") as house:
         web = Workload(stage, house.namespace, load=600.0).create(4)
@@ -123,7 +123,7 @@ def unmeasured(
 
 
 def _complaint(wpa: Autoscaler, message: str = "") -> Object:
-    """The condition that says, with this message, that metrics are missing; empty where none does."""
+    """The condition that says, with this message, that metrics are missing; empty if there is none."""
     active, blocked = wpa.condition("ScalingActive"), wpa.condition("ScalingBlocked")
     missing = [active] if active.get("status") == "False" else []
     if (blocked.get("status"), blocked.get("reason")) == ("True", "MissingMetrics"):
@@ -132,8 +132,8 @@ def _complaint(wpa: Autoscaler, message: str = "") -> Object:
 
 
 @pytest.mark.parametrize("case", ["gone", "empty", "old", "frozen", "garbage"])
-def test_nothing_shrinks_without_metrics(results: Results, case: str):
-    """Whatever is wrong with them; the condition names the metric, and once they are back it goes on."""
+def test_nothing_scales_down_without_metrics(results: Results, case: str):
+    """Whatever is wrong with the metrics, the condition names the metric; scaling continues once they are back."""
     scaled, reported = results[case].result()
     assert scaled == []
     assert reported["reason"] == "FailedGetResourceMetric", reported
@@ -141,8 +141,8 @@ def test_nothing_shrinks_without_metrics(results: Results, case: str):
 
 
 @pytest.mark.parametrize("case", ["one old", "one garbage", "one ahead"])
-def test_nothing_shrinks_while_a_pod_is_not_measured(results: Results, case: str):
-    """The rest would be taken for all; the condition names who is missing."""
+def test_nothing_scales_down_while_a_pod_is_not_measured(results: Results, case: str):
+    """The measured pods would be taken for all pods; the condition names the missing pods."""
     scaled, reported = results[case].result()
     assert scaled == []
     assert LEFT_OUT in reported["message"], reported
@@ -151,7 +151,7 @@ def test_nothing_shrinks_while_a_pod_is_not_measured(results: Results, case: str
 def one_metric_left(stage: Stage) -> tuple[int, list[Object]]:
     """An Hvpa on cpu and memory, of which only cpu can be read: demand falls, and then rises.
 
-    The count after it fell, and what is told.
+    Returns the change of the count after it fell, and the conditions.
     """
     metrics = [
         {"type": "Resource", "resource": {"name": name, "target": {"type": "Utilization", "averageUtilization": 80}}}
@@ -185,8 +185,8 @@ def _without_memory(container: Object) -> Object:
     return {**container, "usage": {"cpu": container["usage"]["cpu"], "memory": "NaN"}}
 
 
-def test_growth_needs_one_metric_and_shrinking_needs_all(results: Results):
-    """As the rules of an HPA say, which an Hvpa counts by."""
+def test_scale_up_needs_one_metric_and_scale_down_needs_all(results: Results):
+    """An Hvpa follows the rules of an HPA here."""
     fallen, conditions = results["one metric left"].result()
     assert fallen >= 0, conditions
 
@@ -196,9 +196,9 @@ def _looks(call: Call) -> bool:
 
 
 def unwatched(stage: Stage) -> tuple[list[str], str, int]:
-    """The pods cannot be followed any more, whatever else can, and demand falls.
+    """The pods can no longer be watched, everything else can, and demand falls.
 
-    What was scaled meanwhile, the condition, and the count once they can.
+    Returns what was scaled meanwhile, the condition, and the count once the pods are watched again.
     """
     with House(stage, "blind") as house:
         web, wpa = watermarked(stage, house.namespace, 4, 600.0)
@@ -217,8 +217,8 @@ def unwatched(stage: Stage) -> tuple[list[str], str, int]:
         return scaled, reported, web.replicas()
 
 
-def test_nothing_shrinks_on_what_is_not_watched(results: Results):
-    """What was seen last may have been true long ago."""
+def test_nothing_scales_down_on_stale_watches(results: Results):
+    """The last observed state of the pods may be outdated."""
     scaled, reported, after = results["unwatched"].result()
     assert (scaled, after) == ([], 3)
     assert "pods" in reported

@@ -1,4 +1,4 @@
-"""Odd worlds: others move the same workloads, definitions come and go, clocks jump, and state is lost."""
+"""Odd worlds: others scale the same workloads, definitions come and go, clocks jump, and state is lost."""
 
 import threading
 import time
@@ -35,10 +35,10 @@ from hypot.run.store.shard_text import pack
 
 Results = dict[str, Future[Any]]
 AT_ONCE = 9
-# In which a WatermarkPodAutoscaler does not scale down, in seconds.
+# How long a WatermarkPodAutoscaler does not scale down, in seconds.
 WINDOW = 30
 HVPAS = "hvpas.autoscaling.k8s.io"
-# Those that take definitions away, or open them, do so one after the other.
+# Cases that remove or loosen definitions run one after the other.
 DEFINITIONS = threading.Lock()
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
 
@@ -52,7 +52,7 @@ def stage(plane: ControlPlane) -> Iterator[Stage]:
 
 @pytest.fixture(scope="module")
 def results(stage: Stage) -> Results:
-    """Each in a house of its own, side by side; those that take long come first."""
+    """Each case in a house of its own, side by side; those that take long come first."""
     cases: dict[str, Callable[[], Any]] = {
         "definition": partial(definition, stage),
         "malformed": partial(malformed, stage),
@@ -69,11 +69,11 @@ def results(stage: Stage) -> Results:
     return side_by_side(cases, AT_ONCE)
 
 
-# Others at work.
+# Other writers.
 
 
 def by_hand(stage: Stage) -> tuple[list[int | None], list[int]]:
-    """Somebody scales while a decision is on its way to the server; how the writes ended, and the counts."""
+    """A user scales while a decision is on its way to the server; returns the results of the writes, and the counts."""
     with House(stage, "hand") as house:
         web, _ = watermarked(stage, house.namespace)
         house.hire().until_reconciled(3, LONG)
@@ -87,8 +87,8 @@ def by_hand(stage: Stage) -> tuple[list[int | None], list[int]]:
         return [call.status for call in writes], [move.replicas for move in moves(house.journal)]
 
 
-def test_a_count_set_by_hand_is_not_overwritten(results: Results):
-    """The decision was about another count: it is dropped, and the next one begins at what the user wants."""
+def test_a_count_set_manually_is_not_overwritten(results: Results):
+    """The decision was about another count: it is dropped, and the next decision starts at the user's count."""
     statuses, counts = results["by hand"].result()
     assert (statuses[0], counts[0] > 6, counts[-1]) == (409, True, 8), (statuses, counts)
 
@@ -120,13 +120,13 @@ def conflicting_hpa(stage: Stage) -> tuple[str, int, int]:
 
 
 def _blocked(wpa: Autoscaler, reason: str) -> Object:
-    """The condition, while it blocks for this reason; empty where it does not."""
+    """The condition, while it blocks for this reason; otherwise empty."""
     found = wpa.condition("ScalingBlocked")
     return found if (found.get("status"), found.get("reason")) == ("True", reason) else {}
 
 
 def test_another_hpa_on_the_target_is_named_and_left_alone(results: Results):
-    """Both would move the same count; when it is gone, hypot goes on."""
+    """Both would change the same count; when the HPA is gone, hypot continues."""
     reported, meanwhile, after = results["hpa"].result()
     assert "/other" in reported
     assert (meanwhile, after) == (2, 8)
@@ -148,25 +148,25 @@ def conflicting_status(stage: Stage) -> tuple[str, list[str]]:
 
 
 def test_another_writer_of_the_status_is_named_and_left_alone(results: Results):
-    """For as long as its words are fresh, though hypot writes there too."""
+    """hypot does not scale while the other's writes are recent, though hypot writes the status too."""
     reported, scaled = results["status"].result()
     assert "their-controller" in reported
     assert scaled == []
 
 
 def deleted(stage: Stage) -> tuple[list[str], int]:
-    """The object goes while hypot looks at metrics that ask for more: what was scaled after it, and the count."""
+    """The object is deleted while hypot reads metrics that ask for more: what was scaled afterwards, and the count."""
     with House(stage, "gone") as house:
         web, wpa = watermarked(stage, house.namespace)
         controller = house.hire()
         controller.until_reconciled(3, LONG)
         held = house.proxies[0].hold(lambda call: call.path.startswith(METRICS))
         assert held.come.wait(LONG)
-        # Not before: a call that is under way already would be answered with it.
+        # Not earlier: a call that is already in flight would be answered with this load.
         web.load = 1560.0
         stage.api.delete(wpa.path)
         gone = time.monotonic()
-        # Long enough for the watch to tell of it.
+        # Long enough for the watch to report it.
         time.sleep(1)
         held.release.set()
         controller.until_reconciled(3, LONG)
@@ -174,8 +174,8 @@ def deleted(stage: Stage) -> tuple[list[str], int]:
         return paths(house.proxies[0].writes("scale", since=gone)), web.replicas()
 
 
-def test_an_object_that_goes_in_the_middle_of_a_decision_moves_nothing(results: Results):
-    """Whoever deletes an autoscaler wants it to leave its target alone, from then on."""
+def test_an_object_deleted_during_a_decision_scales_nothing(results: Results):
+    """Once an autoscaler is deleted, its target must be left alone."""
     assert results["deleted"].result() == ([], 2)
 
 
@@ -183,9 +183,9 @@ def test_an_object_that_goes_in_the_middle_of_a_decision_moves_nothing(results: 
 
 
 def definition(stage: Stage) -> tuple[list[bool], int]:
-    """The definition of Hvpas is not there, comes, goes and comes again; a WatermarkPodAutoscaler beside it lives on.
+    """The definition of Hvpas is missing, comes, goes and comes again; a WatermarkPodAutoscaler next to it continues.
 
-    Whether an Hvpa was told of each time that there was one, and the count of the other.
+    Returns whether each Hvpa got conditions, and the replica count of the other.
     """
     with DEFINITIONS, House(stage, "crd") as house:
         _remove(stage.api, HVPAS)
@@ -212,7 +212,7 @@ def _remove(api: Api, name: str) -> None:
 
 
 def _hvpa(web: Workload) -> Autoscaler:
-    """As soon as the server takes one; its target is another one."""
+    """Create an Hvpa as soon as the server accepts it; it has another target."""
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "nobody"}
     body = {**VALID["Hvpa"], "kind": "Hvpa", "metadata": {"name": "web"}}
     body["spec"] = {**body["spec"], "targetRef": target}
@@ -222,14 +222,14 @@ def _hvpa(web: Workload) -> Autoscaler:
 
 
 def test_a_definition_may_come_and_go(results: Results):
-    """What is there is decided for; what is not there stops nobody."""
+    """An Hvpa is handled while its definition exists; a missing definition does not stop other objects."""
     assert results["definition"].result() == ([True, True], 8)
 
 
 def malformed(stage: Stage) -> tuple[int, list[str], list[str]]:
-    """A hundred objects from the time of a looser schema, and a healthy one among them.
+    """A hundred objects that were stored under a looser schema, and a healthy object among them.
 
-    Its count, those that nobody was told about, and what broke in the controller.
+    Returns its replica count, the objects that were not reported, and what failed in the controller.
     """
     kinds = dict.fromkeys(("WatermarkPodAutoscaler", "Hvpa", "VerticalPodAutoscaler"), "act")
     with DEFINITIONS, House(stage, "junk", kinds=kinds) as house:
@@ -252,7 +252,7 @@ def malformed(stage: Stage) -> tuple[int, list[str], list[str]]:
         return web.replicas(), untold, wrong
 
 
-def test_a_hundred_malformed_objects_stop_nobody(results: Results):
+def test_a_hundred_malformed_objects_stop_no_other(results: Results):
     """Each reconcile decides for the healthy object; each of the others has a condition or an event."""
     assert results["malformed"].result() == (8, [], [])
 
@@ -261,9 +261,9 @@ def test_a_hundred_malformed_objects_stop_nobody(results: Results):
 
 
 def jumped(stage: Stage, seconds: float) -> tuple[str, list[int], int, int]:
-    """The wall clock of the controller jumps, and demand falls; then it rises, and at last it falls again.
+    """The wall clock of the controller jumps while demand falls; then demand rises, and falls again.
 
-    The condition, scale-downs while the clock was not to be trusted, the counts after demand rose, and at the end.
+    Returns the condition, scale-downs while the clock was not trusted, and the counts after the rise and at the end.
     """
     with House(stage, "clock") as house:
         web = Workload(stage, house.namespace, load=600.0).create(4)
@@ -273,7 +273,7 @@ def jumped(stage: Stage, seconds: float) -> tuple[str, list[int], int, int]:
         controller.until_reconciled(WINDOW + 3, LONG)
         began = time.monotonic()
         controller.offset.write_text(str(seconds), encoding="utf-8")
-        # Until then a reconcile may be under way that began before the jump.
+        # Until then, a reconcile may be running that began before the jump.
         eventually(lambda: controller.lines("the clock jumped"), LONG)
         web.load = 100.0
         reported = eventually(lambda: _blocked(wpa, "ClockJump"), LONG)
@@ -287,14 +287,14 @@ def jumped(stage: Stage, seconds: float) -> tuple[str, list[int], int, int]:
 
 
 def _scaled_down(house: House, since: float) -> list[int]:
-    """Counts below four that were written in the first window since then."""
+    """Replica counts below four that were written in the first window after that time."""
     until = since + WINDOW - WHOLE_SECONDS
     return [move.replicas for move in moves(house.journal) if move.looked < until and move.replicas < 4]
 
 
 @pytest.mark.parametrize("way", ["forward", "back"])
-def test_a_clock_that_jumps_shrinks_nothing_for_a_window(results: Results, way: str):
-    """Ages and windows mean nothing then; growth does not wait."""
+def test_a_clock_jump_prevents_scale_down_for_a_window(results: Results, way: str):
+    """Ages and windows mean nothing after a jump; a scale-up does not wait."""
     reported, shrunk, risen, after = results[way].result()
     assert "clock" in reported
     assert (shrunk, risen > 4, after < risen) == ([], True, True)
@@ -309,9 +309,9 @@ def _garbage(state: Object) -> None:
 
 
 def forgotten(stage: Stage, spoil: Callable[[Object], None]) -> tuple[Object, str, list[int], int]:
-    """The state is spoilt between two controllers, and demand falls.
+    """The state is corrupted between two controllers, and demand falls.
 
-    How the second began, its condition, scale-downs in its first window, and the first count after it.
+    Returns how the second began, its condition, scale-downs in its first window, and the first count after it.
     """
     with House(stage, "state") as house:
         web = Workload(stage, house.namespace, load=600.0).create(4)
@@ -332,8 +332,8 @@ def forgotten(stage: Stage, spoil: Callable[[Object], None]) -> tuple[Object, st
 
 
 @pytest.mark.parametrize("case", ["version", "garbage"])
-def test_without_state_nothing_shrinks_for_a_window(results: Results, case: str):
-    """What cannot be read is no state; the log says what was found, and the condition why nothing moves."""
+def test_without_state_nothing_scales_down_for_a_window(results: Results, case: str):
+    """Unreadable state counts as no state; the log says what was found, and the condition why nothing scales."""
     resumed, reported, shrunk, after = results[case].result()
     assert resumed["cold"] is True
     assert "without saved state" in reported
@@ -341,7 +341,7 @@ def test_without_state_nothing_shrinks_for_a_window(results: Results, case: str)
 
 
 def governed(stage: Stage) -> tuple[list[int], int, list[str], list[int]]:
-    """Thirty want to shrink at once, and one wants to grow. The counts, also after a death, and who waits."""
+    """Thirty workloads should scale down at once, one up. The counts, also after a kill, and which workloads wait."""
     with House(stage, "many") as house:
         loads = {f"web-{number}": 300.0 for number in range(31)}
         many = [Workload(stage, house.namespace, name) for name in loads]
@@ -365,18 +365,18 @@ def governed(stage: Stage) -> tuple[list[int], int, list[str], list[int]]:
         return list(before.values()), before["web-30"], waiting, list(after.values())
 
 
-def test_thirty_shrinks_at_once_are_let_through_five_at_a_time(results: Results):
-    """The others wait and say so, growth does not, and a new controller does not count anew."""
+def test_thirty_scale_downs_are_admitted_five_at_a_time(results: Results):
+    """The others wait and report it, a scale-up does not wait, and a new controller does not start to count again."""
     before, grown, waiting, after = results["governor"].result()
     assert (before.count(1), len(waiting), after.count(1)) == (5, 25, 5)
     assert grown > 2
 
 
-# The Lease of another controller is seen by everybody, so nobody else may be there.
+# Every controller sees the Lease of another controller, so no other case may be running.
 
 
 def test_the_lease_of_another_controller_is_named_and_heeded(stage: Stage, results: Results):
-    """While somebody renews it, in whichever namespace; one that nobody renews any more is no conflict."""
+    """A Lease that is being renewed is a conflict, in any namespace; an expired one is not."""
     wait(results.values())
     with House(stage, "lease") as house:
         web, wpa = watermarked(stage, house.namespace)

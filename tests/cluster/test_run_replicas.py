@@ -1,4 +1,4 @@
-"""Two replicas of hypot: one writes, and the other goes on where it was left."""
+"""Two replicas of hypot: one writes, and the other continues where the first stopped."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ Object = dict[str, Any]
 KINDS = {"HorizontalPodAutoscaler": "act"}
 LEASE_SECONDS = 15.0
 AT_ONCE = {"type": "Pods", "value": 100, "periodSeconds": 1}
-# It grows at once, and does not shrink for as long as anybody looks.
+# It scales up at once, and does not scale down during a test.
 BEHAVIOR = {
     "scaleUp": {"stabilizationWindowSeconds": 0, "policies": [AT_ONCE]},
     "scaleDown": {"stabilizationWindowSeconds": 3600},
@@ -42,7 +42,7 @@ def counted(stage: Stage, namespace: str) -> tuple[Workload, Autoscaler]:
 
 
 def holder_told(proxy: Proxy) -> list[tuple[float, str]]:
-    """Who each write of the Lease named, and when."""
+    """The holder in each write of the Lease, and the time."""
     return [(call.at, call.json["spec"].get("holderIdentity") or "") for call in proxy.writes("lease") if call.done]
 
 
@@ -50,8 +50,8 @@ def others_than_lease(proxy: Proxy) -> list[Call]:
     return [call for call in proxy.writes() if call.kind != "lease"]
 
 
-def test_only_one_of_two_that_start_together_writes(stage: Stage) -> None:
-    """Whoever has the Lease moves the workload; the other only looks, at the cluster and at the Lease."""
+def test_only_one_of_two_replicas_writes(stage: Stage) -> None:
+    """The replica that holds the Lease scales the workload; the other only reads the cluster and the Lease."""
     with House(stage, "both", kinds=KINDS) as house:
         web, _ = counted(stage, house.namespace)
         replicas = [house.hire(), house.hire()]
@@ -68,7 +68,7 @@ def test_only_one_of_two_that_start_together_writes(stage: Stage) -> None:
 
 
 def test_the_other_takes_over_and_remembers(stage: Stage) -> None:
-    """The Lease is let go of on SIGTERM, so nobody waits for it to expire, and windows count on from before."""
+    """SIGTERM releases the Lease, so the other need not wait until it expires; windows continue from before."""
     with House(stage, "handed", kinds=KINDS) as house:
         remembering(stage.api, house.own)
         web, hpa = counted(stage, house.namespace)

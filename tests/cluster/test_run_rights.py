@@ -1,4 +1,4 @@
-"""Under the shipped role nothing is refused, and nothing is allowed that hypot does not use: the audit log says so."""
+"""With the shipped role no request is refused, and hypot uses every right that it has: the audit log proves it."""
 
 import json
 import subprocess
@@ -20,9 +20,9 @@ from cluster.standins.metricsserver import Query, RefusedError, stamp
 
 Object = dict[str, Any]
 SPACE = "rights"
-# Where these tests look; others have left objects elsewhere, of kinds that are granted to nobody here.
+# The namespaces of these tests; other tests leave objects elsewhere, of kinds that are not granted here.
 SPACES = ("", "hypot-system", SPACE, "rights-a", "rights-b")
-# Kind, path and whether its controller makes pods for it.
+# Path of each kind of target.
 TARGETS = {
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
     "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
@@ -67,7 +67,7 @@ SIZED = {
 
 
 class World:
-    """A namespace that opted in, with something for every right; what its pods use and its queue are told here."""
+    """A namespace that opted in, with a use for every right; the usage of its pods and its queue are set here."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage, self.api = stage, stage.api
@@ -98,7 +98,7 @@ class World:
         return {"describedObject": described, **value, "timestamp": stamp(query.at)}
 
     def target(self, kind: str, name: str, replicas: int = 2, cpu: str = "200m") -> Workload:
-        """One of any kind; pods of a custom kind are made by nobody, so they are made here."""
+        """A target of any kind; no controller makes the pods of a custom kind, so they are made here."""
         labels = {"app": name}
         requests = {"cpu": cpu, "memory": "128Mi"}
         container = {"name": "app", "image": "app", "resources": {"requests": requests}}
@@ -134,7 +134,7 @@ class World:
         return Autoscaler(self.api, kind, SPACE, name)
 
     def watermarks(self, target: str, name: str = "", metric_name: str = "queue") -> None:
-        """A band around a queue, with every limit out of the way."""
+        """A band around a queue, with all limits wide."""
         name = name or target.lower()
         self.target(target, name)
         source = {"metricName": metric_name, "metricSelector": {"matchLabels": {"of": name}}}
@@ -153,7 +153,7 @@ class World:
 
 
 class Crowd:
-    """Others who write to the same targets all the time, so that versions move while hypot decides."""
+    """Other writers that change the same targets all the time, so that versions change while hypot decides."""
 
     def __init__(self, api: Api) -> None:
         self._api, self._over = api, threading.Event()
@@ -203,7 +203,7 @@ class Installed:
         if self.hypot.config["webhookPort"]:
             self.hypot.config["webhookPort"] = self.hypot.webhook
         file = plane.folder / f"{name}.manifests.json"
-        # What it listens to here would reach nobody in a pod.
+        # In a pod, its listen address here could not be reached.
         inside = {key: value for key, value in self.hypot.config.items() if key not in {"listen", "webhookService"}}
         file.write_text(json.dumps(inside), encoding="utf-8")
         self.manifests = printed(file, *flags)
@@ -228,7 +228,7 @@ class Installed:
         return [one for one in asked_by(self.plane.audit_log)[self._before :] if one.namespace in SPACES]
 
     def has(self, verb: str, *resources: str) -> bool:
-        """Whether all of these were asked for so."""
+        """Whether all of these were requested with this verb."""
         found = {one.resource for one in self.asked() if one.verb == verb}
         return found.issuperset(resources)
 
@@ -245,16 +245,16 @@ def everything(stage: Stage) -> Installed:
         _edit_templates(world, installed)
         _keep_children(world, installed)
         _restart(world, installed)
-    # Others who run here are not granted the custom kind.
+    # Other tests' controllers have no rights for the custom kind.
     world.api.delete(f"{PATHS['WatermarkPodAutoscaler'].format(SPACE)}/rollout")
     return installed
 
 
 def _count(world: World, installed: Installed) -> None:
-    """Every kind of target, scaled up and down among others who write to it."""
+    """Every kind of target, scaled up and down while others write to it."""
     for target in TARGETS:
         world.watermarks(target)
-    # One that says in every reconcile that it cannot see.
+    # This one reports in every reconcile that its metric is missing.
     world.watermarks("Deployment", "blind", UNKNOWN)
     scales = [f"{kind.lower()}s/scale" for kind in TARGETS]
     with Crowd(world.api):
@@ -264,9 +264,9 @@ def _count(world: World, installed: Installed) -> None:
 
 
 def _toggled(world: World, installed: Installed, scales: list[str]) -> bool:
-    """A little longer with each queue, until every scale was written, and read again after a conflict.
+    """Switch between a long and a short queue until every scale was written, and read again after a conflict.
 
-    Somebody lowers the counts by hand in between: hypot itself shrinks only what the governor admits.
+    The counts are reset manually in between: hypot scales down only what the governor admits.
     """
     world.queue = 120 if world.queue < 30 else 5
     for kind, path in TARGETS.items():
@@ -276,7 +276,7 @@ def _toggled(world: World, installed: Installed, scales: list[str]) -> bool:
 
 
 def _size(world: World, installed: Installed) -> None:
-    """One VPA resizes, one evicts; new pods come up at their size."""
+    """One VPA resizes, one evicts; new pods start at their size."""
     world.millicores = 400
     for name, mode in (("resized", "InPlaceOrRecreate"), ("evicted", "Recreate")):
         world.target("Deployment", name, replicas=3)
@@ -292,7 +292,7 @@ def _edit_templates(world: World, installed: Installed) -> None:
 
 
 def _keep_children(world: World, installed: Installed) -> None:
-    """Made, mended when the Hvpa changes, and deleted when it wants none."""
+    """Children are created, updated when the Hvpa changes, and deleted when it needs none."""
     world.target("Deployment", "parent")
     parent = world.autoscaler("Hvpa", "Deployment", "parent", SIZED, **{"hypot.dev/recommendations": "objects"})
     children = ("horizontalpodautoscalers", "verticalpodautoscalers")
@@ -309,7 +309,7 @@ def _keep_children(world: World, installed: Installed) -> None:
 
 
 def _restart(world: World, installed: Installed) -> None:
-    """On an older API server, with a certificate that nobody can read, and checkpoints that are there."""
+    """Restart with an older API server, an unreadable certificate, and existing checkpoints."""
     eventually(lambda: installed.has("create", "verticalpodautoscalercheckpoints"), PATIENT)
     assert installed.hypot.stop() == 0
     path = "/api/v1/namespaces/hypot-system/secrets/hypot-webhook"
@@ -320,20 +320,20 @@ def _restart(world: World, installed: Installed) -> None:
 
 
 def test_nothing_is_refused(everything: Installed) -> None:
-    """Every request of the whole run was allowed, and the run has done all it was to do."""
+    """Every request of the whole run was allowed, and the run did everything."""
     asked = everything.asked()
     assert refused(asked) == []
     assert len(asked) > 100
 
 
 def test_everything_that_is_granted_was_used(everything: Installed, report: Callable[[str], None]) -> None:
-    """A right that no run uses is one that only an intruder would use."""
+    """Every granted right is used: an unused right would only help an intruder."""
     asked = everything.asked()
     report(f"rights: {len(asked)} requests, {len({one[:3] for one in asked})} of different kinds")
     assert unused(everything.manifests, asked) == set()
 
 
-# Other configurations, shortly.
+# Short runs of other configurations.
 
 CONFIGS: dict[str, Object] = {
     "scoped to two namespaces": {"watchNamespaces": ["rights-a", "rights-b"], "optIn": "all"},
@@ -347,13 +347,13 @@ CONFIGS: dict[str, Object] = {
     },
     "dry run": {"dryRun": True, "kinds": {"VerticalPodAutoscaler": "act"}},
 }
-# What is read only where an object asks for it.
+# Read only where an object asks for it.
 ON_REQUEST = ("custom.metrics.k8s.io", "external.metrics.k8s.io", "verticalpodautoscalercheckpoints")
 
 
 @pytest.mark.parametrize("case", CONFIGS)
-def test_what_is_looked_at_is_granted_and_the_other_way_round(stage: Stage, case: str) -> None:
-    """Of every configuration: whatever is asked is allowed, and whatever may be read all the time is read."""
+def test_what_is_read_is_granted_and_vice_versa(stage: Stage, case: str) -> None:
+    """In every configuration, each request is allowed, and whatever may be listed and watched is read."""
     for namespace in ("rights-a", "rights-b"):
         stage.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
     with Installed(stage.plane, f"rights-{list(CONFIGS).index(case)}", **CONFIGS[case]) as installed:
@@ -374,7 +374,7 @@ def _unread(installed: Installed) -> set[tuple[str, str, str, str]]:
 
 
 def test_a_right_that_is_missing_would_be_found(stage: Stage) -> None:
-    """Without one rule of the role the log has refusals, and of nothing else."""
+    """Without one rule of the role, the log has refusals for that rule and nothing else."""
     installed = Installed(stage.plane, "rights-less")
     for made in installed.manifests:
         if "rules" in made:

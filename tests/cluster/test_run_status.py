@@ -1,4 +1,4 @@
-"""A real API server takes what hypot tells: statuses by server-side apply, and events."""
+"""A real API server accepts what hypot reports: statuses by server-side apply, and events."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ OUTCOMES = {name: one for name, one in representative().items() if name != "wpa 
 
 
 def stored(api: Api, name: str, namespace: str):
-    """The object in the cluster, its path, and its outcome under the name it has there."""
+    """The path, version and outcome of the object in the cluster, under its name there."""
     one = OUTCOMES[name]
     manifest = {**one.autoscaler.to_dict(), "metadata": {"name": "web", "annotations": {}}}
     manifest.pop("status", None)
@@ -46,8 +46,8 @@ def send(api: Api, request):
 
 
 @pytest.mark.parametrize("name", OUTCOMES)
-def test_a_status_is_taken_and_kept(api: Api, namespace: str, name: str):
-    """Whole, as hypot's own; what is found again is not written again, and an old version is refused."""
+def test_a_status_is_accepted_and_kept(api: Api, namespace: str, name: str):
+    """It is kept whole, as hypot's own; an unchanged status is not written again, and an old version is refused."""
     path, version, one = stored(api, name, namespace)
     request = status_request(one, path, version)
     answer = send(api, request)
@@ -70,8 +70,8 @@ def test_a_status_is_taken_and_kept(api: Api, namespace: str, name: str):
 
 
 @pytest.mark.parametrize("name", ["hpa moves", "wpa moves", "vpa evicts", "hvpa moves"])
-def test_the_last_words_are_taken(api: Api, namespace: str, name: str):
-    """A status is known as hypot's own by its managed fields, and stays as it is beside what is said of it."""
+def test_the_last_report_is_accepted(api: Api, namespace: str, name: str):
+    """A status is recognised as hypot's own by its managed fields; the last report changes only its conditions."""
     path, version, one = stored(api, name, namespace)
     held = send(api, status_request(one, path, version)).body
     row = keep_autoscaler(one.autoscaler.API_VERSION, one.key[0], held)
@@ -87,8 +87,8 @@ def test_the_last_words_are_taken(api: Api, namespace: str, name: str):
     assert [kept[key] for key in rest] == [held["status"][key] for key in rest]
 
 
-def test_an_event_is_posted_counted_and_posted_anew(api: Api, namespace: str):
-    """It belongs to its object, as `kubectl describe` asks for it."""
+def test_an_event_is_posted_counted_and_posted_again(api: Api, namespace: str):
+    """It refers to its object, so that `kubectl describe` finds it."""
     _, _, one = stored(api, "hpa moves", namespace)
     recorder = EventRecorder("hypot-0")
     reported = PostedEvent(subject_of(one), Event("Normal", "SuccessfulRescale", "ü" * 2000))

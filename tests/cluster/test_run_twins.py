@@ -1,4 +1,4 @@
-"""The HPA controller and `hypot run`, each with a cluster of its own and the same demand: the same counts."""
+"""The HPA controller and `hypot run`, each in its own cluster with the same demand, reach the same counts."""
 
 import os
 import time
@@ -25,7 +25,7 @@ from cluster.twins.shapes import Shape
 
 SEED = os.environ.get("HYPOT_TWINS_SEED", "1")
 STEPS = int(os.environ.get("HYPOT_RUN_TWINS_STEPS", "40"))
-# The first look may have begun before the last change; two more have seen it.
+# The first sync may have begun before the last change; two more have seen it.
 LOOKS = 3
 STEP_WITHIN = 180.0
 FLAGS = (
@@ -45,7 +45,7 @@ SETTINGS = {
 
 @dataclass
 class Pair:
-    """One shape in both worlds: what each came to after each step."""
+    """One shape in both worlds: the replica counts of both after each step."""
 
     shape: Shape
     worlds: tuple[World, World]
@@ -75,7 +75,7 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def other(plane: ControlPlane) -> Iterator[ControlPlane]:
-    """A second control plane, for those that hypot scales: the HPA controller looks at every namespace of its own."""
+    """A second control plane, for hypot: the HPA controller manages every namespace of its own cluster."""
     folder = plane.folder / "other"
     folder.mkdir()
     made = ControlPlane(plane.binaries, folder)
@@ -106,8 +106,8 @@ def played(plane: ControlPlane, other: ControlPlane) -> Iterator[list[Pair]]:
         ours.stop()
 
 
-def test_both_come_to_the_same_count_after_every_step(played: list[Pair], report: Callable[[str], None]) -> None:
-    """Metric by metric and behavior by behavior, once both have stayed unchanged for two syncs."""
+def test_both_reach_the_same_count_after_every_step(played: list[Pair], report: Callable[[str], None]) -> None:
+    """For each metric and behavior, once both have stayed unchanged for two syncs."""
     for pair in played:
         followed = f"{visited(ours for _, ours in pair.counts)} counts in {len(pair.counts)} steps"
         report(f"run twin {pair.shape.name:22} {followed}")
@@ -119,7 +119,7 @@ def test_both_come_to_the_same_count_after_every_step(played: list[Pair], report
     assert [reported for pair in played for reported in pair.restless] == []
 
 
-def test_the_steps_moved_them(played: list[Pair]) -> None:
-    """Counts that never move agree for no reason."""
+def test_the_steps_change_the_counts(played: list[Pair]) -> None:
+    """Counts that never change would agree without proving anything."""
     seen = {pair.shape.name: visited(theirs for theirs, _ in pair.counts) for pair in played}
     assert {name: count for name, count in seen.items() if count < min(5, STEPS // 4)} == {}

@@ -1,4 +1,4 @@
-"""Another version of hypot takes over live objects, and back again: no workload moves because of it."""
+"""Another version of hypot takes over live objects, and back again: no workload is scaled because of it."""
 
 import base64
 import subprocess
@@ -25,7 +25,7 @@ KINDS = {"HorizontalPodAutoscaler": "act", "VerticalPodAutoscaler": "act"}
 
 
 class Live:
-    """One workload under each kind: each has grown, and would shrink if anybody forgot why it must not yet."""
+    """One workload under each kind: each has scaled up, and would scale down if the reason to wait were forgotten."""
 
     def __init__(self, house: House) -> None:
         self.house = house
@@ -52,7 +52,7 @@ class Live:
         return Workload(self.house.stage, self.house.namespace, name, load=load).create(2)
 
     def settle(self) -> None:
-        """Grown, then with less to do than before."""
+        """Scale up, then reduce the load."""
         for each in (self.watermarked, self.counted, self.both):
             each.load = 900
         reaches(self.counted, 6)
@@ -65,7 +65,7 @@ class Live:
         controller.until_reconciled(8, within=LONG)
 
     def state(self) -> list[Object]:
-        """Of each workload what a scale write, a resize, an eviction or an edited template would change."""
+        """The parts of each workload that a scale write, a resize, an eviction or an edited template would change."""
         return [
             {
                 "name": each.name,
@@ -103,7 +103,7 @@ def stage(plane: ControlPlane) -> Iterator[Stage]:
 
 @pytest.fixture(scope="module")
 def live(stage: Stage) -> Iterator[Live]:
-    """At rest, under a hypot that has just been stopped."""
+    """Workloads at rest, under a hypot that has just been stopped."""
     with House(stage, "upgraded", kinds=KINDS) as house:
         remembering(stage.api, house.own)
         live = Live(house)
@@ -115,11 +115,11 @@ def live(stage: Stage) -> Iterator[Live]:
 
 
 def as_it_is(_: House) -> None:
-    """The same form of state."""
+    """The state stays as it is."""
 
 
 def of_version(version: int) -> Callable[[House], None]:
-    """What a hypot of another form of state left behind."""
+    """State in another format, as another version of hypot would have left it."""
 
     def rewrite(house: House) -> None:
         for each in house.states():
@@ -137,7 +137,7 @@ def lost(house: House) -> None:
 
 
 def definitions_again(house: House) -> None:
-    """As an upgrade applies them, on top of what is there."""
+    """Apply the definitions again, as an upgrade does."""
     printed = subprocess.run([*HYPOT, "crds"], capture_output=True, check=True).stdout
     for each in filter(None, yaml.safe_load_all(printed)):
         query = {"fieldManager": "kubectl", "force": "true"}
@@ -149,7 +149,7 @@ def moves(call: Call) -> bool:
     return call.writes and (call.kind in {"scale", "resize", "eviction"} or "/apis/apps/" in call.path)
 
 
-# In this order: each takes over from the one before it. Whether it can read the state.
+# In this order: each takes over from the previous one. Whether it can read the state.
 CASES: dict[str, tuple[Callable[[House], None], bool]] = {
     "upgrade": (as_it_is, True),
     "with the definitions applied again": (definitions_again, True),
@@ -163,7 +163,7 @@ CASES: dict[str, tuple[Callable[[House], None], bool]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_live_objects_stay_as_they_are(live: Live, case: str) -> None:
-    """Nothing is scaled, resized, evicted or edited by the new controller, whether or not it can read the state."""
+    """The new controller does not scale, resize, evict or edit anything, whether or not it can read the state."""
     prepare, readable = CASES[case]
     house, before = live.house, live.state()
     prepare(house)
@@ -171,7 +171,7 @@ def test_live_objects_stay_as_they_are(live: Live, case: str) -> None:
     controller.until_reconciled(5, within=LONG)
     assert controller.stop() == 0
     (resumed,) = controller.lines("resumed")
-    # After a start without state hypot stays cold for as long as that matters, over restarts too.
+    # After a start without state hypot stays cold for as long as that matters, even after restarts.
     earlier = list(CASES.values())[: list(CASES).index(case) + 1]
     assert resumed["cold"] is not all(could for _, could in earlier)
     assert bool(controller.lines("state")) is not readable
@@ -179,8 +179,8 @@ def test_live_objects_stay_as_they_are(live: Live, case: str) -> None:
     assert live.state() == before
 
 
-def test_what_was_held_back_goes_on_growing(live: Live) -> None:
-    """After all that it still follows demand."""
+def test_a_workload_still_scales_up_afterwards(live: Live) -> None:
+    """After all takeovers it still follows demand."""
     controller = live.house.hire()
     controller.until_reconciled(within=LONG)
     live.counted.load = 1200

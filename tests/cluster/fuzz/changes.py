@@ -102,7 +102,7 @@ class Changes:
         counts: tuple[int, ...],
         places: dict[Path, st.SearchStrategy[Any]] | None = None,
     ) -> None:
-        """`odd` are values by type, `places` are values for a single place; `counts` are the lengths of changed lists."""
+        """`odd` are values by type, `places` are values of a single place; `counts` are lengths for changed lists."""
         found = tuple(spots(kind))
         self.leaves = tuple(spot for spot in found if isinstance(spot.type, Scalar))
         self.parts = tuple(spot for spot in found if not isinstance(spot.type, Scalar))

@@ -40,7 +40,7 @@ class Asked(NamedTuple):
 
     @property
     def made(self) -> bool:
-        """Whether the request created the object: to apply an object that does not exist takes the right to create it."""
+        """Whether the request created the object, which takes the right to create it: applying an object may do so."""
         return self.verb == "patch" and self.status == 201
 
 
@@ -77,7 +77,7 @@ def refused(asked: Iterable[Asked]) -> list[Asked]:
 
 
 def unused(manifests: Iterable[Object], asked: Iterable[Asked]) -> set[Single]:
-    """Rights that the roles grant and that were not used. One shard of the state, and one metric name, counts for all."""
+    """Rights that the roles grant and that were not used. One shard of the state or one metric name counts for all."""
     used = {single for one in asked for single in _uses(one)}
     granted = said_by(rule for made in manifests for rule in made.get("rules", ()))
     return {_any(single) for single in granted} - used

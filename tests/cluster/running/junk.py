@@ -121,7 +121,7 @@ def stored(api: Api, namespace: str) -> list[Autoscaler]:
 
 
 def is_reported(one: Autoscaler) -> bool:
-    """Whether hypot reported it: by a condition, or by an event where the server accepts no status of such an object."""
+    """Whether hypot reported it: by a condition, or by an event where the server accepts no status of the object."""
     status = one.get().get("status")
     conditions = status.get("conditions") if isinstance(status, dict) else None
     reported = [each for each in conditions if isinstance(each, dict)] if isinstance(conditions, list) else []

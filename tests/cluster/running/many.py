@@ -119,7 +119,7 @@ def worth(random: Random) -> float:
 
 @dataclass
 class Fed:
-    """One workload under one HPA, and the demand that it meets."""
+    """One workload under one HPA, and its demand."""
 
     shape: Shape
     namespace: str
@@ -226,7 +226,7 @@ class World:
 
 
 def remembering(api: Api, namespace: str) -> None:
-    """The state of a hypot that has observed nothing: without state, hypot would not scale down for the longest window."""
+    """The state of a hypot that has observed nothing: without state, nothing scales down for the longest window."""
     reported = {"version": str(VERSION), "written": show_time(time.time()), "count": "1 of 1", "generation": "1"}
     body = {
         "metadata": {"name": f"{PREFIX}-0", "labels": LABELS},

@@ -163,7 +163,7 @@ class Proxy:
         return self._armed(Fault(matches, when, do, skip))
 
     def refuse(self, matches: Callable[[Call], bool], status: int, body: Object, times: int, **headers: str) -> Fault:
-        """Answer in the place of the server."""
+        """Send this response in place of the server."""
 
         def answer(_: Call) -> web.Response:
             return web.json_response(body, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
@@ -171,7 +171,7 @@ class Proxy:
         return self._armed(Fault(matches, "before", answer, times=times))
 
     def hold(self, matches: Callable[[Call], bool], when: When = "before", seconds: float = 90) -> Held:
-        """Keep the next such call back until it is released; others go on."""
+        """Hold the next such call until it is released; other calls continue."""
         held = Held()
 
         async def wait(_: Call) -> None:
@@ -182,7 +182,7 @@ class Proxy:
         return held
 
     def cut(self) -> None:
-        """All connections, at once, whatever is under way on them."""
+        """Cut all connections at once, even those in use."""
 
         def abort() -> None:
             for transport in list(self._open):
@@ -240,7 +240,7 @@ class Proxy:
         try:
             return await self._forwarded(call, request)
         except (aiohttp.ClientError, OSError):
-            # As if nobody stood in between: where the server is away, nobody answers.
+            # As without a proxy: if the server is away, there is no response.
             return _cut(request)
 
     async def _forwarded(self, call: Call, request: web.Request) -> web.StreamResponse:
@@ -262,7 +262,7 @@ class Proxy:
         return response
 
     async def _happens(self, call: Call, when: When, request: web.Request) -> web.StreamResponse | None:
-        """What is answered instead, where anything is."""
+        """The response to send instead, if any."""
         for fault in list(self.faults):
             if not fault.takes(call, when):
                 continue
@@ -299,5 +299,5 @@ def _cut(request: web.Request) -> web.StreamResponse:
 
 
 def paths(calls: Iterable[Call]) -> list[str]:
-    """For people who read a failure."""
+    """The calls as text, for failure messages."""
     return [f"{call.method} {call.path} {call.status}" for call in calls]

@@ -1,4 +1,4 @@
-"""The manifests that end-to-end tests use, and small servers beside the cluster that their autoscalers ask."""
+"""The manifests that end-to-end tests use, and small servers outside the cluster that their autoscalers query."""
 
 import json
 import ssl
@@ -33,7 +33,7 @@ QUEUE_BAND = {
 
 
 def watermarks(**changes: Any) -> Object:
-    """Between 50m and 200m of cpu per pod, half more or half less at a time, with windows of a few seconds."""
+    """Between 50m and 200m of cpu per pod, steps of half of the replicas, with windows of a few seconds."""
     return {
         "algorithm": "average",
         "minReplicas": 1,
@@ -48,7 +48,7 @@ def watermarks(**changes: Any) -> Object:
 
 
 class Queue:
-    """An external metric of a workload's namespace; usage of its pods is told as before."""
+    """An external metric in the namespace of a workload; the usage of its pods is still reported."""
 
     def __init__(self, workload: Workload, length: float) -> None:
         self.length = length
@@ -67,7 +67,7 @@ class Queue:
 
 
 class RecommenderService:
-    """Somebody's service that answers with a count, over TLS."""
+    """A user's service that returns a replica count, over TLS."""
 
     def __init__(self, ca: trustme.CA, answer: Callable[[Object], Object]) -> None:
         self.asked: list[Object] = []
@@ -88,7 +88,7 @@ class RecommenderService:
 
         class Quiet(ThreadingHTTPServer):
             def handle_error(self, *_: Any) -> None:
-                """Whoever does not trust us hangs up."""
+                """A client that does not trust the server closes the connection."""
 
         self._server = Quiet(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -110,7 +110,7 @@ class RecommenderService:
 
 
 def definition(group: str, kind: str, plural: str, version: str = "v1", *, scale: bool = False) -> Object:
-    """A custom kind that takes anything."""
+    """A custom kind that accepts anything."""
     subresources: Object = {"status": {}}
     if scale:
         subresources["scale"] = {
@@ -140,7 +140,7 @@ def definition(group: str, kind: str, plural: str, version: str = "v1", *, scale
 
 
 def define(api: Api, made: Object) -> None:
-    """Until it is served."""
+    """Create the definition, and wait until it is served."""
     answer = api.call("POST", CRDS, made)
     assert answer.ok or answer.status == 409, answer
     eventually(lambda: _is_served(api, made["metadata"]["name"]))
@@ -171,7 +171,7 @@ def series(exposed: str, name: str, **labels: str) -> list[tuple[dict[str, str],
 
 
 VPA = ("VerticalPodAutoscaler", "autoscaling.k8s.io/v1")
-# Confident after seconds, not days, and forgetful: what was used a while ago is soon of no weight.
+# Confident after seconds, not days, and with short half-lives: old usage soon has no weight.
 QUICK = {
     "confidenceIntervalCpu": 1,
     "confidenceIntervalMemory": 1,
@@ -192,7 +192,7 @@ def sizer(mode: str, **changes: Any) -> Object:
 
 
 HVPA = ("Hvpa", "autoscaling.k8s.io/v1alpha1")
-# The seed's own table: each count has larger pods, so each total has one count.
+# The seed's own table: each replica count has larger pods, so each total has exactly one count.
 SEED_INTERVALS = [
     {"maxReplicas": count, "maxResources": {"cpu": cpu, "memory": memory}}
     for count, cpu, memory in ((1, "500m", "2Gi"), (2, "1", "4Gi"), (3, "2", "8Gi"), (4, "4", "16Gi"), (5, "8", "32Gi"))
@@ -200,7 +200,7 @@ SEED_INTERVALS = [
 
 
 def both_axes(**changes: Any) -> Object:
-    """An Hvpa's spec: cpu by hypot's own size recommender, over the seed's intervals, with windows of a few seconds."""
+    """An Hvpa's spec: cpu by hypot's own size recommender, with the seed's intervals and windows of a few seconds."""
     policy = {"containerName": "*", "minAllowed": {"cpu": "50m"}, "controlledResources": ["cpu"]}
     moves = {
         "updatePolicy": {"updateMode": "Auto"},

@@ -1,4 +1,4 @@
-"""Where the controller works: a control plane with its definitions, controllers, a kubelet and metrics."""
+"""The environment of the controller: a control plane with definitions, controllers, a kubelet and metrics."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ PATHS = {
 
 
 class Stage:
-    """Started once for a module; each test has a namespace of its own on it."""
+    """Started once for a module; each test has its own namespace."""
 
     def __init__(self, plane: ControlPlane, *controllers: str) -> None:
         self.plane, self.api, self._flags = plane, plane.admin, controllers
@@ -67,7 +67,7 @@ def _is_served(api: Api, name: str) -> bool:
 
 @dataclass
 class Workload:
-    """A Deployment, what its pods use together, and how they live."""
+    """A Deployment, the total usage of its pods, and how the pods behave."""
 
     stage: Stage
     namespace: str
@@ -75,13 +75,13 @@ class Workload:
     # Millicores of all pods together, and bytes of each pod.
     load: float = 400.0
     memory: int = 100 << 20
-    # How a sample is bent before it is told; raises where nothing is to be said.
+    # Changes a sample before it is reported; raises where no samples are to be reported.
     bend: Callable[[Object], Object] = field(default=lambda item: item)
 
     def create(
         self, replicas: int, cpu: str = "200m", memory: str = "128Mi", limits: Object | None = None
     ) -> "Workload":
-        """Until all are ready; without any cpu the pods ask for nothing."""
+        """Create it and wait until all pods are ready; without cpu the pods have no requests."""
         resources: Object = {"requests": {"cpu": cpu, "memory": memory}} if cpu else {}
         if limits:
             resources["limits"] = limits
@@ -131,7 +131,7 @@ class Workload:
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
     def requests(self) -> list[Object]:
-        """What each running pod really has."""
+        """The actual requests of each running pod."""
         return [
             status["resources"]["requests"]
             for pod in self.pods()
@@ -142,7 +142,7 @@ class Workload:
         eventually(lambda: self.deployment().get("status", {}).get("readyReplicas") == replicas, 20)
 
     def scale(self, replicas: int) -> None:
-        """As a user does it by hand."""
+        """Scale it manually, as a user does."""
         path = f"{PATHS['Deployment'].format(self.namespace)}/{self.name}"
         self.stage.api.patch(path, {"spec": {"replicas": replicas}})
 
@@ -185,14 +185,14 @@ class Autoscaler:
         self.api.patch(self.path, {"metadata": {"annotations": annotations}})
 
     def events(self) -> list[tuple[str, str]]:
-        """Reason and message of what hypot told about it."""
+        """Reason and message of the events that hypot wrote about it."""
         query = {"fieldSelector": f"involvedObject.name={self.name},involvedObject.kind={self.kind}"}
         found = self.api.get(f"/api/v1/namespaces/{self.namespace}/events", query=query)["items"]
         return [(e["reason"], e["message"]) for e in found if e.get("reportingComponent") == "hypot"]
 
 
 def stays(value: Callable[[], Any], seconds: float) -> Any:
-    """What it is, if it stays so for as long."""
+    """The value, if it does not change for this long."""
     first = value()
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:

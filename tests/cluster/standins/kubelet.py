@@ -1,7 +1,7 @@
-"""A stand-in for the kubelet: runs nothing, but tells the API server what a kubelet would.
+"""A stand-in for the kubelet: runs nothing, but reports to the API server what a kubelet would.
 
-It looks after every pod that has a node. What happens to them is a `Rule` per namespace, which may change at any
-time; the rest is done by call. A pod whose readiness was set by call keeps it, whatever the rule says.
+It manages every pod that has a node. A `Rule` per namespace says what happens to the pods; it may change at any
+time. The rest is done by method calls. A pod whose readiness was set by a call keeps it, whatever the rule says.
 """
 
 import heapq
@@ -23,14 +23,14 @@ PODS = "/api/v1/pods"
 AWAY = (OSError, http.client.HTTPException, JSONDecodeError)
 BUSY, OVERTAKEN, CONFLICT = {429, 503, 504}, {404, 409, 410}, 409
 AGAIN_AFTER = 0.2
-# Most of a write is waiting; with fewer, controllers that write a lot at once crowd us out.
+# A write mostly waits; with fewer workers, controllers that write a lot at once would starve us.
 WORKERS = 6
 REASONS = {"defer": "Deferred", "refuse": "Infeasible"}
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How the pods of a namespace live; None is never."""
+    """How the pods of a namespace behave; None is never."""
 
     starts: bool = True
     ready_after: float | None = 0.5
@@ -40,7 +40,7 @@ class Rule:
 
 
 class Kubelet:
-    """Works from `start` to `stop`: one thread follows the pods, the others do what is due."""
+    """Runs from `start` to `stop`: one thread follows the pods, the others do what is due."""
 
     def __init__(self, api: Api) -> None:
         self.rules = _Rules(self._wake)
@@ -62,7 +62,7 @@ class Kubelet:
             thread.start()
 
     def stop(self) -> None:
-        """Within a second, whether or not the API server still answers; what went wrong is told now."""
+        """Stop within a second, whether or not the API server still answers; then report the errors."""
         self._stopped.set()
         with self._changed:
             self._changed.notify_all()
@@ -73,11 +73,11 @@ class Kubelet:
         assert not self.errors, self.errors
 
     def drop_connections(self) -> None:
-        """As a network does: the watch ends in the middle, and has to be begun again."""
+        """Break the connections as a network does: the watch ends in the middle, and has to be restarted."""
         self._line.cut()
 
     def add_node(self, name: str = "node-1", cpu: str = "64", memory: str = "256Gi", pods: int = 1000) -> None:
-        """A node with room; one that exists gets this room."""
+        """A node with this capacity; an existing node gets this capacity."""
         created = self._api.call("POST", "/api/v1/nodes", {"metadata": {"name": name}})
         assert created.ok or created.status == CONFLICT, created
         room = {"cpu": cpu, "memory": memory, "pods": str(pods)}
@@ -86,7 +86,7 @@ class Kubelet:
         self._api.patch(f"/api/v1/nodes/{name}/status", {"status": status})
 
     def set_ready(self, namespace: str, name: str, ready: bool) -> None:
-        """From now on only calls make this pod ready."""
+        """From now on only calls change the readiness of this pod."""
 
         def by_hand(pod: Object) -> Object:
             self._by_hand.add(pod["metadata"]["uid"])
@@ -98,11 +98,11 @@ class Kubelet:
         self._change(namespace, name, lambda pod: podstatus.failed(started(pod)))
 
     def crash(self, namespace: str, name: str, reason: str = "OOMKilled", restarts: int = 1) -> None:
-        """The first container ended and runs again; it is ready again when the rule says so."""
+        """The first container ended and runs again; it becomes ready again as the rule says."""
         self._change(namespace, name, lambda pod: podstatus.crashed(started(pod), reason, restarts))
 
     def _change(self, namespace: str, name: str, change: Callable[[Object], Object]) -> None:
-        """In the thread of the caller, until nobody else has changed the pod in between."""
+        """Write in the thread of the caller, and retry until there is no conflict."""
         while True:
             try:
                 self._write(self._api, change(self._api.get(address(namespace, name))))
@@ -164,7 +164,7 @@ class Kubelet:
         self._line.close()
 
     def _next(self) -> str | None:
-        """The pod that has been due the longest, as soon as there is one."""
+        """The pod that has been due the longest, as soon as there is such a pod."""
         with self._changed:
             while not self._stopped.is_set():
                 wait = self._due[0][0] - time.monotonic() if self._due else None
@@ -175,7 +175,7 @@ class Kubelet:
         return None
 
     def _excused(self, action: Callable[[], None]) -> bool:
-        """Whether it is over: done, overtaken by others, or wrong; it is not where the server was away."""
+        """Whether the action is over: done, overtaken by other writes, or failed; it is not if the server was away."""
         try:
             action()
         except AWAY:
@@ -185,12 +185,12 @@ class Kubelet:
                 return False
             if error.answer.status not in OVERTAKEN:
                 self.errors.append(error)
-        except Exception as error:  # noqa: BLE001 (`stop` tells it)
+        except Exception as error:  # noqa: BLE001 (`stop` reports it)
             self.errors.append(error)
         return True
 
     def _advance(self, uid: str) -> None:
-        """One step towards what the rule wants; what it wrote brings the next one about."""
+        """One step towards what the rule says; its write triggers the next step."""
         pod = self._pods.get(uid)
         if not pod or not pod["spec"].get("nodeName"):
             return
@@ -237,7 +237,7 @@ class Kubelet:
         return podstatus.resized(settled)
 
     def _waited(self, pod: Object, what: str, seconds: float) -> bool:
-        """Whether it has been so long; if not, the pod is due again when it has."""
+        """Whether this much time has passed; if not, the pod is due again when it has."""
         uid = pod["metadata"]["uid"]
         left = self._since.setdefault((uid, what), time.monotonic()) + seconds - time.monotonic()
         if left > 0:
@@ -246,14 +246,14 @@ class Kubelet:
 
     @staticmethod
     def _write(api: Api, pod: Object) -> Object:
-        """Refused as a conflict where the pod is not what it was when it was read."""
+        """Write the status; it is refused as a conflict if the pod has changed since it was read."""
         only_this = {key: pod["metadata"][key] for key in ("uid", "resourceVersion")}
         status = {**pod["status"], "observedGeneration": pod["metadata"]["generation"]}
         return api.patch(f"{path(pod)}/status", {"metadata": only_this, "status": status})
 
 
 class _Rules(UserDict[str, Rule]):
-    """Tells which namespace got a rule."""
+    """Reports which namespace got a rule."""
 
     def __init__(self, reported: Callable[[str], None]) -> None:
         super().__init__()

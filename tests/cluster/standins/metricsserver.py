@@ -1,7 +1,7 @@
-"""A stand-in for metrics-server and the adapters beside it: real TLS, behind the real aggregator, told what to say.
+"""A stand-in for metrics-server and the metrics adapters: real TLS, behind the real aggregator, scripted answers.
 
-What it says comes from one function per namespace. `silent`, `frozen`, `lagging` and `lying` make worse ones of it.
-Every answer is written into the journal, so that whatever a controller did can be explained by what it was told.
+The answers come from one function per namespace. `silent`, `frozen`, `lagging` and `lying` make worse ones from it.
+Every answer is recorded in the journal, so that each action of a controller can be explained by what it was given.
 """
 
 import json
@@ -35,7 +35,7 @@ EVERYWHERE, PROBE = "", "probe-"
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What was asked: of which API and namespace, when, about which metric of which object, with which selectors."""
+    """A query: API and namespace, time, the metric and object that it is about, and the selectors."""
 
     api: str
     namespace: str
@@ -51,7 +51,7 @@ Answer = Callable[[Query], list[Object]]
 
 
 class RefusedError(Exception):
-    """Raised by an answer that is none: the status to refuse with."""
+    """Raised in place of an answer: the status to refuse with."""
 
     def __init__(self, status: int = 503, reason: str = "ServiceUnavailable") -> None:
         super().__init__(reason)
@@ -60,7 +60,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One line of the journal; no items where the question was refused."""
+    """One entry of the journal; without items where the query was refused."""
 
     query: Query
     at: float
@@ -74,7 +74,7 @@ def silent(_: Query) -> list[Object]:
 
 
 def frozen(answer: Answer) -> Answer:
-    """Say for ever what was said first, its times included."""
+    """Repeat the first answer for ever, with its times."""
     said: dict[tuple[str, ...], list[Object]] = {}
 
     def again(query: Query) -> list[Object]:
@@ -87,7 +87,7 @@ def frozen(answer: Answer) -> Answer:
 
 
 def lagging(answer: Answer, seconds: float) -> Answer:
-    """What is said is older than it should be."""
+    """Answers with times that are older than they should be."""
 
     def late(query: Query) -> list[Object]:
         return [{**item, "timestamp": stamp(query.at - seconds)} for item in answer(query)]
@@ -108,7 +108,7 @@ def stamp(at: float) -> str:
 
 @dataclass
 class Hold:
-    """One answer held back: `asked` is set when the question has come, `release` lets the answer go."""
+    """One answer held back: `asked` is set when the query has arrived, `release` lets the answer go."""
 
     asked: threading.Event = field(default_factory=threading.Event)
     release: threading.Event = field(default_factory=threading.Event)
@@ -116,7 +116,7 @@ class Hold:
 
 class _Quiet(ThreadingHTTPServer):
     def handle_error(self, *_: Any) -> None:
-        """Whoever asked has gone; a control plane that stops does that."""
+        """The client has disconnected; a control plane that stops does that."""
 
 
 class MetricsServer:
@@ -143,7 +143,7 @@ class MetricsServer:
         self._server.server_close()
 
     def register(self, api: Api, within: float = 20) -> None:
-        """A Service that leads to us, an APIService for each group; returns once questions arrive here."""
+        """Create a Service that leads here and an APIService for each group; returns once queries arrive here."""
         service = {"metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
         _apply(api, f"/api/v1/namespaces/{NAMESPACE}/services", {"apiVersion": "v1", "kind": "Service", **service})
         for group in VERSIONS:
@@ -151,7 +151,7 @@ class MetricsServer:
         eventually(lambda: all(self._is_asked(api, group) for group in VERSIONS), within)
 
     def _is_asked(self, api: Api, group: str) -> bool:
-        """Whether a question to the API server reaches this very server."""
+        """Whether a query to the API server reaches this server."""
         place = f"namespaces/{PROBE}{self._server.server_address[1]}"
         path = "pods" if group == "metrics.k8s.io" else "metrics/any" if group.startswith("custom") else "any"
         self.answers.setdefault(place.removeprefix("namespaces/"), lambda _: [])
@@ -169,7 +169,7 @@ class MetricsServer:
             hold.release.set()
 
     def answer(self, query: Query) -> Answered:
-        """Answer and remember; the one place where anything is said."""
+        """Answer and record; every answer is made here."""
         if query.namespace == EVERYWHERE:
             return self._answer_everywhere(query)
         hold = self._holds.pop(query.namespace, None)
@@ -185,7 +185,7 @@ class MetricsServer:
         return said
 
     def _answer_everywhere(self, query: Query) -> Answered:
-        """What is known of all namespaces; one that refuses has nothing to add, and if all do, so does the whole."""
+        """The answers of all namespaces; one that refuses adds nothing, and if all refuse, the whole is refused."""
         answers = [self.answer(replace(query, namespace=each)) for each in list(self.answers)]
         items = tuple(item for said in answers for item in said.items)
         real = [said for said in answers if not said.query.namespace.startswith(PROBE)]
@@ -211,13 +211,13 @@ class MetricsServer:
 
 
 def _apply(api: Api, path: str, body: Object) -> None:
-    """Make it so, whether or not an earlier one is there."""
+    """Create or replace the object."""
     name = body["metadata"]["name"]
     api.patch(f"{path}/{name}", body, content=APPLY, query={"fieldManager": "tests", "force": "true"})
 
 
 def read_query(address: str, at: float) -> Query | None:
-    """The question behind an address; None where it is none about metrics."""
+    """The query of an address; None if it is not about metrics."""
     url = urlsplit(address)
     asked = {key: values[0] for key, values in parse_qs(url.query).items()}
     labels, metric_labels = asked.get("labelSelector", ""), asked.get("metricLabelSelector", "")
@@ -236,7 +236,7 @@ def read_query(address: str, at: float) -> Query | None:
 
 
 def _resources(group: str) -> list[Object]:
-    """Discovery: only metrics.k8s.io has resources that are known beforehand."""
+    """Discovery: only metrics.k8s.io has resources that are known in advance."""
     if group != "metrics.k8s.io":
         return []
     return [{"name": "pods", "singularName": "", "namespaced": True, "kind": "PodMetrics", "verbs": ["get", "list"]}]

@@ -23,7 +23,7 @@ def path(pod: Object) -> str:
 
 
 def condition(pod: Object, kind: str) -> Object:
-    """Empty where the pod has none of the kind."""
+    """The condition of this kind; empty if the pod has none."""
     return next((each for each in pod["status"].get("conditions", ()) if each["type"] == kind), {})
 
 
@@ -36,7 +36,7 @@ def with_status(pod: Object, **changes: Any) -> Object:
 
 
 def with_condition(pod: Object, kind: str, status: str, reason: str = "") -> Object:
-    """Its time moves with its status; that of a pending resize also with the reason."""
+    """The transition time changes with the status; for a pending resize also with the reason."""
     old = condition(pod, kind)
     kept = old.get("status") == status and (kind != PENDING or old["reason"] == reason)
     new = {
@@ -65,7 +65,7 @@ def with_containers(pod: Object, containers: list[Object], unready: str = "Conta
 
 
 def started(pod: Object) -> Object:
-    """As it is, where it runs already."""
+    """The pod as started; unchanged if it already runs."""
     if pod["status"]["phase"] == "Running":
         return pod
     assert pod["status"]["phase"] == "Pending", f"{path(pod)} has ended"
@@ -86,7 +86,7 @@ def failed(pod: Object) -> Object:
 
 
 def crashed(pod: Object, reason: str, times: int) -> Object:
-    """Its first container was ended by the reason, and runs again."""
+    """The first container ended for this reason, and runs again."""
     first, *others = pod["status"]["containerStatuses"]
     return with_containers(pod, [_restarted(first, reason, 137 if reason == "OOMKilled" else 1, times), *others])
 
@@ -100,13 +100,13 @@ def wants_resize(pod: Object) -> bool:
 
 
 def allocated(pod: Object) -> Object:
-    """The node has put the wanted resources aside; the containers do not have them yet."""
+    """The node has reserved the requested resources; the containers do not have them yet."""
     given = [{**status, "allocatedResources": _sizes(spec)["allocatedResources"]} for status, spec in _pairs(pod)]
     return with_status(pod, containerStatuses=given)
 
 
 def resized(pod: Object) -> Object:
-    """The containers have the wanted resources, those whose policy says so after a restart."""
+    """The containers have the requested resources, after a restart where their resize policy says so."""
     return with_containers(pod, [_resized(status, spec) for status, spec in _pairs(pod)])
 
 
