@@ -119,7 +119,7 @@ def let_go(hypot: Controller, hvpa: Autoscaler) -> None:
 
 
 def test_scale_down_waits_for_larger_pods(stage: Stage, namespace: str) -> None:
-    """While the node defers the larger size no pod goes; they go once it is actual, and the total never falls too low."""
+    """While the node defers the larger size no pod goes; once it is actual they go, and the total is never too low."""
     rule = Rule(ready_after=0.2, resize="defer")
     web, hvpa = small_and_many(stage, namespace, rule)
     with Film(stage.api, pods_path(namespace)) as pods:
@@ -225,7 +225,7 @@ def test_the_template_is_edited_on_request(stage: Stage, namespace: str) -> None
 
 
 def test_paradox(stage: Stage, namespace: str) -> None:
-    """No pod gets smaller on the way up, nor larger on the way down: the count waits until the total fits smaller pods."""
+    """No pod gets smaller on the way up or larger on the way down: the count waits until the total fits smaller pods."""
     web = Workload(stage, namespace, load=390).create(1, "450m", "128Mi")
     with (
         Film(stage.api, PATHS["Deployment"].format(namespace)) as counts,
@@ -286,7 +286,7 @@ def advise(hvpa: Autoscaler, cpu: str) -> None:
 
 
 def test_children_are_kept_and_followed(stage: Stage, namespace: str) -> None:
-    """Children are created, repaired, rid of surplus and deleted with the Hvpa; the real HPA controller sets the count."""
+    """Children are created, repaired, rid of surplus and deleted with the Hvpa; the real HPA controller is followed."""
     web = Workload(stage, namespace, load=700).create(2, "400m", "128Mi")
     hvpa = web.autoscaler(*HVPA, by_objects(), **{"hypot.dev/recommendations": "objects"})
     hpas = PATHS["HorizontalPodAutoscaler"].format(namespace)

@@ -19,7 +19,7 @@ from hypot.core.quantity import milli
 SOON = 60
 ACT = {"kinds": {"VerticalPodAutoscaler": "act"}, "settings": QUICKLY}
 CHECKPOINTS = "/apis/autoscaling.k8s.io/v1/namespaces/{}/verticalpodautoscalercheckpoints"
-# Guaranteed: a resize that changes requests alone would change the class.
+# Guaranteed QoS: a resize that changes only the requests would change the QoS class.
 LARGE = ("500m", "256Mi", {"cpu": "500m", "memory": "256Mi"})
 REQUESTS_ONLY = {"containerPolicies": [{"containerName": "*", "controlledValues": "RequestsOnly"}]}
 OURS = {"recommenders": [{"name": "hypot"}]}
@@ -41,14 +41,14 @@ def cpus(web: Workload) -> list[int]:
 
 
 def memories(web: Workload) -> list[int]:
-    """Bytes; limits follow in their old proportion."""
+    """Bytes; checks that the limits keep their proportion to the requests."""
     pods = [pod["spec"]["containers"][0]["resources"] for pod in web.pods()]
     assert all(abs(milli(one["limits"]["memory"]) - 2 * milli(one["requests"]["memory"])) <= 2000 for one in pods)
     return [milli(one["memory"]) // 1000 for one in web.requests()]
 
 
 def advised(vpa: Autoscaler) -> dict[str, Any]:
-    """What is recommended for the one container; empty before anything is."""
+    """The recommendation for the only container; empty before the first."""
     found = vpa.status().get("recommendation", {}).get("containerRecommendations", [])
     return found[0] if found else {}
 
@@ -70,12 +70,12 @@ def written(controller: Controller) -> list[list[tuple[str, str]]]:
 
 
 def deeds(controller: Controller) -> list[list[str]]:
-    """The pods' subresources that were written in each reconcile."""
+    """The subresources of pods that were written in each reconcile."""
     return [[subresource for _, subresource in reconcile] for reconcile in written(controller)]
 
 
 def test_pods_are_resized_in_place_and_back(stage: Stage, namespace: str) -> None:
-    """The same pods get more and then less, as many at once as the budget spares; status, events and columns say so."""
+    """The same pods get more and then less, as many at once as the budget allows; status, events and columns show it."""
     limits = {"cpu": "400m", "memory": "256Mi"}
     web = Workload(stage, namespace, load=1200, memory=200 << 20).create(4, "200m", "128Mi", limits)
     before = uids(web)
@@ -99,8 +99,8 @@ def test_pods_are_resized_in_place_and_back(stage: Stage, namespace: str) -> Non
     assert web.deployment()["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "200m"
 
 
-def test_where_in_place_cannot_be_pods_are_evicted_and_come_back_at_their_size(stage: Stage, namespace: str) -> None:
-    """Requests below their limits would change the class of these pods; the webhook sizes those that come."""
+def test_pods_are_evicted_where_in_place_fails_and_restart_at_their_size(stage: Stage, namespace: str) -> None:
+    """Requests below their limits would change the QoS class of these pods; the webhook sizes the new pods."""
     web = Workload(stage, namespace, load=400, memory=100 << 20).create(4, *LARGE)
     before, names = uids(web), {pod["metadata"]["name"] for pod in web.pods()}
     spec = sizer("InPlaceOrRecreate", resourcePolicy=REQUESTS_ONLY)
@@ -109,7 +109,7 @@ def test_where_in_place_cannot_be_pods_are_evicted_and_come_back_at_their_size(s
         with controlling(stage, namespace, webhook=True, **ACT) as hypot:
             eventually(lambda: len(cpus(web)) == 4 and max(cpus(web)) < 200 and not uids(web) & before, SOON)
             reconciles = written(hypot)
-    # The pods that come have another class, so a later recommendation may resize them in place.
+    # New pods have another QoS class, so a later recommendation may resize them in place.
     assert {action for reconcile in reconciles for pod, action in reconcile if pod in names} == {"eviction"}
     assert max(len(reconcile) for reconcile in reconciles) <= 2
     sized = [pod["metadata"].get("annotations", {}).get("hypot.dev/sized-by") for pod in web.pods()]
@@ -137,7 +137,7 @@ def test_an_eviction_waits_for_its_budget(stage: Stage, namespace: str) -> None:
 
 
 def test_pods_without_requests_are_never_resized(stage: Stage, namespace: str) -> None:
-    """Their class would change, and this mode does not evict: only the recommendation is there, and why it waits."""
+    """Their QoS class would change, and this mode does not evict: there is a recommendation, and why it waits."""
     web = Workload(stage, namespace, load=400).create(2, cpu="")
     vpa = web.autoscaler(*VPA, sizer("InPlace"))
     with controlling(stage, namespace, **ACT) as hypot:
@@ -149,8 +149,8 @@ def test_pods_without_requests_are_never_resized(stage: Stage, namespace: str) -
     assert vpa.events() == []
 
 
-def test_who_only_recommends_writes_only_statuses_of_its_own(stage: Stage, namespace: str) -> None:
-    """Objects that name hypot get a recommendation and a checkpoint; others and pods get nothing."""
+def test_recommend_mode_writes_only_its_own_statuses(stage: Stage, namespace: str) -> None:
+    """Objects that name hypot get a recommendation and a checkpoint; other objects and pods get nothing."""
     web = Workload(stage, namespace, load=1200).create(2)
     other = Workload(stage, namespace, "other", load=1200).create(2)
     ours = web.autoscaler(*VPA, sizer("InPlaceOrRecreate", **OURS))
@@ -165,8 +165,8 @@ def test_who_only_recommends_writes_only_statuses_of_its_own(stage: Stage, names
     assert (ours.events(), theirs.events()) == ([], [])
 
 
-def test_usage_is_known_again_from_checkpoints(stage: Stage, namespace: str) -> None:
-    """Without memory, status and metrics a new process goes by the checkpoint; that one goes with its autoscaler."""
+def test_usage_is_restored_from_checkpoints(stage: Stage, namespace: str) -> None:
+    """Without state, status and metrics a new process uses the checkpoint, which is deleted with its autoscaler."""
     web = Workload(stage, namespace, load=600).create(2)
     vpa = web.autoscaler(*VPA, sizer("Off"))
     path = f"{CHECKPOINTS.format(namespace)}/web-app"

@@ -49,19 +49,19 @@ def stage(plane: ControlPlane) -> Iterator[Stage]:
 
 
 def gauge(controller: Controller, wpa: Autoscaler, name: str, **labels: str) -> list[float]:
-    """The values of one of the autoscaler's gauges."""
+    """The values of one gauge of the autoscaler."""
     own = {"wpa_name": wpa.name} if name.startswith("wpa_") else {"object_name": wpa.name, "kind": wpa.kind}
     return [value for _, value in series(controller.get("/metrics")[1], name, **own, **labels)]
 
 
 def columns(wpa: Autoscaler) -> dict[str, Any]:
-    """What `kubectl get` shows of it."""
+    """What `kubectl get` shows."""
     table = wpa.api.get(wpa.path, accept=TABLE)
     return dict(zip([column["name"] for column in table["columnDefinitions"]], table["rows"][0]["cells"], strict=True))
 
 
 def test_replicas_follow_demand_within_factors_and_windows(stage: Stage, namespace: str) -> None:
-    """Half more or half less at a time, no sooner than windows allow; status, events, columns and gauges say why."""
+    """Steps of half of the replicas, no sooner than the windows allow; status, events, columns and gauges say why."""
     web = Workload(stage, namespace, load=400).create(4)
     with (
         Film(stage.api, PATHS[WPA[0]].format(namespace)) as reported,
@@ -104,7 +104,7 @@ def test_replicas_follow_demand_within_factors_and_windows(stage: Stage, namespa
 
 
 def test_an_external_metric_comes_through_the_aggregator(stage: Stage, namespace: str) -> None:
-    """Asked for once per reconcile with its labels, and followed."""
+    """It is queried with its labels, and followed."""
     web = Workload(stage, namespace).create(2)
     queue = Queue(web, 20)
     wpa = web.autoscaler(*WPA, watermarks(metrics=[QUEUE_BAND]))
@@ -124,7 +124,7 @@ def test_an_external_metric_comes_through_the_aggregator(stage: Stage, namespace
 
 
 def test_a_recommender_is_asked_over_tls(stage: Stage, namespace: str) -> None:
-    """One that cannot prove who it is is not believed, and nothing moves; then its counts are followed."""
+    """A recommender without a trusted certificate is not used, and nothing scales; then its counts are followed."""
     asked = {"targetReplicas": 4, "lowerBoundReplicas": 3, "upperBoundReplicas": 5, "reason": "busy"}
     web = Workload(stage, namespace).create(2)
     with RecommenderService(stage.plane.ca, lambda _: asked) as service:
@@ -148,8 +148,8 @@ def test_a_recommender_is_asked_over_tls(stage: Stage, namespace: str) -> None:
     assert any("recommender{targetType:cpu}" in message for reason, message in wpa.events() if reason == "Scaling")
 
 
-def test_a_dry_run_of_one_object_is_told_and_not_written(stage: Stage, namespace: str) -> None:
-    """Its status and its gauge show what would be; the target stays, also when the dry run ends in time of rest."""
+def test_a_dry_run_of_one_object_is_reported_and_not_written(stage: Stage, namespace: str) -> None:
+    """Status and gauge show what would be done; the target changes only after the dry run has ended."""
     web = Workload(stage, namespace, load=3000).create(2)
     wpa = web.autoscaler(*WPA, watermarks(dryRun=True))
     with controlling(stage, namespace) as hypot:
@@ -164,7 +164,7 @@ def test_a_dry_run_of_one_object_is_told_and_not_written(stage: Stage, namespace
 
 
 def test_a_monitor_must_be_ok(stage: Stage, namespace: str) -> None:
-    """While it is absent or alerts nothing moves, and the condition says which; then the target follows."""
+    """While the monitor is missing or alerts nothing scales, and the condition says which; then the target follows."""
     web = Workload(stage, namespace, load=3000).create(2)
     annotated = {"wpa.datadoghq.com/lifecycle-control.enabled": "true"}
     wpa = web.autoscaler(*WPA, watermarks(maxReplicas=4), **annotated)
@@ -185,7 +185,7 @@ def test_a_monitor_must_be_ok(stage: Stage, namespace: str) -> None:
 
 
 def made_target(stage: Stage, namespace: str, kind: str) -> tuple[str, str]:
-    """A target of another kind with two pods, and no controller of its own; its path and its API version."""
+    """A target of another kind with two pods and no controller of its own: its path and its API version."""
     selector = {"matchLabels": {"app": "web"}}
     if kind == "StatefulSet":
         path, version = f"/apis/apps/v1/namespaces/{namespace}/statefulsets", "apps/v1"
@@ -204,7 +204,7 @@ def made_target(stage: Stage, namespace: str, kind: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "Machine"])
 def test_any_kind_with_a_scale_is_a_target(stage: Stage, namespace: str, kind: str) -> None:
-    """Watched like a StatefulSet, or known only by its scale: the count is written there."""
+    """A StatefulSet is watched, a custom kind is known only by its scale: the replica count is written to either."""
     web = Workload(stage, namespace, load=1000)
     stage.metrics.answers[namespace] = web.say
     path, version = made_target(stage, namespace, kind)
@@ -224,7 +224,7 @@ def held(wpa: Autoscaler, reason: str) -> bool:
 
 
 def test_paused_and_held(stage: Stage, namespace: str) -> None:
-    """Each word holds what it says while it is there, and stands in condition, column, event and metric."""
+    """Each annotation holds what it says while it is set; condition, column, event and metric report it."""
     web = Workload(stage, namespace, load=3000).create(4)
     wpa = web.autoscaler(*WPA, watermarks(maxReplicas=8), **{"hypot.dev/paused": "true"})
     with controlling(stage, namespace) as hypot:
@@ -260,7 +260,7 @@ def test_paused_and_held(stage: Stage, namespace: str) -> None:
 
 
 def test_a_namespace_without_the_label_is_only_observed(stage: Stage, namespace: str) -> None:
-    """No scale, no status and no event, but gauges; with the label it is acted on at once."""
+    """No scale, no status and no event, but gauges; with the label hypot acts at once."""
     web = Workload(stage, namespace, load=3000).create(2)
     wpa = web.autoscaler(*WPA, watermarks())
     with controlling(stage, namespace, optIn="label") as hypot:
@@ -275,7 +275,7 @@ def test_a_namespace_without_the_label_is_only_observed(stage: Stage, namespace:
 
 
 def test_a_dry_run_writes_its_lease_and_its_state_only(stage: Stage, namespace: str) -> None:
-    """Whatever is decided stands in gauges and logs; every object of the namespace is as it was."""
+    """Decisions are only in gauges and logs; the objects of the namespace do not change."""
     web = Workload(stage, namespace, load=3000).create(2)
     wpa = web.autoscaler(*WPA, watermarks())
     paths = (wpa.path, f"{PATHS['Deployment'].format(namespace)}/web")

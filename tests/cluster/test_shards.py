@@ -1,4 +1,4 @@
-"""Memory and checkpoints on a real API server: what it takes, what it refuses, and what comes back."""
+"""State and checkpoints on a real API server: what it accepts, what it refuses, and what is read back."""
 
 import random
 
@@ -31,7 +31,7 @@ def client(plane: ControlPlane) -> Api:
 
 
 def remembered(count, at=START):
-    """As decisions leave it."""
+    """State as decisions leave it."""
     drawn = random.Random(1)  # noqa: S311  sizes, no secrets
     entries = {}
     for number in range(count):
@@ -52,8 +52,8 @@ async def config_maps(api, namespace):
     return (await expect(api, Request("GET", path, {"labelSelector": SELECTOR})))["items"]
 
 
-async def test_the_memory_of_two_thousand(plane, namespace):
-    """Is written with a few calls and read with one; what did not change costs none."""
+async def test_the_state_of_two_thousand_objects(plane, namespace):
+    """It is written with a few calls and read with one; unchanged state costs no call."""
     entries = remembered(2000)
     async with client(plane) as api:
         shards = Shards(api, namespace)
@@ -72,7 +72,7 @@ async def test_the_memory_of_two_thousand(plane, namespace):
 
 
 async def test_growth_over_shards(plane, namespace):
-    """More memory than one ConfigMap may hold, and less again after a new start."""
+    """More state than one ConfigMap can hold, and less again after a restart."""
     small, large = noise(10, 1000), noise(1000, 4000)
     async with client(plane) as api:
         shards = Shards(api, namespace)
@@ -91,8 +91,8 @@ async def test_growth_over_shards(plane, namespace):
         assert (await Shards(api, namespace).load()).entries == small
 
 
-async def test_a_full_shard_is_taken(plane, namespace, monkeypatch):
-    """The largest that is ever written is one that the server stores."""
+async def test_a_full_shard_is_accepted(plane, namespace, monkeypatch):
+    """The server stores the largest shard that is ever written."""
     monkeypatch.setattr(shard_text, "ROOMY", FULL)
     entries = noise(1, 1_210_000)
     assert 0.95 * FULL < len(pack(entries)) <= FULL
@@ -102,7 +102,7 @@ async def test_a_full_shard_is_taken(plane, namespace, monkeypatch):
 
 
 async def test_a_former_leader(plane, namespace):
-    """Whoever wrote last is not overwritten unseen: that is told, and the next reconcile writes on top."""
+    """A former leader does not overwrite newer state unseen: the conflict is reported, and its next write succeeds."""
     async with client(plane) as api:
         former, leader = Shards(api, namespace), Shards(api, namespace)
         await former.save(noise(3, 100))
@@ -119,7 +119,7 @@ async def test_a_former_leader(plane, namespace):
 
 
 class _Blind:
-    """A port that lists nothing, as a cache that lags behind."""
+    """A client that lists nothing, like a cache that lags behind."""
 
     def __init__(self, api):
         self._api = api
@@ -145,7 +145,7 @@ async def usage(vpa, cpu, hours=30):
 
 
 async def test_checkpoints(plane, api, namespace):
-    """Are made and replaced whole, at the version that is known, and a start goes on with them."""
+    """They are created and replaced whole, at the known version, and a new start continues with them."""
     serving(api)
     vpa = VPA("Deployment/web", namespace=namespace)
     subject, path = (key_of(vpa), "app"), f"/apis/{Checkpoint.API_VERSION}/namespaces/{namespace}/{PLURAL}"

@@ -1,4 +1,4 @@
-"""The HPA controller judges decisions: whatever it did to the twins, hypot decides the same from what it saw."""
+"""Decisions compared with the HPA controller: from what it observed, hypot decides the same."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from hypot.policy.model.state import read_time
 
 SEED = int(os.environ.get("HYPOT_TWINS_SEED", "1"))
 STEPS = int(os.environ.get("HYPOT_TWINS_STEPS", "32"))
-# What the scripts are for: a run that meets none of one of these has proved nothing about it.
+# Conditions that the scripts must reach: a run without one of them proves nothing about it.
 REASONS = {
     *("True/SucceededGetScale", "True/SucceededRescale", "True/ReadyForNewScale"),
     *("True/ScaleDownStabilized", "True/ScaleUpStabilized", "False/FailedGetScale", "False/FailedUpdateScale"),
@@ -55,8 +55,8 @@ def played(stage: Stage) -> Played:
     return twins, replay(record.requests, record.journal, SETTINGS)
 
 
-def test_every_reconcile_is_decided_alike(played: Played, plane: ControlPlane, report: Callable[[str], None]) -> None:
-    """Each status that the controller wrote, each scale, and each silence follows from what it was told."""
+def test_every_reconcile_is_decided_the_same(played: Played, plane: ControlPlane, report: Callable[[str], None]) -> None:
+    """Each status and each scale that the controller wrote, or did not write, follows from what it observed."""
     _, outcomes = played
     for (_, target), outcome in sorted(outcomes.items()):
         report(f"twin {target:22} {outcome}")
@@ -69,15 +69,15 @@ def test_every_reconcile_is_decided_alike(played: Played, plane: ControlPlane, r
     assert not reported, f"{len(total.disagreements)} disagreements, the first of each twin:\n" + "\n".join(reported)
 
 
-def test_the_scripts_reached_what_they_are_for(played: Played) -> None:
-    """Every reason that a condition can have came up, and every twin was looked at often enough to show it."""
+def test_the_scripts_reached_all_conditions(played: Played) -> None:
+    """Every reason that a condition can have occurred, and every twin was reconciled often enough."""
     _, outcomes = played
     assert REASONS - set(Outcome.of_all(outcomes.values()).reasons) == set()
     assert {key: one.reconciles for key, one in outcomes.items() if key[1] != "other" and one.reconciles < STEPS} == {}
 
 
 def test_the_files_of_a_case_replay_it(played: Played, tmp_path: Path) -> None:
-    """`hypot decide` on the dump, the memory and the settings of a reconcile tells what was told in it."""
+    """`hypot decide` on the dump, state and settings of a reconcile gives the status that was written in it."""
     _, outcomes = played
     latest = [outcome.latest for outcome in outcomes.values() if outcome.latest]
     assert len(latest) == len(outcomes)
@@ -90,7 +90,7 @@ def test_the_files_of_a_case_replay_it(played: Played, tmp_path: Path) -> None:
 def test_a_dump_of_a_twin_at_rest_shows_its_status(
     played: Played, plane: ControlPlane, tmp_path: Path, report: Callable[[str], None]
 ) -> None:
-    """What `hypot decide` says of a namespace, collected as a person would, is what the controller says of it."""
+    """`hypot decide` on a namespace dumped as a user would do it gives the status of the controller."""
     twins, _ = played
     for number, twin in enumerate(twins):
         twin.step = _rest(number, twin.shape)
@@ -110,7 +110,7 @@ def _last_scaled(lists: list[Object]) -> float:
 
 
 def _rest(number: int, shape: Shape) -> Step:
-    """Where a twin comes to rest soon: at its target, at its maximum, or with something that cannot be seen."""
+    """A step after which a twin soon rests: at its target, at its maximum, or with something missing."""
     slow = shape.behavior is not None and "policies" in str(shape.behavior)
     ratios = tuple(1.0 if slow or number % 2 else 4.0 for _ in shape.metrics)
     unseen = [hazard for hazard in shape.hazards if hazard in {"hide", "silence"}]
@@ -118,7 +118,7 @@ def _rest(number: int, shape: Shape) -> Step:
 
 
 def _compare(lists: list[Object], settings: Path, folder: Path) -> str:
-    """How hypot and the controller differ about a namespace; empty where they do not."""
+    """How hypot and the controller differ about a namespace; empty if they agree."""
     file = folder / "dump.yaml"
     file.write_text(to_yaml(lists))
     (decision,) = _decided(["decide", "-f", str(file), "--settings", str(settings)])
@@ -128,7 +128,7 @@ def _compare(lists: list[Object], settings: Path, folder: Path) -> str:
 
 
 def _decided(arguments: list[str]) -> list[Object]:
-    """What the command answers; an autoscaler that cannot be decided is an answer too."""
+    """The output of the command; an autoscaler that cannot be decided is part of it."""
     command = [str(Path(sys.executable).with_name("hypot")), *arguments, "-o", "json"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode < 2, ran.stderr

@@ -1,4 +1,4 @@
-"""A real API server asks the webhook about new pods, and takes what it answers."""
+"""A real API server calls the webhook for new pods, and accepts its answers."""
 
 import asyncio
 import itertools
@@ -33,7 +33,7 @@ _number = itertools.count()
 
 
 class Through:
-    """The tests' own client as a Port."""
+    """The client of the tests as a Port."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -48,12 +48,12 @@ class Through:
 
 
 class Registered:
-    """A webhook in a loop of its own, registered with the API server by its address."""
+    """A webhook in an event loop of its own, registered with the API server by its address."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
         self.sizers: dict[str, Autoscaler] = {}
-        # The pods that were asked about, by namespace and label.
+        # The pods that the webhook was called for, by namespace and label.
         self.asked: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, daemon=True)
@@ -73,7 +73,7 @@ class Registered:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(180)
 
     def register(self) -> None:
-        """As an installation does, and then as hypot does; until the API server knows it."""
+        """Register as an installation does, then publish as hypot does; returns once the API server calls it."""
         made = configuration(self.own, "hypot-webhook")
         made["webhooks"][0]["clientConfig"] = {"url": f"https://127.0.0.1:{self._port}/mutate"}
         self.api.create(CONFIGURATIONS, made)
@@ -81,7 +81,7 @@ class Registered:
         self.until_asked()
 
     def until_asked(self) -> None:
-        """Pods of a namespace that opted in are asked about."""
+        """Wait until the webhook is called for pods of a namespace that opted in."""
         self.sizers["probe"] = sizer(recommended(target=("2", None)))
         where = self.namespace(labels=ENABLED)
         eventually(lambda: sized_by(self.create(where, "probe", dry=True)), within=20)
@@ -90,12 +90,12 @@ class Registered:
         self.run(self._webhook.stop())
 
     def start(self, issued: Issued | None = None) -> None:
-        """Listen again where it did before."""
+        """Listen again at the same address."""
         self._holder.take(issued or self.issued)
         self.run(self._webhook.start("127.0.0.1", self._port, self._holder))
 
     def close(self) -> None:
-        """A connection is over when the API server has said so too; then only the loop's own socket is left."""
+        """A connection ends when the API server has closed it too; then only the loop's own socket is left."""
         self.api.call("DELETE", f"{CONFIGURATIONS}/hypot")
         self.stop()
         eventually(lambda: len(self._loop._selector.get_map()) == 1, within=30)
@@ -104,7 +104,7 @@ class Registered:
         self._loop.close()
 
     def namespace(self, labels: Mapping[str, str] | None = None, limits: list[Object] | None = None) -> str:
-        """A fresh one; a LimitRange is there before any pod is."""
+        """A new namespace; its LimitRange exists before any pod."""
         name = f"hook-{uuid.uuid4().hex[:8]}"
         self.api.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": dict(labels or {})}})
         if limits is not None:
@@ -113,7 +113,7 @@ class Registered:
         return name
 
     def create(self, where: str, app: str, resources: Object | None = None, *, dry: bool = False) -> Object:
-        """A pod, as the API server has it afterwards."""
+        """Create a pod; returns it as stored by the API server."""
         answer = self.try_to_create(where, app, resources, dry=dry)
         assert answer.ok, answer.body
         return answer.body
@@ -155,8 +155,8 @@ def registered(api: Api) -> Iterator[Registered]:
     made.close()
 
 
-def test_pods_come_up_at_their_size(registered: Registered) -> None:
-    """By a VerticalPodAutoscaler's advice and by what an Hvpa recorded; a pod of nobody comes as it is written."""
+def test_pods_start_at_their_size(registered: Registered) -> None:
+    """A VPA's recommendation or an Hvpa's recorded size is used; a pod without autoscaler starts as written."""
     registered.sizers["vpa"] = sizer(recommended(target=("2", "1Gi")))
     registered.sizers["hvpa"] = scaled(("app", {"cpu": "700m", "memory": "256Mi"}, {"cpu": "1400m", "memory": "384Mi"}))
     where = registered.namespace(labels=ENABLED)
@@ -172,8 +172,8 @@ def test_pods_come_up_at_their_size(registered: Registered) -> None:
     assert (sized_by(nobody), resources(nobody)) == ("", HALF)
 
 
-def test_only_pods_of_namespaces_that_opted_in_are_asked_about(registered: Registered) -> None:
-    """Never those of kube-system and of hypot's own namespace, whatever labels they have."""
+def test_the_webhook_is_called_only_for_namespaces_that_opted_in(registered: Registered) -> None:
+    """It is never called for kube-system and hypot's own namespace, whatever labels they have."""
     registered.sizers["any"] = sizer(recommended(target=("2", None)))
     registered.api.patch("/api/v1/namespaces/kube-system", {"metadata": {"labels": ENABLED}})
     for where in ("kube-system", registered.own, registered.namespace()):
@@ -185,7 +185,7 @@ def test_only_pods_of_namespaces_that_opted_in_are_asked_about(registered: Regis
 
 @pytest.mark.parametrize("given", [HALF, {}, {"requests": {"cpu": "200m"}}], ids=["limited", "none", "request"])
 def test_a_limit_range_is_respected(registered: Registered, given: Object) -> None:
-    """Whatever the pod says itself, it comes, and grows as far as its limit may."""
+    """Whatever the pod requests itself, it is created, and sized up to what its limit may be."""
     registered.sizers["vpa"] = sizer(recommended(target=("8", None)))
     registered.sizers["hvpa"] = scaled(("app", {"cpu": "8"}, {}))
     for kind in ("Container", "Pod"):
@@ -212,7 +212,7 @@ LIMITS: dict[str, Object] = {
 
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
 def test_what_is_admitted_is_what_the_server_admits(registered: Registered, limit: Object) -> None:
-    """The check is the server's own, over the pod as its defaults have made it."""
+    """The check agrees with the server's own, on the pod with its defaults applied."""
     where = registered.namespace(labels=ENABLED, limits=[limit])
     answer = registered.try_to_create(where, "judged")
     items = registered.api.get(f"/api/v1/namespaces/{where}/limitranges")["items"]
@@ -220,8 +220,8 @@ def test_what_is_admitted_is_what_the_server_admits(registered: Registered, limi
     assert admits(read_pod(registered.asked[where, "judged"]), ranges) is answer.ok
 
 
-def test_pods_come_while_the_webhook_is_down(registered: Registered) -> None:
-    """As they are written; and at their size again once it is back."""
+def test_pods_are_created_while_the_webhook_is_down(registered: Registered) -> None:
+    """Meanwhile pods start as written, and at their size again once the webhook is back."""
     registered.sizers["down"] = sizer(recommended(target=("2", None)))
     where = registered.namespace(labels=ENABLED)
     registered.stop()
@@ -230,8 +230,8 @@ def test_pods_come_while_the_webhook_is_down(registered: Registered) -> None:
     eventually(lambda: resources(registered.create(where, "down"))["requests"]["cpu"] == "2")
 
 
-def test_another_authority_is_believed_before_it_is_shown(registered: Registered) -> None:
-    """First the bundle of both, then the new certificate: the webhook is asked all the while."""
+def test_another_authority_is_trusted_before_it_is_used(registered: Registered) -> None:
+    """First the bundle of both, then the new certificate: the webhook is called all the time."""
     first = registered.issued
     second = issue(NAMES, time.time(), lifetime_days=3700, authority=first.authority)
     assert second.ca_pem.endswith(first.ca_pem)
@@ -245,7 +245,7 @@ def test_another_authority_is_believed_before_it_is_shown(registered: Registered
 
 
 def test_the_certificate_is_shared_through_a_secret(registered: Registered) -> None:
-    """A second replica reads it; one that is due is renewed by the same authority."""
+    """A second replica reads it; a certificate that is due is renewed by the same authority."""
     other = CertificateStore(Through(registered.api), registered.own, NAMES)
     found: Issued = registered.run(other.ensure(time.time()))
     secret = registered.api.get(f"/api/v1/namespaces/{registered.own}/secrets/hypot-webhook")

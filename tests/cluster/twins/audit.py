@@ -1,6 +1,6 @@
 """What the HPA controller did, from the API server's audit log and the metrics stand-in's journal.
 
-A reconcile begins where the controller reads a scale. What it was told about metrics, which pods were there, and what
+A reconcile begins when the controller reads a scale. The metrics that it was given, the pods that existed, and what
 it wrote until it next read that scale belong to it.
 """
 
@@ -18,13 +18,13 @@ from cluster.standins.metricsserver import KINDS, VERSIONS, Answered
 Object = dict[str, Any]
 Key = tuple[str, str]
 CONTROLLER = "horizontal-pod-autoscaler"
-# How long a change may take until the controller's caches show it.
+# How long it may take until the controller's caches show a change.
 CACHE_LAG = 2.0
 
 
 @dataclass(frozen=True)
 class Request:
-    """One line of the audit log, as far as it matters."""
+    """The relevant parts of one line of the audit log."""
 
     verb: str
     resource: str
@@ -40,7 +40,7 @@ class Request:
 
 @dataclass
 class Reconcile:
-    """One look of the controller at one HPA."""
+    """One reconcile of one HPA by the controller."""
 
     namespace: str
     target: str
@@ -53,27 +53,27 @@ class Reconcile:
 
     @property
     def knew(self) -> float:
-        """When everything it decides on had been read."""
+        """When it had read everything that it decides on."""
         return max([self.read, *(answered.at for answered in self.answers)])
 
     @property
     def acted(self) -> float:
-        """When it had decided; a little after it knew, where nothing was written."""
+        """When it had decided; shortly after it had read everything, if nothing was written."""
         return min([request.began for request in (*self.scaled, *self.reported)], default=self.knew + 0.02)
 
     @property
     def over(self) -> float:
-        """When it had nothing left to tell; on a busy machine a while after it had decided."""
+        """When it had written everything; on a busy machine a while after it had decided."""
         return max([self.acted, *(request.began for request in self.reported)])
 
     @property
     def scaled_at(self) -> float:
-        """When it knew that its size was taken."""
+        """When it knew that its replica count was accepted."""
         return self.scaled[-1].ended
 
     @property
     def replicas_written(self) -> int | None:
-        """The size it asked for; None where it asked for none."""
+        """The replica count that it wrote; None if it wrote none."""
         return self.scaled[0].sent["spec"].get("replicas", 0) if self.scaled and self.scaled[0].sent else None
 
     @property
@@ -81,12 +81,12 @@ class Reconcile:
         return bool(self.scaled) and self.scaled[-1].status >= 300
 
     def tries_again(self, at: float) -> bool:
-        """After a refused write the controller reads the scale anew, but does not decide anew."""
+        """After a refused write the controller reads the scale again, but does not decide again."""
         return self.write_refused and not self.reported and at - self.scaled[-1].ended < 0.5
 
     @property
     def seen_as(self) -> tuple[str, str] | None:
-        """Identity and version of the HPA that it worked on, which a write tells; a cache may be behind."""
+        """Identity and version of the HPA that it worked on, as its write shows; a cache may be behind."""
         if not self.reported or not self.reported[0].sent:
             return None
         metadata = self.reported[0].sent["metadata"]
@@ -104,7 +104,7 @@ def read_audit(path: Path) -> list[Request]:
 
 
 def reconciles(requests: Iterable[Request], journal: Iterable[Answered]) -> dict[Key, list[Reconcile]]:
-    """By namespace and name of the target, in order."""
+    """Reconciles by namespace and name of the target, in order."""
     found: dict[Key, list[Reconcile]] = defaultdict(list)
     targets: dict[Key, str] = {}
     for request in requests:
@@ -134,7 +134,7 @@ def _add(found: dict[Key, list[Reconcile]], request: Request, targets: dict[Key,
 
 
 def _add_answer(found: dict[Key, list[Reconcile]], answered: Answered) -> None:
-    """An answer belongs to whoever had last read a scale when it was asked for; its selector tells of which target."""
+    """An answer belongs to the reconcile that had last read a scale when it was requested; its selector names the target."""
     asked = answered.query
     for (namespace, _), mine in found.items():
         if namespace != asked.namespace:
@@ -158,7 +158,7 @@ def metric_objects(answers: Iterable[Answered]) -> list[Object]:
 
 
 class Timeline:
-    """The pods and HPAs of one namespace after each change, in the order in which every watcher saw them."""
+    """The pods and HPAs of one namespace after each change, in the order in which watchers see them."""
 
     def __init__(self, requests: Iterable[Request]) -> None:
         self._changes = _in_order(request for request in requests if _changes(request))
@@ -170,15 +170,15 @@ class Timeline:
                 self._hpas[str(_version(request.answer))] = request.answer
 
     def hpa(self, version: str) -> Object | None:
-        """The HPA that had this version."""
+        """The HPA with this version."""
         return self._hpas.get(version)
 
     def at(self, moment: float) -> dict[Key, Object]:
-        """After everything that had begun to change by then."""
+        """The state after every change that had begun by then."""
         return self._states[max((i for i, change in enumerate(self._changes, 1) if change.began <= moment), default=0)]
 
     def around(self, read: float, acted: float) -> list[dict[Key, Object]]:
-        """What the controller's caches may have shown: the likeliest first, then what was before it or came after."""
+        """What the controller's caches may have shown: the likeliest first, then earlier and later states."""
         ended = [index for index, change in enumerate(self._changes, 1) if change.ended <= read]
         surely = [index for index, change in enumerate(self._changes, 1) if change.ended <= read - CACHE_LAG]
         begun = [index for index, change in enumerate(self._changes, 1) if change.began <= acted]
@@ -188,7 +188,7 @@ class Timeline:
 
 
 def _in_order(changes: Iterable[Request]) -> list[Request]:
-    """By the version that each made; an answer without one came after all that had been answered."""
+    """By the version that each change made; a response without a version comes after all earlier responses."""
     latest, versions = 0, []
     for change in sorted(changes, key=lambda request: request.ended):
         version = _version(change.answer) or latest

@@ -1,4 +1,4 @@
-"""A namespace as YAML: what a person would collect with kubectl to ask hypot about it."""
+"""A namespace as YAML: what a user would collect with kubectl to ask hypot about it."""
 
 from typing import Any
 from urllib.parse import quote
@@ -19,7 +19,7 @@ USAGE = "/apis/metrics.k8s.io/v1beta1/namespaces"
 
 
 def dump(api: Api, namespace: str) -> list[Object]:
-    """The lists that the API server answers with; a metric that is not there is left out, as kubectl would fail."""
+    """The lists that the API server returns; a missing metric is left out, because kubectl would fail too."""
     lists = [_shortened(api.get(path.format(namespace))) for path in KINDS]
     questions = {USAGE + f"/{namespace}/pods"}
     for hpa in lists[0]["items"]:
@@ -33,7 +33,7 @@ def to_yaml(lists: list[Object]) -> str:
 
 
 def _address(namespace: str, metric: Object) -> str:
-    """Where the answer to one metric's question is; pods' resource metrics come all at once."""
+    """The address of one metric's values; resource metrics of pods come all at once."""
     match metric["type"]:
         case "Pods":
             asked, where = metric["pods"]["metric"], f"{CUSTOM}/{namespace}/pods/*/{metric['pods']['metric']['name']}"

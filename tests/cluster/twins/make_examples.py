@@ -1,4 +1,4 @@
-"""Make the examples anew: namespaces of a real cluster, each in a state that people meet and ask about."""
+"""Make the examples again: namespaces of a real cluster, each in a state that users meet and ask about."""
 
 import tempfile
 import time

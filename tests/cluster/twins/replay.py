@@ -1,4 +1,4 @@
-"""Decide again what the HPA controller decided, from what it saw, and say where the two differ."""
+"""Repeat the decisions of the HPA controller from what it observed, and report the differences."""
 
 import json
 from collections import Counter, deque
@@ -26,16 +26,16 @@ from hypot.policy.observe.read_values import MetricValues
 from hypot.policy.observe.snapshot import Snapshot
 
 Object = dict[str, Any]
-# How far the controller's look at its clock may be from the requests around it, beside what those tell.
+# How far the controller's reading of its clock may be from the requests around it, beyond what those show.
 JITTER = 0.2
-# How many reconciles lie within the longest window or period of the shapes.
+# How many reconciles are within the longest window or period of the shapes.
 REMEMBERED = 12
-# Beside the status: which size was written, if any.
+# In addition to the status: the replica count that was written, if any.
 ASKED = "asked for"
 
 
 class View(NamedTuple):
-    """What the controller may have seen, and when."""
+    """What the controller may have observed, and when."""
 
     hpa: Object
     objects: list[Object]
@@ -44,7 +44,7 @@ class View(NamedTuple):
 
 @dataclass
 class Case:
-    """What hypot and Kubernetes made of one reconcile, with all that is needed to look at it again."""
+    """What hypot and Kubernetes reported in one reconcile, with everything that is needed to repeat it."""
 
     key: Key
     number: int
@@ -53,7 +53,7 @@ class Case:
     kubernetes: Told
     memory: State
     settings: Settings
-    # How long the controller was at it.
+    # How long the reconcile of the controller took.
     took: float
 
     @property
@@ -62,11 +62,11 @@ class Case:
 
     @property
     def status(self) -> Told:
-        """What Kubernetes told, less what it asked for."""
+        """What Kubernetes reported, without the replica count that it asked for."""
         return {name: value for name, value in self.kubernetes.items() if name != ASKED}
 
     def write(self, folder: Path) -> list[str]:
-        """Files, and the command that decides on them."""
+        """Write the files; returns the command that decides on them."""
         place = folder / f"{'-'.join(self.key)}-{self.number}"
         place.mkdir(parents=True, exist_ok=True)
         (place / "dump.yaml").write_text(yaml.safe_dump_all(self.view.objects), encoding="utf-8")
@@ -88,16 +88,16 @@ class Case:
 
 @dataclass
 class Outcome:
-    """What came of one twin, or of all."""
+    """The results of one twin, or of all."""
 
     reconciles: int = 0
     writes: int = 0
     rescales: int = 0
-    # Where the controller's caches showed what had been a moment before, or its clock another second.
+    # Where the controller's caches showed an earlier state, or its clock another second.
     other_views: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     disagreements: list[Case] = field(default_factory=list)
-    # The last case that was decided alike.
+    # The last case in which both agreed.
     latest: Case | None = None
 
     def count(self, reconcile: Reconcile, case: Case) -> None:
@@ -124,7 +124,7 @@ class Outcome:
 
 
 def replay(requests: list[Request], journal: list[Answered], settings: Settings) -> dict[Key, Outcome]:
-    """Every HPA's reconciles, in order, each with the memory that the ones before it left."""
+    """The reconciles of every HPA, in order, each with the state that the previous ones left."""
     namespaces = {request.namespace for request in requests}
     timelines = {name: Timeline(r for r in requests if r.namespace == name) for name in namespaces}
     by_target = reconciles(requests, journal)
@@ -139,7 +139,7 @@ def _neighbours(by_target: dict[Key, list[Reconcile]], key: Key) -> list[Reconci
 
 
 class Look(NamedTuple):
-    """One reconcile, and all that it may have seen."""
+    """One reconcile, and everything that it may have observed."""
 
     number: int
     reconcile: Reconcile
@@ -147,7 +147,7 @@ class Look(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """A case in which both said the same, and what is remembered after it."""
+    """A case in which both agreed, and the state after it."""
 
     case: Case
     after: State
@@ -155,7 +155,7 @@ class Alike(NamedTuple):
 
 
 class _Replay:
-    """One HPA's reconciles, each decided with the memory that the one before it left."""
+    """The reconciles of one HPA, each decided with the state that the previous one left."""
 
     def __init__(self, key: Key, timeline: Timeline, neighbours: list[Reconcile], settings: Settings) -> None:
         self.key, self.timeline, self.neighbours, self.settings = key, timeline, neighbours, settings
@@ -165,7 +165,7 @@ class _Replay:
         self.outcome = Outcome()
 
     def run(self, mine: list[Reconcile]) -> Outcome:
-        for number, reconcile in enumerate(mine[:-1]):  # The last one may have been cut short.
+        for number, reconcile in enumerate(mine[:-1]):  # The last one may be incomplete.
             views = list(self._views(reconcile))
             if views and not self._lost_its_hpa(reconcile):
                 self._forget_a_former_one(views[0].hpa)
@@ -173,7 +173,7 @@ class _Replay:
         return self.outcome
 
     def _lost_its_hpa(self, reconcile: Reconcile) -> bool:
-        """Deleted before it was through, and with it what the controller knew of it: nobody can decide that again."""
+        """The HPA was deleted during the reconcile, and the controller's state with it: this cannot be decided again."""
         live = {obj["metadata"]["uid"] for obj in self.timeline.at(reconcile.over).values()}
         return reconcile.seen_as is not None and reconcile.seen_as[0] not in live
 
@@ -191,14 +191,14 @@ class _Replay:
         self.outcome.count(look.reconcile, case)
 
     def _alike(self, look: Look, memory: State) -> Iterator[Alike]:
-        """Every view in which hypot says what was told, the likeliest first."""
+        """Every view in which hypot reports what Kubernetes reported, the likeliest first."""
         for tried, view in enumerate(look.views):
             case, after = self._case(look, view, memory)
             if not case.differences:
                 yield Alike(case, after, likeliest=tried == 0)
 
     def _on_second_thoughts(self, look: Look) -> Alike | None:
-        """With whatever else may have been remembered: a window hides a recommendation until later."""
+        """Try other states that may have been remembered: a window can hide a recommendation until later."""
         memories = {_gist(memory): memory for _, memory in list(self.past)[:1]}
         for before, _ in self.past:
             after = [found.after for memory in memories.values() for found in self._alike(before, memory)]
@@ -207,7 +207,7 @@ class _Replay:
         return next((each._replace(likeliest=False) for each in found), None)
 
     def _case(self, look: Look, view: View, known: State) -> tuple[Case, State]:
-        """What was written, or what had been before where nothing was, beside what hypot would write."""
+        """What was written, or the previous status if nothing was, next to what hypot would write."""
         memory, reconcile = _as_stored(known, view.hpa), look.reconcile
         decision, after = self._decide(view, memory, reconcile)
         written = reconcile.status_written
@@ -217,13 +217,13 @@ class _Replay:
         return Case(self.key, look.number, view, _reported(decision), reported, memory, self.settings, took), after
 
     def _forget_a_former_one(self, hpa: Object) -> None:
-        """An HPA that was deleted and made anew begins anew."""
+        """An HPA that was deleted and created again starts without state."""
         if hpa["metadata"]["uid"] != self.uid:
             self.memory, self.uid = State(), hpa["metadata"]["uid"]
             self.past.clear()
 
     def _views(self, reconcile: Reconcile) -> Iterator[View]:
-        """What the controller may have seen, and when: the likeliest first."""
+        """What the controller may have observed, and when: the likeliest first."""
         metrics, times = metric_objects(reconcile.answers), self._times(reconcile)
         for state in self.timeline.around(reconcile.knew, reconcile.acted):
             hpas = {_target(obj): obj for (kind, _), obj in state.items() if kind == "horizontalpodautoscalers"}
@@ -237,17 +237,17 @@ class _Replay:
                     yield View(hpa, [hpa, *others, *scales, *pods, *metrics], now)
 
     def _hpa(self, reconcile: Reconcile, live: Object | None) -> Object | None:
-        """The very version that it worked on, where it told."""
+        """The exact version that it worked on, if its write shows it."""
         return self.timeline.hpa(reconcile.seen_as[1]) if reconcile.seen_as else live
 
     def _times(self, reconcile: Reconcile) -> tuple[float, ...]:
-        """When it may have looked at its clock; the clock of what it remembers is as uncertain."""
+        """When it may have read its clock; the times in its state are as uncertain."""
         self.doubts.append(reconcile.acted - reconcile.knew)
         early, late = reconcile.knew - JITTER - max(self.doubts), reconcile.acted + JITTER + max(self.doubts)
         return (reconcile.acted, reconcile.knew, early, late)
 
     def _scales(self, reconcile: Reconcile, since: dict[str, float]) -> list[list[Object]]:
-        """The scale it read, and those that were read for others before: their pods are known only from then on."""
+        """The scale it read, and those read for other HPAs before: their pods are known only from then on."""
         others = [one for one in self.neighbours if one.began >= since.get(one.target, reconcile.over)]
         likely = [one for one in others if one.read < reconcile.read]
         surely = [one for one in others if one.acted < reconcile.began]
@@ -276,13 +276,13 @@ class _Replay:
 
 
 def _as_stored(memory: State, hpa: Object) -> State:
-    """What a controller remembers of a status is what it reads of it."""
+    """What a controller remembers of a status is what it reads from it."""
     stored = State.from_status(hpa.get("status"))
     return replace(memory, conditions=stored.conditions, desired=stored.desired, last_scale=stored.last_scale)
 
 
 def _gist(memory: State) -> tuple[tuple[int, ...], ...]:
-    """What was recommended and done, whatever the second."""
+    """What was recommended and done, without the times."""
     return (memory.recommendations or TimedValues()).values, memory.ups.values, memory.downs.values
 
 
@@ -295,9 +295,9 @@ def _created(hpa: Object) -> float:
 
 
 def _with_all_values(seen: Seen, hpa: HPA, reconcile: Reconcile) -> Seen:
-    """With values of pods that are gone already.
+    """Add values of pods that are already gone.
 
-    A dump cannot tell them from pods of other workloads, but the controller was told that they are its own.
+    A dump cannot distinguish them from pods of other workloads, but the controller was given them as its own.
     """
     values, names = MetricValues(), set()
     for item in metric_objects(reconcile.answers):

@@ -1,4 +1,4 @@
-"""What happens to a twin, decided beforehand: the same seed gives the same script."""
+"""What happens to a twin, decided in advance: the same seed gives the same script."""
 
 from dataclasses import dataclass
 from random import Random
@@ -12,7 +12,7 @@ HAZARD_EVERY = 0.45
 
 @dataclass(frozen=True)
 class Step:
-    """From now on usage is at these ratios, this happens once, and then nothing for some seconds."""
+    """Usage changes to these ratios, the hazard happens once, and nothing else for some seconds."""
 
     ratios: tuple[float, ...]
     hazard: str = ""

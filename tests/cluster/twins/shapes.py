@@ -9,7 +9,7 @@ SELECTOR = {"matchLabels": {"verb": "GET"}}
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of an HPA, and what usage at its target is: milli per pod, or milli in all."""
+    """A metric of an HPA, and its usage at the target: milli-units per pod, or in total."""
 
     spec: Object
     at_target: int
@@ -19,7 +19,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Shape:
-    """One twin. `hazards` are the things that its script may do beside moving demand."""
+    """One twin. `hazards` are the things that its script may do in addition to changing demand."""
 
     name: str
     metrics: tuple[Metric, ...]

@@ -1,4 +1,4 @@
-"""All twins at once: started, moved through their scripts, and what the controller did with them."""
+"""All twins at once: start them, run their scripts, and record what the controller did."""
 
 import time
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -14,7 +14,7 @@ from cluster.twins.shapes import SHAPES, Shape
 from cluster.twins.twin import Twin
 from hypot.policy.model.settings import Settings
 
-# Chosen so that no window or period is a multiple of it: recommendations never sit on the edge of a window.
+# No window or period is a multiple of this: recommendations are never on the edge of a window.
 SYNC_PERIOD = 1.3
 SETTINGS = Settings(
     kubernetes=(1, 36),
@@ -34,14 +34,14 @@ FLAGS = (
 
 @dataclass(frozen=True)
 class Record:
-    """What the API server and the metrics stand-in wrote down."""
+    """What the API server and the metrics stand-in recorded."""
 
     requests: list[Request]
     journal: list[Answered]
 
 
 class Stage:
-    """Where twins live: the controllers, a kubelet for their pods and metrics about them."""
+    """The environment of the twins: the controllers, a kubelet for their pods, and metrics about them."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
@@ -66,7 +66,7 @@ class Stage:
         return made
 
     def play(self, twins: list[Twin], seed: int, steps: int) -> Record:
-        """Every twin through its script, at the same time."""
+        """Run every twin through its script, at the same time."""
         over = Event()
         with ThreadPoolExecutor(len(twins)) as pool:
             played = [pool.submit(twin.play, script_of(twin.shape, seed, steps), over) for twin in twins]

@@ -1,4 +1,4 @@
-"""Two statuses compared: what matters in them, less the words."""
+"""Compare two statuses: everything except their messages."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from hypot.policy.model.state import read_time
 
 Object = dict[str, Any]
 Told = dict[str, Any]
-# Times are told in whole seconds, and taken a moment before they are written.
+# Times are in whole seconds, and taken a moment before they are written.
 NEAR = 2.0
-# An average over no pods: Go makes an integer of infinity, and which differs by machine; hypot reports 0.
+# An average over no pods: Go converts infinity to an integer that differs by machine; hypot reports 0.
 _AVERAGES_OVER_NONE = {-(2**63) * 10**6, (2**63 - 1) * 10**6}
 
 
 def differences(one: Told, other: Told, near: float = NEAR) -> list[str]:
-    """Where two tellings differ; times may by a little."""
+    """Where two statuses differ; times may differ slightly."""
     names = [name for name in sorted({*one, *other} - {"times"}) if one.get(name) != other.get(name)]
     times, others = one.get("times", {}), other.get("times", {})
     alike = times.keys() == others.keys() and all(abs(at - others[name]) <= near for name, at in times.items())
@@ -22,7 +22,7 @@ def differences(one: Told, other: Told, near: float = NEAR) -> list[str]:
 
 
 def plain(status: Object) -> Told:
-    """A status less its words."""
+    """A status without its messages."""
     times = {c["type"]: read_time(c["lastTransitionTime"]) for c in status.get("conditions", ())}
     if "lastScaleTime" in status:
         times["scaled"] = read_time(status["lastScaleTime"])
@@ -37,7 +37,7 @@ def plain(status: Object) -> Told:
 
 
 def _amounts(value: Any) -> Any:
-    """Quantities as numbers, so that their spelling does not count."""
+    """Quantities as numbers, so that their notation does not count."""
     if isinstance(value, list):
         return [_amounts(each) for each in value]
     if not isinstance(value, dict):

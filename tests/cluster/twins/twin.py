@@ -1,4 +1,4 @@
-"""One twin at work: its namespace, what the metrics APIs say of it, and its script carried out."""
+"""One running twin: its namespace, what the metrics APIs report about it, and the execution of its script."""
 
 import time
 import zlib
@@ -17,7 +17,7 @@ from cluster.twins.shapes import Metric, Shape
 Object = dict[str, Any]
 OTHER = "other"
 REFUSING = "refuse-scale"
-# Two looks of the controller and a moment.
+# Two syncs of the controller and a moment.
 ASLEEP_AFTER = 3.0
 
 
@@ -46,13 +46,13 @@ class Twin:
                 return
 
     def during(self, step: Step) -> AbstractContextManager[None]:
-        """The world as a step makes it, for as long as that lasts."""
+        """The world as a step makes it, while the step lasts."""
         self.step = step
         happens: Callable[[Step], AbstractContextManager[None]] = getattr(self, f"_{step.hazard or 'calm'}")
         return happens(step)
 
     def say(self, query: Query) -> list[Object]:
-        """What the metrics APIs answer about this namespace, as usage is now."""
+        """What the metrics APIs report about this namespace, at the current usage."""
         for number, metric in enumerate(self.shape.metrics):
             if not _asks(query, metric):
                 continue
@@ -71,7 +71,7 @@ class Twin:
         return 0.0 if self.step.hazard in {"zero", "wake"} else self.step.ratios[number]
 
     def _usage(self, query: Query) -> list[Object]:
-        """Usage by container of each pod that is seen; a pod's containers share it evenly."""
+        """Usage by container of each visible pod; the containers of a pod share it evenly."""
         amounts = {
             metric.kind: metric.at_target * self._ratio(number)
             for number, metric in enumerate(self.shape.metrics)
@@ -80,7 +80,7 @@ class Twin:
         return [_pod_metrics(pod, query, self._own(pod, amounts)) for pod in self._seen_pods(query.labels)]
 
     def _own(self, pod: Object, amounts: dict[str, float]) -> dict[str, int]:
-        """No pod is quite like another."""
+        """Usage of this pod: it differs a little from pod to pod."""
         own = 0.85 + 0.3 * _share(pod["metadata"]["name"], self.step.seed)
         return {name: round(amount * own) for name, amount in {"cpu": 50.0, "memory": 5e10, **amounts}.items()}
 
@@ -98,12 +98,12 @@ class Twin:
         return values
 
     def _seen_pods(self, labels: str) -> list[Object]:
-        """Some of the pods may be hidden."""
+        """The pods that metrics report; some may be hidden."""
         hidden = self.step.amount if self.step.hazard in {"hide", "roll"} else 0
         return self._pods(labels)[hidden:]
 
     def _pods(self, labels: str) -> list[Object]:
-        """Those that run, by name."""
+        """The running pods, by name."""
         query = {"labelSelector": labels, "fieldSelector": "status.phase=Running"}
         found = self.api.get(f"/api/v1/namespaces/{self.namespace}/pods", query=query)["items"]
         return sorted(found, key=lambda pod: pod["metadata"]["name"])
@@ -119,7 +119,7 @@ class Twin:
 
     @contextmanager
     def _ruled(self, **changes: Any) -> Iterator[None]:
-        """Pods live by another rule for a while."""
+        """Another rule for the pods for a while."""
         rule = self.kubelet.rules[self.namespace]
         self.kubelet.rules[self.namespace] = replace(rule, **changes)
         yield
@@ -130,7 +130,7 @@ class Twin:
         return self._ruled(starts=False)
 
     def _linger(self, _: Step) -> AbstractContextManager[None]:
-        """Deleted pods go on running."""
+        """Deleted pods continue to run."""
         return self._ruled(gone_after=None)
 
     @contextmanager
@@ -173,13 +173,13 @@ class Twin:
 
     @contextmanager
     def _scale(self, step: Step) -> Iterator[None]:
-        """Somebody else scales."""
+        """Another client scales."""
         self.api.patch(f"{self._apps}/{self.shape.name}/scale", {"spec": {"replicas": 3 * step.amount or 1}})
         yield
 
     @contextmanager
     def _pause(self, _: Step) -> Iterator[None]:
-        """Somebody else scales to zero, and back."""
+        """Another client scales to zero, and back."""
         path = f"{self._apps}/{self.shape.name}/scale"
         self.api.patch(path, {"spec": {"replicas": 0}})
         yield
@@ -187,21 +187,21 @@ class Twin:
 
     @contextmanager
     def _roll(self, step: Step) -> Iterator[None]:
-        """A rollout: for a while there are more pods than asked for."""
+        """A rollout: for a while there are more pods than requested."""
         annotations = {"metadata": {"annotations": {"rolled": str(step.seed)}}}
         self.api.patch(f"{self._apps}/{self.shape.name}", {"spec": {"template": annotations}})
         yield
 
     @contextmanager
     def _wake(self, step: Step) -> Iterator[None]:
-        """Nothing to do until the target is at zero; then the author raises the minimum."""
+        """No demand until the target is at zero; then the user raises the minimum."""
         time.sleep(ASLEEP_AFTER)
         with self._edited({"minReplicas": step.amount + 1}):
             yield
 
     @contextmanager
     def _edit(self, step: Step) -> Iterator[None]:
-        """The author changes the bounds."""
+        """The user changes the bounds."""
         with self._edited({"minReplicas": step.amount or self.shape.low, "maxReplicas": 2 + 2 * step.amount}):
             yield
 
@@ -225,14 +225,14 @@ class Twin:
 
     @contextmanager
     def _remove(self, _: Step) -> Iterator[None]:
-        """The target goes, and comes back."""
+        """The target is deleted, and created again."""
         self.api.delete(f"{self._apps}/{self.shape.name}", query={"propagationPolicy": "Background"})
         yield
         self.api.create(self._apps, self.shape.deployment())
 
     @contextmanager
     def _rival(self, _: Step) -> Iterator[None]:
-        """A second HPA whose target's selector matches the first one's pods."""
+        """A second HPA whose target's selector matches the pods of the first."""
         hpa, deployment = self.shape.hpa(), self.shape.deployment()
         for made in (hpa, deployment):
             made["metadata"]["name"] = OTHER
@@ -248,7 +248,7 @@ class Twin:
 
 @contextmanager
 def _unless_gone() -> Iterator[None]:
-    """A pod may be scaled away at any moment."""
+    """A pod may be deleted by a scale-down at any moment."""
     try:
         yield
     except ApiError as error:
@@ -263,7 +263,7 @@ def _asks(query: Query, metric: Metric) -> bool:
 
 
 def _share(name: str, seed: int) -> float:
-    """A number between 0 and 1 that belongs to a name."""
+    """A number between 0 and 1 that depends on a name."""
     return zlib.crc32(f"{name} {seed}".encode()) / 2**32
 
 
@@ -295,7 +295,7 @@ def _value(query: Query, described: Object, amount: int) -> Object:
 
 
 def _totals(query: Query, metric: Metric, amount: int) -> list[Object]:
-    """One value for an object; two series from outside."""
+    """One value for an object; two series for an external metric."""
     if metric.kind == "object":
         described = metric.spec["object"]["describedObject"]
         return [_value(query, {**described, "namespace": query.namespace, "name": query.name}, amount)]
