@@ -225,7 +225,7 @@ def test_the_template_is_edited_on_request(stage: Stage, namespace: str) -> None
 
 
 def test_paradox(stage: Stage, namespace: str) -> None:
-    """No pod gets smaller on the way up or larger on the way down: the count waits until the total fits smaller pods."""
+    """No pod gets smaller on the way up or larger on the way down: the count waits until the total fits small pods."""
     web = Workload(stage, namespace, load=390).create(1, "450m", "128Mi")
     with (
         Film(stage.api, PATHS["Deployment"].format(namespace)) as counts,

@@ -75,7 +75,7 @@ def deeds(controller: Controller) -> list[list[str]]:
 
 
 def test_pods_are_resized_in_place_and_back(stage: Stage, namespace: str) -> None:
-    """The same pods get more and then less, as many at once as the budget allows; status, events and columns show it."""
+    """The same pods get more and then less, as many at once as the budget allows; status, events, columns show it."""
     limits = {"cpu": "400m", "memory": "256Mi"}
     web = Workload(stage, namespace, load=1200, memory=200 << 20).create(4, "200m", "128Mi", limits)
     before = uids(web)

@@ -55,7 +55,7 @@ def played(stage: Stage) -> Played:
     return twins, replay(record.requests, record.journal, SETTINGS)
 
 
-def test_every_reconcile_is_decided_the_same(played: Played, plane: ControlPlane, report: Callable[[str], None]) -> None:
+def test_every_reconcile_is_decided_alike(played: Played, plane: ControlPlane, report: Callable[[str], None]) -> None:
     """Each status and each scale that the controller wrote, or did not write, follows from what it observed."""
     _, outcomes = played
     for (_, target), outcome in sorted(outcomes.items()):

@@ -134,7 +134,7 @@ def _add(found: dict[Key, list[Reconcile]], request: Request, targets: dict[Key,
 
 
 def _add_answer(found: dict[Key, list[Reconcile]], answered: Answered) -> None:
-    """An answer belongs to the reconcile that had last read a scale when it was requested; its selector names the target."""
+    """An answer belongs to the reconcile that had last read a scale when it was sent; its selector names the target."""
     asked = answered.query
     for (namespace, _), mine in found.items():
         if namespace != asked.namespace:

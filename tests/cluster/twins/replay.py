@@ -173,7 +173,7 @@ class _Replay:
         return self.outcome
 
     def _lost_its_hpa(self, reconcile: Reconcile) -> bool:
-        """The HPA was deleted during the reconcile, and the controller's state with it: this cannot be decided again."""
+        """The HPA was deleted during the reconcile, with the controller's state: this cannot be decided again."""
         live = {obj["metadata"]["uid"] for obj in self.timeline.at(reconcile.over).values()}
         return reconcile.seen_as is not None and reconcile.seen_as[0] not in live
 

@@ -23,7 +23,7 @@ def world(tick=15.0, seed=0, **demand):
 
 
 def area(times, values, until):
-    """Below the straight lines between the points, up to a time."""
+    """The area below the straight lines between the points, up to a time."""
     at = np.unique(np.concatenate((times[times <= until], [until])))
     return float(np.trapezoid(np.interp(at, times, values), at))
 
@@ -38,7 +38,7 @@ class TestMeans:
         st.sampled_from([5.0, 15.0, 60.0]),
     )
     def test_the_area_is_kept(self, points, tick):
-        """However short or long the steps of the trace are; what is beyond the last whole tick is left out."""
+        """The mean work keeps the area of the trace, however long its steps are; a last incomplete tick is left out."""
         times = 1.7e9 + np.cumsum([step for step, _ in points])
         values = np.array([value for _, value in points])
         assume(times[-1] - times[0] >= tick)
@@ -50,33 +50,33 @@ class TestMeans:
         assert load.start == times[0]
 
     def test_points_further_apart_than_a_tick(self):
-        """Straight lines between them: the mean of a tick is its middle."""
+        """Straight lines between them: the mean of a tick is its middle value."""
         load = load_of(trace([0, 60], [0, 4]), CORES)
         assert load.work == pytest.approx([0.5, 1.5, 2.5, 3.5])
 
     def test_points_closer_than_a_tick(self):
-        """A second of sixteen counts for its part."""
+        """One high second counts for its share of the tick."""
         values = np.zeros(31)
         values[7] = 15.0
         assert load_of(trace(np.arange(31), values), CORES).work == pytest.approx([1.0, 0.0])
 
     def test_points_off_the_grid(self):
-        """By hand: a rise from 10 s to 20 s, seen by two ticks."""
+        """Computed manually: a rise from 10 s to 20 s within two ticks."""
         load = load_of(trace([0, 10, 20, 30], [0, 0, 10, 10]), CORES)
         assert load.work == pytest.approx([12.5 / 15, (37.5 + 100) / 15])
 
     def test_zero_stays_zero(self):
-        """Also after a million; nothing is left over from adding up."""
+        """Also after values of a million: no rounding error of the sums is left."""
         load = load_of(trace([0, 600, 601, 90_000], [1e6 / 3, 1e6 / 7, 0, 0]), CORES)
         assert set(load.work[60:]) == {0.0}
 
     def test_a_trace_shorter_than_a_tick(self):
-        """One tick, and no more in it than the trace ever had."""
+        """The load is one tick, with no more work than the trace had, and not zero if the trace had any."""
         assert load_of(trace([0, 5], [0, 4]), CORES).work.max() <= 4.0
         assert load_of(trace([0, 5], [4, 0]), CORES).work.max() > 0.0
 
     def test_memory_comes_along(self):
-        """In bytes, averaged alike, and neither scaled nor disturbed."""
+        """Memory is averaged the same way, in bytes, without scale and noise."""
         given_load = load_of(trace([0, 60], [1, 1], memory=np.array([0.0, 400.0])), world(scale=3.0, noise=0.5))
         assert given_load.memory == pytest.approx([50, 150, 250, 350])
 
@@ -87,7 +87,7 @@ class TestMeans:
         st.sampled_from([5.0, 15.0, 60.0]),
     )
     def test_regular_traces(self, values, step, tick):
-        """Steps that divide a tick, are divided by it, or neither: the same means as of any other trace."""
+        """Steps that divide a tick, are divided by it, or neither give the same means as any other trace."""
         times = 1.7e9 + step * np.arange(len(values))
         assume(times[-1] - times[0] >= tick)
         found = load_of(trace(times, values, memory=np.array(values)), world(tick))
@@ -97,39 +97,39 @@ class TestMeans:
         assert found.memory == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
     def test_means_of_uneven_edges(self):
-        """Each by its own length."""
+        """Each mean is weighted by the length of its own interval."""
         times, values = np.array([0.0, 10.0, 20.0]), np.array([0.0, 10.0, 0.0])
         assert means(times, values, np.array([0.0, 5.0, 20.0])) == pytest.approx([2.5, 87.5 / 15])
 
 
 class TestUnits:
     def test_requests_are_worth_their_cpu_time(self):
-        """100 a second of 20 ms are two cores; the trace's own word counts before the world's."""
+        """100 requests/s of 20 ms are two cores; the unit of the trace overrides that of the world."""
         assert load_of(trace([0, 60], [100, 100]), World()).work == pytest.approx([2.0] * 4)
         assert load_of(trace([0, 60], [100, 100], unit="cores"), World()).work == pytest.approx([100.0] * 4)
         slow = replace(CORES, service=Service(work=0.1))
         assert load_of(trace([0, 60], [100, 100], unit="requests"), slow).work == pytest.approx([10.0] * 4)
 
     def test_scale(self):
-        """A factor."""
+        """The work is multiplied by the scale."""
         assert load_of(trace([0, 60], [1, 1]), world(scale=2.5)).work == pytest.approx([2.5] * 4)
 
     @pytest.mark.parametrize("unit", ["requests", "cores"])
     def test_peak(self, unit):
-        """The 99.9th percentile of the trace asks for so many cores; one spike in ten thousand does not count."""
+        """The 99.9th percentile of the trace becomes this many cores; one spike in ten thousand does not count."""
         values = np.ones(10_001)
         values[77] = 1e6
         found = load_of(trace(np.arange(10_001) * 15.0, values, unit=unit), world(peak=12.0))
         assert np.median(found.work) == pytest.approx(12.0)
 
     def test_a_peak_of_nothing(self):
-        """A trace of zeros stays one."""
+        """A trace of zeros stays zero."""
         assert load_of(trace([0, 60], [0, 0]), world(peak=12.0)).work.tolist() == [0.0] * 4
 
 
 class TestChance:
     def test_noise_has_a_mean_of_one(self):
-        """And the spread that was asked for."""
+        """The noise has a mean of one and the requested spread."""
         flat = trace([0, 15.0 * 200_000], [1, 1])
         noise = load_of(flat, world(noise=0.3)).work
         assert noise.mean() == pytest.approx(1.0, abs=4 * 0.31 / np.sqrt(200_000))
@@ -138,7 +138,7 @@ class TestChance:
 
     @pytest.mark.parametrize("demand", [{"noise": 0.1}, {"drops_per_day": 20.0}])
     def test_the_same_seed_gives_the_same_bytes(self, demand):
-        """Another one, or another workload, gives others."""
+        """Another seed, or another workload, gives other values."""
         same = [load_of(DAY, world(**demand)) for _ in range(2)]
         other_seed, other_name = (
             load_of(DAY, world(seed=1, **demand)),
@@ -150,17 +150,17 @@ class TestChance:
         assert same[0][column].tobytes() != other_name[column].tobytes()
 
     def test_without_chance_a_seed_changes_nothing(self):
-        """Nor does a name."""
+        """Without noise and drops, neither a seed nor a name changes the load."""
         one, other = load_of(DAY, world()), load_of(replace(DAY, workload="x"), world(seed=9))
         assert [a.tobytes() for a in one[1:]] == [a.tobytes() for a in other[1:]]
 
     def test_drops(self):
-        """From their start up to their end, and only there."""
+        """Drops apply from their start to their end, and only there."""
         found = load_of(trace([0, 90], [1, 1]), world(drops=(Drop(15.0, 45.0, 0.5), Drop(60.0, 75.0, 0.8))))
         assert found.efficiency.tolist() == [1.0, 0.5, 0.5, 1.0, 0.8, 1.0]
 
     def test_random_drops(self):
-        """So many a day on average, each so long and so deep."""
+        """The average number per day, and the length and depth of each, are as configured."""
         year = trace([0, 365 * 86400.0], [1, 1])
         found = load_of(year, world(60.0, drops_per_day=1.0, drop_length=600.0, drop_factor=0.25)).efficiency
         assert set(found) == {1.0, 0.25}

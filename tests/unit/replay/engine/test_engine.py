@@ -1,4 +1,4 @@
-"""Whole replays: what they cost, what autoscalers see and when, and what becomes of sizes."""
+"""Whole replays: what they cost, what autoscalers observe and when, and what happens to sizes."""
 
 from dataclasses import replace
 from math import exp, log, sqrt
@@ -79,7 +79,7 @@ def vpa(mode="InPlaceOrRecreate"):
 
 
 def quiet(**metrics):
-    """A world without memory of its own, in which custom metrics have names."""
+    """A world without heap usage, in which custom metrics have names."""
     return World(memory=NO_HEAP, metrics=Metrics(names=NAMES, **metrics))
 
 
@@ -89,7 +89,7 @@ def errors(scene):
 
 class TestStatic:
     def test_the_closed_form(self):
-        """Three pods of a core for an hour: what they cost, use and answer."""
+        """Cost, usage and latency of three one-core pods in an hour match the formulas."""
         run = replay(policy(replicas=3), "web", load((2.0, 240)), World(memory=NO_HEAP), Settings())
         ticks, rho = run.ticks, 2.0 / 3 / 1.15
         chance = rho ** (sqrt(2 * 2.15) - 1)
@@ -104,7 +104,7 @@ class TestStatic:
         assert (run.moments, run.watch) == ((), None)
 
     def test_the_same_twice_is_the_same(self):
-        """To the last byte."""
+        """Two replays of the same input are equal to the last byte."""
         tried = policy(hpa(), replicas=3)
         first, second = (replay(tried, "web", load((2.0, 50), (7.0, 50)), World(), Settings()) for _ in range(2))
         assert [a.tobytes() for a in first.ticks] == [a.tobytes() for a in second.ticks]
@@ -115,7 +115,7 @@ class TestSeeing:
     @pytest.mark.parametrize("tick", [5.0, 15.0, 60.0])
     @pytest.mark.parametrize(("window", "lag"), [(30.0, 15.0), (60.0, 0.0), (15.0, 60.0), (1.0, 1.0)])
     def test_a_step_is_seen_when_it_should_be(self, tick, window, lag):
-        """Not before the lag has passed, wholly after the window as well, and in between in proportion."""
+        """Not before the lag has passed, fully after lag and window, and in proportion in between."""
         late, wide = -(-lag // tick), max(1, -(-window // tick))
         look = Looking()
         world = replace(quiet(window=window, lag=lag), tick=tick)
@@ -135,7 +135,7 @@ class TestSeeing:
         ("name", "column"), [("rate", "requests"), ("delay", "latency"), ("waiting", "backlog"), ("cores", "used_cpu")]
     )
     def test_a_metric_of_the_whole_is_its_mean_over_the_window(self, name, column, stop):
-        """Also while pods come and go: what was used does not vanish with who used it."""
+        """This also holds while pods come and go: the usage of pods that are gone still counts."""
         look = Looking()
         world = replace(quiet(), pods=Pods(stop=stop))
         tried = policy(hpa(cpu(utilization=60), external(name, value="1M"), scale_down=SOON), replicas=10)
@@ -146,7 +146,7 @@ class TestSeeing:
         assert found == pytest.approx(expected, abs=0.02)
 
     def test_a_queue_per_pod_is_measured_where_it_was(self):
-        """With those who served then, not with those who came to serve since."""
+        """It is divided by the pods that served then, not by those that serve now."""
         look = Looking()
         world = replace(quiet(lag=60.0, window=15.0), service=Service(timeout=1000.0), pods=Pods(start=0.0, create=0.0))
         tried = policy(hpa(pods("waiting", average="1M"), cpu(utilization=60), low=1), replicas=1)
@@ -157,24 +157,24 @@ class TestSeeing:
         assert value == pytest.approx(ticks.backlog[came - 4], abs=0.01)
 
     def test_constant_demand_looks_constant_from_the_start(self):
-        """All replicas serve as if they had for long: what is between two marks stays there."""
+        """The first replicas count as long-running: usage between the watermarks causes no scaling."""
         ticks, _ = played(policy(wpa(), replicas=6), load((3.9, 40)), World())
         assert set(ticks.replicas) == {6}
 
     def test_demand_is_seen_from_the_start(self):
-        """Requests for six replicas, at any time."""
+        """Demand for six replicas keeps six replicas from the first tick on."""
         tried = policy(hpa(external("rate", average="30"), scale_down=AT_ONCE), replicas=6)
         ticks, _ = played(tried, load((3.6, 40)), quiet())
         assert set(ticks.replicas) == {6}
 
     def test_the_first_replicas_were_ready_after_they_were_made(self):
-        """By their start-up time, so a readiness delay below it leaves them out no more than others."""
+        """Their ready time includes the start-up time, so a shorter readiness delay excludes them no more than others."""
         ticks, scene = played(policy(wpa(readiness_delay=20), replicas=4), load((4.4, 40)), World(), explained=ALWAYS)
         assert errors(scene) == {""}
         assert ticks.replicas[-1] > 4
 
     def test_a_gap_holds(self):
-        """Nothing shrinks and nothing grows while there are no metrics, and what is told says so."""
+        """Without metrics nothing scales down or up, and the decisions report an error."""
         world = quiet(gaps=(Span(300.0, 900.0),))
         tried = policy(hpa(scale_down=SOON), replicas=4)
         ticks, scene = played(tried, load((2.2, 20), (0.2, 60)), world, explained=Span(EPOCH + 300, EPOCH + 899))
@@ -183,7 +183,7 @@ class TestSeeing:
         assert all(moment.decision.error for moment in scene.moments if moment.at < EPOCH + 900)
 
     def test_a_gap_at_the_start_is_a_first_look_too(self):
-        """The controller has seen the size when it started, so its window ends as if there had been metrics."""
+        """The controller knew the size when it started, so its window ends as if there had been metrics."""
         world, tried = quiet(gaps=(Span(0.0, 200.0),)), policy(hpa(), replicas=6)
         numeric, whole = (played(tried, load((0.1, 60)), world, whole=how)[0] for how in (False, True))
         assert list(numeric.replicas) == list(whole.replicas)
@@ -191,7 +191,7 @@ class TestSeeing:
 
 class TestDecisions:
     def test_only_what_changes_something_is_kept(self):
-        """Unless decisions are asked for by time."""
+        """Only decisions that change something are kept, unless decisions are requested by time."""
         tried, given = policy(hpa(), replicas=2), load((1.0, 40), (4.0, 40))
         few = replay(tried, "web", given, quiet(), Settings())
         assert [moment.decision.desired != moment.decision.current for moment in few.moments] == [True] * len(
@@ -201,13 +201,13 @@ class TestDecisions:
         assert [moment.at - EPOCH for moment in explained.moments if moment.at <= EPOCH + 120] == [60, 75, 90, 105, 120]
 
     def test_a_dry_run_changes_nothing_and_keeps_nothing(self):
-        """A moment is a decision that changed something."""
+        """Only a decision that changes something is kept as a moment."""
         run = replay(policy(wpa(dry_run=True), replicas=2), "web", load((4.0, 80)), quiet(), Settings())
         assert set(run.ticks.replicas) == {2}
         assert run.moments == ()
 
     def test_the_marks_are_watched(self):
-        """One value a decision: the first metric per pod, the marks, and how long a window still holds."""
+        """Each decision records the first metric per pod, the watermarks, and how long a window still holds."""
         run = replay(policy(wpa(low="10m"), replicas=2), "web", load((1.3, 20), (3.0, 60)), quiet(), Settings())
         watch = run.watch
         assert watch.metric == "cpu"
@@ -219,8 +219,8 @@ class TestDecisions:
         assert (watch.wait_up[after], watch.wait_down[after]) == (45.0, 285.0)
 
     @pytest.mark.parametrize("dry_run", [False, True])
-    def test_marks_are_watched_where_only_the_whole_decision_will_do(self, dry_run):
-        """An urgent one grows within its window, one that only tries does not move; both show what they look at."""
+    def test_marks_are_watched_with_whole_decisions(self, dry_run):
+        """An urgent WPA scales up within its window, a dry run does not scale; both record what they observe."""
         spec = wpa(low="10m", annotations={"hypot.dev/urgent": "true"}, dry_run=dry_run)
         given = load((1.3, 20), (9.0, 60))
         run = replay(policy(spec, replicas=2), "web", given, quiet(), Settings())
@@ -230,7 +230,7 @@ class TestDecisions:
         assert (watch.effective.max() == 2) == dry_run
 
     def test_from_zero_and_back(self):
-        """An outside metric wakes a workload that the autoscaler has put to sleep."""
+        """An external metric scales up a workload that the autoscaler has scaled to zero."""
         spec = hpa(external("rate", value="30"), low=0, scale_down=SOON)
         settings = Settings(gates={"HPAScaleToZero": True})
         ticks, scene = played(policy(spec, replicas=1), load((0.5, 20), (0, 20), (0.5, 20)), quiet(), settings=settings)
@@ -241,13 +241,13 @@ class TestDecisions:
 
     @pytest.mark.parametrize(("replicas", "expected"), [(1, 3), (30, 8)])
     def test_outside_of_its_bounds_it_jumps(self, replicas, expected):
-        """At the first decision, whatever there is to see."""
+        """The first decision moves it into its bounds, even without metrics."""
         ticks, _ = played(policy(hpa(low=3, high=8), replicas=replicas), load((0.0, 4)), quiet(gaps=(Span(0, 1e9),)))
         assert list(ticks.replicas) == [replicas] + [expected] * 3
 
 
 class TestMerging:
-    """Counting equal pods together is only a matter of speed."""
+    """Merging equal pods into groups changes only the speed."""
 
     @staticmethod
     def same(tried, given, world):
@@ -257,17 +257,17 @@ class TestMerging:
             assert one == pytest.approx(other, rel=1e-9, abs=least), name
 
     def test_pods_with_a_backlog_are_not_equal_to_pods_without(self):
-        """The old ones still work off what the new ones never had."""
+        """Old pods still work off a backlog that new pods never had."""
         world = replace(quiet(), service=Service(timeout=300.0))
         self.same(policy(hpa(), replicas=2), load((1.0, 20), (6.0, 20), (5.0, 60)), world)
 
     def test_old_heaps_are_not_equal_to_young_ones(self):
-        """A leak counts by age."""
+        """A leak depends on the age of a pod."""
         world = replace(quiet(), memory=Heap(per_request=0, leak=MIB / 60))
         self.same(policy(hpa(), replicas=2, memory_limit=None), load((1.0, 20), (1.9, 80)), world)
 
     def test_memory_decides_the_same(self):
-        """Heaps that were large stay so for half an hour, and new ones are small."""
+        """Heaps that were large stay so for half an hour, and new heaps are small."""
         world = replace(quiet(), memory=Heap(per_request=20 * MIB, fall=1800.0))
         tried = policy(hpa(memory(average="400Mi")), replicas=2, memory_limit=None)
         self.same(tried, load((2.2, 20), (1.0, 200)), world)
@@ -275,7 +275,7 @@ class TestMerging:
 
 class TestNames:
     def test_a_split_keeps_the_names(self):
-        """Each pod has its own, before and after."""
+        """Each pod has the same unique name before and after."""
         place = Place(replicas=7)
         before = sorted(place.names())
         split(place.c, place.p.slots, 0, 3)
@@ -284,7 +284,7 @@ class TestNames:
         assert len(set(before)) == 7
 
     def test_names_stay_apart_when_groups_are_counted_as_one(self):
-        """Beside one that gets more than its share."""
+        """Names stay unique, also next to a pod that gets more than its share."""
         place = Place(World(service=Service(skew=0.2), memory=Heap(per_request=0)), merging=True, replicas=3)
         place.ticks(2, 1.0)
         place.scale(6)
@@ -293,7 +293,7 @@ class TestNames:
         assert len(names) == len(set(names)) == 6
 
     def test_names_stay_apart_beside_a_pod_on_its_way_out(self):
-        """While a new one takes its number."""
+        """Names stay unique while a new pod takes the number of a stopping pod."""
         world = World(tick=5.0, pods=Pods(start=0.0, create=0.0, stop=120.0), metrics=Metrics(window=5.0, lag=0.0))
         place = Place(world, merging=True, replicas=3)
         place.scale(2)
@@ -305,7 +305,7 @@ class TestNames:
         assert len(names) == len(set(names)) == 4
 
     def test_alike_groups_become_one(self):
-        """Once both were seen for a whole window, and nothing is lost by it."""
+        """Equal groups are merged once both were observed for a whole window, and no work is lost."""
         place = Place(quiet(), merging=True, replicas=2)
         place.scale(5)
         rows = place.ticks(20, 2.0)
@@ -314,7 +314,7 @@ class TestNames:
         assert held_conservation(rows, 15.0) < 1e-9
 
     def test_groups_with_another_between_them_stay_apart(self):
-        """Fewer replicas take the youngest first, so that one would go before some of them."""
+        """A scale-down takes the youngest first, so the group between them would go before some of them."""
         place = Place(quiet(), replicas=1)
         place.scale(2)
         place.ticks(1)
@@ -324,7 +324,7 @@ class TestNames:
         assert not are_next(place.c, 0, 2)
 
     def test_groups_that_crashed_are_not_like_others(self):
-        """The next crash of these is followed by a longer wait."""
+        """Their next crash is followed by a longer wait."""
         place = Place(quiet(), merging=True, replicas=2)
         place.c.crashes[0] = 1
         place.scale(5)
@@ -341,7 +341,7 @@ class TestSizes:
         assert set(ticks.cpu) == {3.0}
 
     def test_a_kill_soon_after_the_start_is_a_reason_to_act(self):
-        """With the threshold at nothing the same pods are left alone; decisions are compared at every look."""
+        """With a threshold of zero fewer pods are evicted; decisions are compared at every step."""
         evicted = []
         for soon in ("0s", "24h"):
             knobs = {"hypot.dev/evict-after-oom": soon, "hypot.dev/confidence-interval-memory": "1m"}
@@ -353,7 +353,7 @@ class TestSizes:
         assert evicted[0] < evicted[1]
 
     def test_initial_sizes_are_for_new_pods(self):
-        """Those that run keep theirs."""
+        """Running pods keep their size."""
         ticks, _ = played(policy(vpa("Initial"), replicas=3), load((1.0, 200)), quiet())
         assert ticks.size_cpu[-1] < 1.0
         assert set(ticks.cpu) == {3.0}
@@ -370,7 +370,7 @@ class TestSizes:
         assert held_conservation(ticks, 15.0) < 1e-9
 
     def test_kills_are_seen(self):
-        """Memory grows by what the recommender adds for each, until there are none."""
+        """The recommender raises memory after each kill, until there are no more kills."""
         world = World(memory=Heap(base=1200 * MIB, per_request=0))
         ticks, _ = played(policy(vpa(), replicas=2), load((1.0, 600)), world)
         assert ticks.killed[:100].sum() > 0
@@ -378,7 +378,7 @@ class TestSizes:
         assert ticks.size_memory[-1] > 1200 * MIB
 
     def test_an_hvpa_moves_both(self):
-        """Replicas and sizes, without an error, and nothing is lost on the way that is not told."""
+        """Replicas and sizes change without an error, and work is conserved."""
         spec = Hvpa.from_dict(yaml.safe_load(HVPA))
         ticks, scene = played(
             policy(spec, replicas=2), load((0.8, 100), (6.0, 200), (0.5, 300)), quiet(), explained=ALWAYS
@@ -391,7 +391,7 @@ class TestSizes:
     @pytest.mark.parametrize("order", [1, -1])
     @pytest.mark.parametrize("takes", [2.0, 60.0])
     def test_an_hpa_beside_a_vpa(self, order, takes):
-        """Utilisation is of what a pod asks for, also while its resize is under way: quickly and in full alike."""
+        """Utilisation refers to the request of a pod, also during its resize; numeric and whole decisions agree."""
         world = replace(quiet(), resize=ResizeParameters(takes=takes))
         tried = policy(*(hpa(), vpa())[::order], replicas=3)
         ticks, _ = played(tried, load((0.5, 60), (2.5, 100), (0.3, 100)), world, explained=ALWAYS)
@@ -399,15 +399,15 @@ class TestSizes:
         assert len(set(ticks.replicas)) > 1
 
     def test_an_hpa_beside_a_resize_without_room(self):
-        """A resize that waits is asked for all the same."""
+        """A resize that waits for room counts as requested."""
         world = replace(quiet(), resize=ResizeParameters(room=0.1))
         tried = policy(hpa(cpu(utilization=100), scale_down=SOON), vpa(), replicas=10, cpu_limit=None)
         numeric, whole = (played(tried, load((9.5, 30)), world, whole=how)[0] for how in (False, True))
         assert list(numeric.replicas) == list(whole.replicas)
         assert set(whole.replicas) == {9, 10}
 
-    def test_what_grows_grows_first(self):
-        """More and smaller pods: those that serve keep their size until the others do, too."""
+    def test_increases_come_first(self):
+        """More and smaller pods: running pods keep their size until the new pods serve too."""
         place = Place(quiet(), replicas=2, cpu=2000, cpu_limit=2400)
         plan, ready, here = no_plan(), [], (place.c, place.s, place.p, True)
         begin_plan(plan, *here, 4, 1000, GIB, 1200, GIB, 2000, GIB, True, EPOCH)  # noqa: FBT003
@@ -420,13 +420,13 @@ class TestSizes:
         assert not plan.active[0]
 
     def test_a_leak_begins_with_the_replay(self):
-        """The first replicas have not leaked for a day already: 824 MiB at 2 MiB a minute take hours."""
+        """The first replicas start without a leak: 824 MiB at 2 MiB a minute take hours."""
         world = World(memory=Heap(base=200 * MIB, per_request=0, leak=2 * MIB / 60))
         ticks, _ = played(policy(replicas=2), load((1.0, 240)), world)
         assert ticks.killed.sum() == 0
 
     def test_watermarks_rest_after_each_move(self):
-        """A window up of five minutes: no two moves up within it."""
+        """A window up of five minutes: no two scale-ups happen within it."""
         spec = wpa(scale_up=WatermarkPace(percent=10, rest=300))
         ticks, _ = played(policy(spec, replicas=4), load((3.0, 20), (9.0, 100)), quiet())
         moves = np.flatnonzero(np.diff(ticks.replicas) > 0)

@@ -1,4 +1,4 @@
-"""The compiled engine: what it covers, where it keeps its code, and what it refuses."""
+"""The compiled engine: what it covers, where it caches its code, and what it refuses."""
 
 import os
 import shutil
@@ -47,7 +47,7 @@ def vpa():
 
 
 def test_what_it_covers():
-    """One autoscaler, an HPA and a VPA together, or none; others are for the plain engine."""
+    """No autoscaler, one, or an HPA and a VPA together; the plain engine replays all others."""
     world, settings = World(), Settings()
     for autoscalers in ((), (hpa(),), (vpa(),), (hpa(), vpa()), (vpa(), hpa())):
         assert fleet.covers(policy(*autoscalers), world, settings)
@@ -56,14 +56,14 @@ def test_what_it_covers():
 
 
 def test_policies_know_their_loops():
-    """Only what is needed is compiled."""
+    """Only the loops that are needed are compiled."""
     policies = [policy(hpa()), policy(hpa(), vpa()), policy(hpa(), hpa())]
     assert fleet.loops_of(policies, World(), Settings()) == {"hpa_loop", "vpa_loop"}
 
 
 @pytest.mark.parametrize("scoring", [Scoring(windows=2), Scoring(tune=0.5)])
 def test_runs_that_are_judged_in_parts_are_counted_by_a_loop_too(scoring):
-    """It is made ready with the others, so that no process compiles it for itself."""
+    """It is compiled with the others, so that no process has to compile it itself."""
     world = replace(World(), scoring=scoring)
     assert fleet.loops_of([policy()], world, Settings()) == {"static_loop", "count_loop"}
     assert fleet.loops_of([policy(hpa(), hpa())], world, Settings()) == set()
@@ -80,17 +80,17 @@ def test_runs_that_are_judged_in_parts_are_counted_by_a_loop_too(scoring):
     ids=["sums-beyond-an-integer", "metrics-too-old"],
 )
 def test_what_does_not_fit_is_left_to_the_plain_engine(start, metrics):
-    """No sum may overflow, and no place be missing."""
+    """No sum may overflow, and no table may be too small."""
     assert not fleet.covers(Policy("web", (hpa(),), start), replace(World(), metrics=metrics), Settings())
 
 
 def test_the_largest_that_fits_does_not_overflow():
-    """Sums of milli-units just below the bound: as the plain engine counts them."""
+    """Sums of milli-units just below the limit match the plain engine."""
     start = Start("web", 2, "web", 1000, 2**37, None, None)
     load = Load(0.0, np.full(60, 3.0), np.ones(60), np.full(60, 2.0**37))
     tried = Policy("web", (hpa(),), start)
     assert fleet.covers(tried, World(), Settings())
-    from hypot.replay.engine.engine import replay  # noqa: PLC0415  beside its twin
+    from hypot.replay.engine.engine import replay  # noqa: PLC0415  next to its counterpart
 
     compiled = fleet.replay(tried, "web", load, World(), Settings())
     plain = replay(tried, "web", load, World(), Settings())
@@ -98,7 +98,7 @@ def test_the_largest_that_fits_does_not_overflow():
 
 
 def test_a_limit_beyond_any_integer_is_left_to_the_plain_engine():
-    """A request of a byte and a limit of 32 GiB: in proportion it would be larger than anything."""
+    """A request of one byte with a limit of 32 GiB: scaled in proportion, the limit would overflow."""
     start = Start("web", 2, "app", 1000, 1, None, 2**35)
     tried = Policy("web", (VPA("deployment/web", mode="InPlaceOrRecreate"),), start)
     world = replace(World(), memory=Heap(base=20 * 2**30))
@@ -107,8 +107,8 @@ def test_a_limit_beyond_any_integer_is_left_to_the_plain_engine():
         fleet.replay(tried, "web", load, world, Settings())
 
 
-def test_without_a_place_to_keep_it_compiled_code_goes_with_the_process(monkeypatch, tmp_path):
-    """What is there already is used, and processes started from here find it."""
+def test_without_a_writable_cache_compiled_code_is_temporary(monkeypatch, tmp_path):
+    """Existing code is copied and used, and child processes find the copy."""
     monkeypatch.delenv(fleet.COPY, raising=False)
     there = tmp_path / "there"
     there.mkdir()
@@ -126,8 +126,8 @@ def refused(**_):
     raise PermissionError
 
 
-def test_code_that_was_not_used_for_long_goes(tmp_path, monkeypatch):
-    """That of this version stays, however old."""
+def test_old_code_is_deleted(tmp_path, monkeypatch):
+    """The code of this version stays, however old."""
     monkeypatch.delenv(fleet.COPY, raising=False)
     old, fresh, own = (tmp_path / name for name in ("fleet-old", "fleet-fresh", "fleet-own"))
     for folder in (old, fresh, own):
@@ -139,7 +139,7 @@ def test_code_that_was_not_used_for_long_goes(tmp_path, monkeypatch):
 
 
 def test_every_number_that_is_compiled_in_changes_the_folder(monkeypatch):
-    """Also one that was imported from a module without any compiled function."""
+    """This includes numbers imported from a module without compiled functions."""
     for module in fleet.MODULES:
         before = fleet.constants_of(module)
         for name, value in list(vars(module).items()):
@@ -150,12 +150,12 @@ def test_every_number_that_is_compiled_in_changes_the_folder(monkeypatch):
 
 
 def test_imported_numbers_are_among_them():
-    """The columns of a row stand in a module that has no compiled function."""
+    """The number of columns of a row is from a module without compiled functions."""
     assert f"COLUMNS={COLUMNS}" in fleet.constants_of(rows)
 
 
-def test_who_needs_the_same_loop_waits_for_it(monkeypatch, tmp_path):
-    """Another process compiles it; once that is done, nothing is left to compile here."""
+def test_a_loop_is_compiled_by_one_process_only(monkeypatch, tmp_path):
+    """While another process compiles it, this one waits, and then has nothing left to compile."""
     compiled = []
     monkeypatch.setattr(fleet, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(fleet, "_HERE", set())
@@ -174,7 +174,7 @@ def test_who_needs_the_same_loop_waits_for_it(monkeypatch, tmp_path):
 
 
 def test_a_changed_constant_changes_the_result(tmp_path):
-    """The folder of compiled code goes by all sources, so that no old code is ever run for new."""
+    """The cache folder depends on all sources, so that old compiled code is never run for new sources."""
     copied = tmp_path / "src"
     shutil.copytree(SOURCE / "hypot", copied / "hypot", ignore=shutil.ignore_patterns("__pycache__"))
     env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(copied), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -34,8 +34,8 @@ def pace(**changed):
     )._replace(**changed)
 
 
-def test_numbers_and_columns_stand_in_their_places():
-    """Also those of a tuple inside, and behind a truth, which is shorter than a number."""
+def test_numbers_and_columns_are_in_their_places():
+    """Also those of a nested tuple, and those after a boolean, which is shorter than a number."""
     record = record_of(Outer(truth=True, pace=pace(), count=7, values=[1.5, -inf]), RULES)
     assert (record["truth"], record["count"]) == (True, 7)
     assert record["values"].tolist() == [1.5, -inf] + [0.0] * (RULES - 2)
@@ -46,7 +46,7 @@ def test_numbers_and_columns_stand_in_their_places():
 
 
 def test_a_form_is_not_taken_for_another():
-    """Two tuples of one type, of which one has more in use, and then again the first."""
+    """Tuples of one type with more or fewer entries in use get the right record, in any order."""
     for count in (1, 3, 1):
         past = no_past(8, 4)
         for n in range(count):
@@ -56,14 +56,14 @@ def test_a_form_is_not_taken_for_another():
         assert record["values"][:4].tolist() == [5, 6, 7, 0][:count] + [0] * (4 - count)
 
 
-def test_columns_of_times_are_so_where_there_are_none():
-    """Or a rule without policies would be compiled for once more."""
+def test_empty_columns_have_the_same_type():
+    """Otherwise a rule without policies would be compiled a second time."""
     none = record_of(pace(policies=0, percents=[], values=[], periods=[]), RULES)
     assert none.dtype == record_of(pace(), RULES).dtype
 
 
-def test_only_groups_that_there_are_are_copied():
-    """With all that is seen of them, in fixed places."""
+def test_only_existing_groups_are_copied():
+    """Everything that is observed of them is copied, to fixed places."""
     c = empty(4, 3)
     for count in (2, 5):
         born(c, 3, count, 0.0, 1000, 2**30, -1, -1, -1)

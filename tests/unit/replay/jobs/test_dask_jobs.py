@@ -1,4 +1,4 @@
-"""A fleet on a real Dask cluster, against the same fleet at home."""
+"""A fleet on a real Dask cluster, compared with the same fleet in this process."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ SPEC = {"scaleTargetRef": TARGET, "minReplicas": 1, "maxReplicas": 20, "metrics"
 
 @pytest.fixture(autouse=True)
 def _loop():
-    """Dask looks for the loop of this thread."""
+    """Dask needs an event loop in this thread."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     yield
@@ -54,7 +54,7 @@ def address(cluster):
 
 
 def test_the_same_to_the_last_bit(cluster):
-    """Where a replay runs changes nothing in it; progress is told in ticks."""
+    """Where a replay runs does not change its result; progress is reported in ticks."""
     given, explained = jobs(6), []
     away = dict(spread(iter(given), address(cluster), explained.append))
     assert away == {place: do(job) for place, job in enumerate(given)}
@@ -62,7 +62,7 @@ def test_the_same_to_the_last_bit(cluster):
 
 
 def test_jobs_are_made_as_they_are_wanted(cluster, monkeypatch):
-    """A fleet may be larger than the memory: only a few jobs are in hand at any time."""
+    """A fleet may be larger than the memory: only a few jobs are in progress at any time."""
     monkeypatch.setattr("hypot.replay.jobs.dask_jobs.IN_HAND", 1)
     made, done, most = 0, 0, 0
 
@@ -80,7 +80,7 @@ def test_jobs_are_made_as_they_are_wanted(cluster, monkeypatch):
 
 
 def test_a_lost_worker_loses_no_result(cluster):
-    """What it had in hand is done by another."""
+    """Another worker does the jobs that it had."""
     given = jobs(12, 4000)
     found = {}
     for place, judged in spread(given, address(cluster)):
@@ -91,15 +91,15 @@ def test_a_lost_worker_loses_no_result(cluster):
     assert found == {place: do(job) for place, job in enumerate(given)}
 
 
-def test_a_cluster_that_is_not_there_is_told(monkeypatch):
-    """With what to do."""
+def test_a_missing_cluster_is_reported(monkeypatch):
+    """The error says that no scheduler answers."""
     monkeypatch.setattr("hypot.replay.jobs.dask_jobs.PATIENCE", 0.5)
     with pytest.raises(JobsError, match="no Dask scheduler answers"):
         dict(spread(jobs(1), "dask://127.0.0.1:9"))
 
 
-def test_a_scheduler_without_workers_is_told(monkeypatch):
-    """Nobody waits in silence."""
+def test_a_scheduler_without_workers_is_reported(monkeypatch):
+    """The error says how to start workers."""
     monkeypatch.setattr("hypot.replay.jobs.dask_jobs.PATIENCE", 1.0)
     with (
         LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as empty,

@@ -1,4 +1,4 @@
-"""Many replays at once, in processes, and what is gathered of them."""
+"""Many replays at once in processes, and how their results are collected."""
 
 import multiprocessing
 import time
@@ -38,7 +38,7 @@ def jobs(count):
 
 
 class Counted:
-    """Hands out jobs and remembers how many."""
+    """Hands out jobs and counts them."""
 
     def __init__(self, given):
         self.given, self.taken = given, 0
@@ -51,7 +51,7 @@ class Counted:
 
 @pytest.fixture
 def _two(monkeypatch):
-    """Two processes, whatever the machine, for any number of ticks."""
+    """Two processes, whatever the machine, even for few ticks."""
     monkeypatch.setattr(local_jobs.os, "cpu_count", lambda: 2)
     monkeypatch.setattr(local_jobs, "WORTH_A_PROCESS", 0)
 
@@ -59,7 +59,7 @@ def _two(monkeypatch):
 @pytest.mark.usefixtures("_two")
 @pytest.mark.parametrize(("rows", "most"), [(0, 4), (6 * ROWS, 6), (10**9, 8)], ids=["fewest", "rows", "most"])
 def test_only_some_jobs_are_in_hand(monkeypatch, rows, most):
-    """As many as keep all processes busy, as rows have room, and no more than can be overlooked."""
+    """Enough jobs to keep all processes busy, more if their rows fit, up to a maximum."""
     monkeypatch.setattr(local_jobs, "ROWS_IN_HAND", rows)
     monkeypatch.setattr(local_jobs, "MOST_IN_HAND", 4)
     coming, explained, seen = Counted(jobs(20)), [], 0
@@ -75,7 +75,7 @@ def test_only_some_jobs_are_in_hand(monkeypatch, rows, most):
 @pytest.mark.usefixtures("_two")
 @pytest.mark.parametrize("shared", [0, local_jobs.SHARED_FACTOR], ids=["by pipe", "by shelf"])
 def test_short_jobs_go_together(monkeypatch, shared):
-    """Several policies on each trace, several jobs at once: the same comes of each, and all ticks are told."""
+    """With several policies per trace and several jobs per batch, results are the same and all ticks are reported."""
     monkeypatch.setattr(local_jobs, "SHARED_FACTOR", shared)
     policies = [policy("hot", 90), policy("mild", 70), policy("cold", 50)]
     made, explained = list(JobQueue(policies, World(), Settings()).jobs(map(trace, range(20)))), []
@@ -86,13 +86,13 @@ def test_short_jobs_go_together(monkeypatch, shared):
 
 
 def test_jobs_go_together_by_their_rows_where_these_are_more():
-    """A trace that is finer than the ticks fills the memory, not the time."""
+    """A trace that is finer than the ticks costs memory, not time."""
     fine = [job._replace(world=replace(job.world, tick=600.0)) for job in jobs(12)]
     assert [len(batch) for batch in local_jobs._batches(fine, 4 * ROWS)] == [4, 4, 4]
 
 
 def test_one_process_takes_one_job_at_a_time(monkeypatch):
-    """What is soon done is done here, as it is wanted."""
+    """Short work is done in this process, one job at a time on demand."""
     monkeypatch.setattr(local_jobs.os, "cpu_count", lambda: 2)
     coming = Counted(jobs(5))
     done = local_jobs.work(coming, 5 * ROWS)
@@ -102,13 +102,13 @@ def test_one_process_takes_one_job_at_a_time(monkeypatch):
 
 
 def test_no_jobs_at_all():
-    """Nothing comes of nothing."""
+    """Without jobs there are no results."""
     assert list(local_jobs.work(iter([]), 10**9)) == []
 
 
 @pytest.mark.usefixtures("_two")
 def test_an_error_while_jobs_are_made_ends_all():
-    """It is told as it is, and no process is left."""
+    """The error is raised unchanged, and no process is left."""
 
     def coming():
         yield from jobs(6)
@@ -120,7 +120,7 @@ def test_an_error_while_jobs_are_made_ends_all():
 
 
 def nobody_is_left():
-    """A moment later: another thread may just be taking note of the end of one."""
+    """Whether no process is left, after a moment: another thread may still be handling the end of one."""
     for _ in range(100):
         if not multiprocessing.active_children():
             return True
@@ -129,8 +129,8 @@ def nobody_is_left():
 
 
 @pytest.mark.usefixtures("_two")
-def test_a_process_that_is_killed_is_told():
-    """Most often there was too little memory."""
+def test_a_killed_process_is_reported():
+    """The usual cause is too little memory."""
     coming = local_jobs.work(iter(jobs(300)), 300 * ROWS)
     next(coming)
     for child in multiprocessing.active_children():
@@ -139,8 +139,8 @@ def test_a_process_that_is_killed_is_told():
         list(coming)
 
 
-def test_a_board_gathers_what_comes_in_any_order():
-    """Comparisons are in the order of traces, and policies in theirs; what they share is held once."""
+def test_a_queue_collects_results_in_any_order():
+    """Comparisons are in the order of the traces, then of the policies; shared results are held once."""
     policies, world = [policy("hot", 90), policy("cold", 50)], World()
     traces = [trace(number) for number in range(3)]
     queue = JobQueue(policies, world, Settings())

@@ -1,4 +1,4 @@
-"""Traces that lie in shared memory."""
+"""Traces in shared memory."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def same(one, other):
 
 @pytest.mark.parametrize("memory", [False, True])
 def test_a_trace_is_found_as_it_was(shared, memory):
-    """Bit for bit, and where its memory is not known it is not."""
+    """It is equal bit for bit, and unknown memory stays unknown."""
     given = trace(1, memory=memory)
     found = shared.take(shared.put(given))
     assert same(found, given)
@@ -39,7 +39,7 @@ def test_a_trace_is_found_as_it_was(shared, memory):
 
 
 def test_jobs_on_one_trace_share_its_place(shared):
-    """It is written once, and lies there until the last of them is done."""
+    """It is written once, and stays until the last of these jobs is done."""
     first, second = trace(1), trace(2)
     slip = shared.put(first)
     assert shared.put(first) == slip
@@ -53,23 +53,23 @@ def test_jobs_on_one_trace_share_its_place(shared):
 
 
 def test_a_place_that_was_given_back_is_written_again(shared):
-    """Even for the trace that lay there last: others may have come since."""
+    """Even for the same trace: another trace may have been written there since."""
     first = trace(1)
     slip = shared.put(first)
     shared.give_back(slip)
     assert same(shared.take(shared.put(first)), first)
 
 
-def test_what_has_no_place_travels_as_it_is(shared):
-    """Where the shelf is full, or the numbers are of another kind."""
+def test_a_trace_without_a_place_is_passed_as_it_is(shared):
+    """This happens when the shared memory is full, or the numbers have another type."""
     assert all(isinstance(shared.put(trace(seed)), Slip) for seed in range(3))
     late, short = trace(4), trace(5, np.float32)
     assert shared.put(late) is late
     assert shared.put(short) is short
 
 
-def test_a_system_without_such_files_has_no_shelf(monkeypatch):
-    """Then traces travel as they are."""
+def test_without_memfd_there_is_no_shared_memory(monkeypatch):
+    """Then traces are passed as they are."""
     monkeypatch.delattr("os.memfd_create")
     with shared_for(10) as made:
         assert made is None

@@ -1,4 +1,4 @@
-"""The numeric step of an Hvpa: what it covers, its past, its plans, and what no replay of a whole world comes to."""
+"""The numeric step of an Hvpa: what it covers, its past, its plans, and cases that whole replays do not reach."""
 
 from math import inf
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ CALM = interval(8, cpu="2", memory="2Gi")
 
 
 class Known(NamedTuple):
-    """What a recommender says."""
+    """What a recommender recommends."""
 
     target: Any
 
@@ -53,10 +53,10 @@ def settled(**workload):
 
 
 class TestCover:
-    """Where only the whole decision will do there is no rule."""
+    """There is no rule where only the whole decision can be used."""
 
     def test_an_ordinary_one(self):
-        """Metrics and sizes, with the counts from the first interval to the last."""
+        """Metrics and sizes are used, and the counts range from the first interval to the last."""
         made = rule(hvpa(min_replicas=2))
         assert (made.by_metrics, made.by_usage, made.first, made.last, made.cpu.counts) == (True, True, 2, 8, 7)
 
@@ -76,24 +76,24 @@ class TestCover:
         ids=["objects", "off", "counts", "metric", "container", "percent", "amount", "weights", "refused"],
     )
     def test_what_is_not_covered(self, written):
-        """Each for a reason of its own."""
+        """Each case is not covered for a reason of its own."""
         assert rule(written) is None
 
     def test_counts_before_the_first(self):
-        """Have one size where the first interval has, as `only_counts_at` says."""
+        """They have one size where the first interval has one, as `only_counts_at` says."""
         made = rule(hvpa(interval(3, cpu="1", memory="1Gi", extrapolation="horizontalOnly"), CALM, min_replicas=2))
         assert [has_one_size(made, count) for count in (1, 2, 3, 4, 8, 9)] == [True, True, True, False, False, False]
 
 
 class TestPast:
-    """The same past in both forms."""
+    """The past has the same content in both forms."""
 
     def test_none_yet(self):
-        """As a decision starts."""
+        """It is the state with which decisions start."""
         assert state_of(no_hvpa_past(), "app") == State()
 
     def test_all_of_it(self):
-        """Times that never were are absent, and so is what was never measured."""
+        """Times that never occurred and values that were never measured are absent."""
         past = no_hvpa_past()
         past.last_scale[0], past.last_up[0], past.replicas[0] = 50.0, 40.0, 3
         past.advice[0], past.hot[1] = 700, 45.0
@@ -105,7 +105,7 @@ class TestPast:
 
     @pytest.mark.parametrize(("target", "grows"), [([3000, GIB], True), ([100, GIB // 4], False)])
     def test_what_is_remembered_of_a_move(self, target, grows):
-        """That it moved; and that it got more of something, where it did."""
+        """The time of the move, and whether something increased."""
         place, past = settled(), no_hvpa_past()
         assert step(place, past, target)
         hvpa_moved(past, 99.0)
@@ -113,30 +113,30 @@ class TestPast:
 
 
 class TestStep:
-    """What replays seldom or never come to."""
+    """Cases that replays seldom or never reach."""
 
     def test_zero_replicas(self):
-        """Stay, and are no count to remember."""
+        """They stay, and are not remembered as a count."""
         place, past = settled(), no_hvpa_past()
         place.scale(0)
         assert not step(place, past, [3000, GIB])
         assert (past.desired[0], past.replicas[0]) == (0, -1)
 
     def test_without_any_pod_the_template_counts(self):
-        """For all that are asked for."""
+        """Its size counts for all requested replicas."""
         place, past = settled(), no_hvpa_past()
         place.c.used[0] = 0
         assert stand(past, place.c, place.s, 2) == -inf
         assert (past.request, past.limit, past.current_total) == ([1000, GIB], [1200, GIB], [2000, 2 * GIB])
 
-    def test_nobody_says_anything(self):
-        """Then nothing moves, and the count is remembered all the same."""
+    def test_no_recommendation(self):
+        """Nothing changes, but the count is still remembered."""
         place, past = settled(), no_hvpa_past()
         assert not step(place, past, [-1, -1])
         assert (past.desired[0], past.replicas[0], past.advice) == (2, 2, [-1, -1])
 
     def test_pods_that_ask_for_nothing(self):
-        """Have no total to multiply, so their metrics vote for a count."""
+        """They have no total to multiply, so their metrics propose a count."""
         place, past = settled(), no_hvpa_past()
         past.current_total[0] = past.current_total[1] = 0
         made = rule(hvpa(metrics=[cpu(utilization=1)]))
@@ -144,7 +144,7 @@ class TestStep:
         assert (count, missing, past.by_metrics) == (8, False, [-1, -1])
 
     def test_as_the_whole_decision(self):
-        """One look, decided in both ways."""
+        """One observation gives the same decision in both forms."""
         place, past = settled(), no_hvpa_past()
         written = hvpa(metrics=[cpu(utilization=5)], use_vpa=False)
         assert step(place, past, [-1, -1], written)
@@ -155,7 +155,7 @@ class TestStep:
 
 
 def begun(place, replicas, cpu, *, in_place=True, resizes=True):
-    """A plan from the size that the pods have to another one, of cpu alone, with its first step done."""
+    """A plan from the current size of the pods to another size, of cpu alone, with its first step done."""
     plan, had = no_plan(), place.c.cpu[0]
     size = (cpu, GIB, cpu * 6 // 5, GIB)
     begin_plan(plan, place.c, place.s, place.p, in_place, replicas, *size, had, GIB, resizes, place.now)
@@ -167,10 +167,10 @@ def pursue(place, plan, *, in_place=True, later=0.0):
 
 
 class TestPlan:
-    """What grows grows first, and only then the other one shrinks. A property says that a cluster sees the same."""
+    """Increases come first, decreases only afterwards. A property test proves that a cluster does the same."""
 
     def test_replicas_before_smaller_pods(self):
-        """Pods shrink once the new ones serve."""
+        """Pods get smaller once the new pods serve."""
         place = settled()
         plan = begun(place, 4, 500)
         assert (plan.active[0], place.s.asked[0], place.s.template[0]) == (1, 4, 500)
@@ -182,7 +182,7 @@ class TestPlan:
         assert {place.c.cpu[k] for k in place.groups(SERVING)} == {500}
 
     def test_larger_pods_before_fewer(self):
-        """Replicas go once all have their size; then the plan is done."""
+        """Replicas are removed once all pods have their size; then the plan is done."""
         place = settled(replicas=4)
         plan = begun(place, 2, 2000)
         assert (plan.active[0], place.s.asked[0]) == (1, 4)
@@ -193,7 +193,7 @@ class TestPlan:
         assert plan.active[0] == 0
 
     def test_fewer_before_smaller_ones(self):
-        """Those that go are not changed before; new pods get the new size only then."""
+        """Pods that are removed are not resized first; new pods get the new size only afterwards."""
         place = settled(replicas=4)
         plan = begun(place, 2, 500)
         assert (place.s.asked[0], place.s.template[0]) == (2, 1000)
@@ -208,7 +208,7 @@ class TestPlan:
         assert (place.count(STOPPING), place.count(SERVING)) == (2, 6)
 
     def test_only_the_count(self):
-        """Needs no plan, unless pods would come up with another size."""
+        """It needs no plan, unless new pods would start with another size."""
         place = settled()
         assert begun(place, 4, 1000, resizes=False).active[0] == 0
         place.s.template[0] = 500
@@ -216,7 +216,7 @@ class TestPlan:
         assert (place.s.asked[0], place.s.template[0]) == (6, 1000)
 
     def test_nothing_goes_while_others_are_too_small(self):
-        """The count alone falls, and pods are behind: they grow first."""
+        """The count falls, but the pods are too small: they are enlarged first."""
         place = settled(replicas=4)
         place.c.cpu[0] = place.c.next_cpu[0] = 800
         plan = no_plan()
@@ -235,13 +235,13 @@ class TestPlan:
             ((4, 500, GIB + 1), False),
         ],
     )
-    def test_a_wish_waits_unless_it_needs_more_than_the_plan_gives(self, proposal, bound):
-        """Nobody waits for too little."""
+    def test_a_proposal_waits_unless_it_needs_more_than_the_plan_gives(self, proposal, bound):
+        """A proposal that the plan does not cover is not delayed."""
         assert not is_bound(no_plan(), *proposal)
         assert is_bound(begun(settled(), 4, 500), *proposal) == bound
 
-    def test_what_is_not_sized_makes_no_wish(self):
-        """More replicas need more memory, but it is not for this autoscaler to say how much each has."""
+    def test_a_resource_that_is_not_sized_is_not_compared(self):
+        """More replicas need more memory, but this autoscaler does not size it, so the proposal waits."""
         plan, past = begun(settled(), 4, 500), no_hvpa_past()
         past.desired[0], past.size[0], past.size[1] = 5, 400, GIB
         only_cpu = hvpa(containers=[ContainerPolicy("app", controlled_resources=("cpu",))])
@@ -249,7 +249,7 @@ class TestPlan:
         assert not is_held(rule(hvpa()), past, plan, moves=True)
 
     def test_more_than_the_plan_gives_ends_it(self):
-        """Also where only the count is another: nothing is left to go on with."""
+        """Also where only the count differs: nothing of the plan is left to do."""
         place, past = settled(), no_hvpa_past()
         plan = begun(place, 4, 500)
         past.desired[0], past.resizes[0] = 9, 0
@@ -258,8 +258,8 @@ class TestPlan:
         hvpa_act(past, plan, place.c, place.s, place.p, True, place.now)  # noqa: FBT003
         assert (plan.active[0], place.s.asked[0]) == (0, 9)
 
-    def test_somebody_else_scales(self):
-        """Then the plan is given up."""
+    def test_another_client_scales(self):
+        """Then the plan is dropped."""
         place = settled(replicas=4)
         plan = begun(place, 2, 2000)
         place.scale(3)
@@ -267,7 +267,7 @@ class TestPlan:
         assert (plan.active[0], place.s.asked[0]) == (0, 3)
 
     def test_patience_ends(self):
-        """What makes no progress for too long is given up, and the count stays."""
+        """A plan without progress for too long is dropped, and the count stays."""
         place = Place(World(resize=ResizeParameters(takes=1e6)), replicas=4)
         place.tick()
         plan = begun(place, 2, 2000)

@@ -1,4 +1,4 @@
-"""What a horizontal autoscaler remembers of its recommendations, and when it looks again."""
+"""What a horizontal autoscaler remembers of its recommendations, and when it checks again."""
 
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ steps = st.lists(st.tuples(st.integers(1, 3), st.sampled_from([15.0, 15.0, 15.0,
 
 @given(steps, st.sampled_from([0.0, 15.0, 60.0]), st.sampled_from([0.0, 40.0, 90.0]))
 def test_the_short_way_is_the_long_one(given_, up, down):
-    """Whether or not the windows hold one value only, and whichever place an old one has made free."""
+    """The shortcut equals the full computation, whether or not a window has one value, and whichever entry is reused."""
     past, every, now = no_past(64, 4), [], 0.0
     for value, pause in given_:
         now += pause
@@ -28,7 +28,7 @@ def test_the_short_way_is_the_long_one(given_, up, down):
 
 
 def test_places_are_used_again():
-    """As many as a window holds, and the entry that one is let go for."""
+    """Only as many entries are used as a window holds, including the newest."""
     past = no_past(8, 4)
     for n in range(100):
         recommended(past, n, 15.0 * n, 15.0 * n - 60.0)
@@ -39,7 +39,7 @@ def test_places_are_used_again():
 
 @pytest.mark.parametrize(("cutoff", "steady"), [(15.0, False), (15.1, True), (60.0, True)])
 def test_another_value_counts_while_it_is_as_young_as_the_cutoff(cutoff, steady):
-    """The last that differs was at 15 seconds."""
+    """The last different value was at 15 seconds."""
     past = no_past(8, 4)
     assert not is_steady(past, 5, 0.0)
     for at, value in ((0.0, 5), (15.0, 4), (30.0, 5), (45.0, 5)):
@@ -52,7 +52,7 @@ def test_another_value_counts_while_it_is_as_young_as_the_cutoff(cutoff, steady)
     ("tick", "every", "looks"), [(5.0, 15.0, 15.0), (15.0, 15.0, 15.0), (60.0, 15.0, 60.0), (10.0, 15.0, 15.0)]
 )
 def test_looks_keep_their_pace(tick, every, looks):
-    """Never sooner than due, never more than a tick later, and none is skipped on average."""
+    """They are never too early, never more than a tick late, and none is skipped on average."""
     due, found = every, []
     for i in range(1, 601):
         now = i * tick

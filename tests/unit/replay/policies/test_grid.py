@@ -1,4 +1,4 @@
-"""Grids: what people write, and which policies come of it."""
+"""Grids: what users write, and the policies that result."""
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +24,7 @@ def reported(folder, objects, *texts, error=GridError):
 
 
 def at(policy, *path, of=0):
-    """What stands at a path of an autoscaler's manifest."""
+    """The value at a path of an autoscaler's manifest."""
     found = policy.autoscalers[of].to_dict()
     for key in path:
         found = found[key]
@@ -49,7 +49,7 @@ def at(policy, *path, of=0):
     ],
 )
 def test_values(text, values):
-    """Lists and ranges, in exact decimals, with one unit at most."""
+    """Lists and ranges are exact decimals, with at most one unit."""
     if values is None:
         with pytest.raises(GridError, match="the same unit"):
             parse_grid([text])
@@ -81,15 +81,15 @@ def test_values(text, values):
     ],
 )
 def test_what_cannot_be_read(text, message):
-    """With the text and what to write."""
+    """The error has the text and says what to write."""
     with pytest.raises(GridError) as caught:
         parse_grid([text])
     assert caught.value.problems[0].startswith(f"--grid {text}: ")
     assert message in str(caught.value)
 
 
-def test_everything_is_told_at_once():
-    """And combinations have an end."""
+def test_everything_is_reported_at_once():
+    """The number of combinations is limited as well."""
     with pytest.raises(GridError) as caught:
         parse_grid(["a", "hpa.min=1..20:1", "hpa.max=21..40:1", "hpa.min=50"])
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
@@ -104,7 +104,7 @@ def test_everything_is_told_at_once():
 @settings(deadline=None)
 @given(st.text(max_size=30) | st.from_regex(r"[a-z.]{0,6}=[0-9.:,a-z-]{0,12}", fullmatch=True))
 def test_any_text_is_a_grid_or_reported(text):
-    """Nothing raises anything else."""
+    """No other error is raised."""
     try:
         (found,) = parse_grid([text])
     except GridError as error:
@@ -115,7 +115,7 @@ def test_any_text_is_a_grid_or_reported(text):
 @settings(deadline=None)
 @given(st.integers(-1000, 1000), st.integers(0, 150), st.integers(1, 999), st.integers(0, 4))
 def test_ranges_are_exact(first, steps, by, digits):
-    """Every value is the first and whole steps, whatever the fraction."""
+    """Every value is the first plus whole steps, whatever the fraction."""
 
     def text(whole):
         sign, figures = "-" * (whole < 0), str(abs(whole)).zfill(digits + 1)
@@ -180,7 +180,7 @@ TWO_BANDS = [
     ],
 )
 def test_knobs(tmp_path, obj, text, path, value):
-    """Each name changes its place in the manifest, and only one policy comes of one value."""
+    """Each name changes its place in the manifest, and one value gives one policy."""
     (policy,) = gridded(tmp_path, [obj], text)
     assert at(policy, *path) == value
     label, _, written = text.rpartition("=")
@@ -193,7 +193,7 @@ def test_knobs(tmp_path, obj, text, path, value):
 )
 @pytest.mark.parametrize(("kind", "obj"), [("vpa", vpa()), ("hvpa", hvpa())])
 def test_bounds_come_along_with_a_percentile(tmp_path, kind, obj, percentile, lower, upper):
-    """Otherwise every pod of the recommended size would be out of its bounds."""
+    """Otherwise every pod of the recommended size would be outside its bounds."""
     (policy,) = gridded(tmp_path, [obj], f"{kind}.percentile={percentile}")
     autoscaler = policy.autoscalers[0]
     knobs = knobs_from(getattr(autoscaler, "knob_annotations", autoscaler.annotations), Knobs())
@@ -203,7 +203,7 @@ def test_bounds_come_along_with_a_percentile(tmp_path, kind, obj, percentile, lo
 
 
 def test_grids_multiply_where_they_concern_a_policy(tmp_path):
-    """A policy that none concerns is as it was, and the order is that of the input."""
+    """A policy that no grid concerns is unchanged, and the order of the input is kept."""
     objects = [wpa("w"), hpa("a"), vpa("v", PAIR), hpa("h", PAIR)]
     found = gridded(tmp_path, objects, "hpa.cpu=50,60", "vpa.percentile=0.8,0.9")
     assert [policy.name for policy in found] == [
@@ -220,19 +220,19 @@ def test_grids_multiply_where_they_concern_a_policy(tmp_path):
 
 
 def test_the_others_stay_as_they_were(tmp_path):
-    """A grid of one policy, and of a metric that only one has."""
+    """With a grid for one policy, and with a metric that only one policy has."""
     objects = [hpa("a"), hpa("b", metrics=[custom()])]
     assert [p.name for p in gridded(tmp_path, objects, "hpa.cpu=50,60")] == ["a cpu=50", "a cpu=60", "b"]
     assert [p.name for p in gridded(tmp_path, objects, "b.max=5,6")] == ["a", "b max=5", "b max=6"]
 
 
 def test_without_grids_nothing_changes(tmp_path):
-    """The same policies."""
+    """The policies are the same."""
     assert [policy.name for policy in gridded(tmp_path, [hpa()])] == ["web"]
 
 
 def test_names_with_dots_are_taken_whole(tmp_path):
-    """The longest policy counts."""
+    """The longest policy name that matches is used."""
     found = gridded(tmp_path, [hpa("web"), hpa("web.v2")], "web.v2.max=20")
     assert [policy.name for policy in found] == ["web", "web.v2 max=20"]
 
@@ -245,7 +245,7 @@ def test_long_names_are_cut(tmp_path):
 
 
 def test_names_that_are_the_same_after_cutting(tmp_path):
-    """Nobody could tell the results apart."""
+    """The results could not be distinguished, so this is an error."""
     objects = [hpa("n" * 60 + "a"), hpa("n" * 60 + "b")]
     assert "two policies would be called" in reported(tmp_path, objects, "hpa.cpu=50,60")[0]
 
@@ -274,14 +274,14 @@ def test_names_that_are_the_same_after_cutting(tmp_path):
     ],
 )
 def test_a_grid_that_names_or_changes_nothing(tmp_path, objects, text, message):
-    """It is a mistake, and never silent."""
+    """It is an error, and never ignored."""
     (found,) = reported(tmp_path, objects, text)
     assert message in found
     assert found.startswith(f"--grid {text}")
 
 
 def test_one_knob_by_two_names(tmp_path):
-    """The second would undo the first."""
+    """The second would overwrite the first, so this is an error."""
     (found,) = reported(tmp_path, [hpa()], "hpa.cpu=50,60", "web.cpu=70,80")
     assert "another --grid already sets cpu of policy 'web'" in found
 
@@ -297,15 +297,15 @@ def test_one_knob_by_two_names(tmp_path):
         ([hpa(metrics=[custom()])], "hpa.spec.metrics.0.pods.metric.name=x", "the world does not define the metric x"),
     ],
 )
-def test_what_comes_of_it_keeps_the_same_rules(tmp_path, objects, text, message):
-    """With the file and the line of the manifest."""
+def test_the_resulting_manifests_are_checked(tmp_path, objects, text, message):
+    """The error has the file and the line of the manifest."""
     found = reported(tmp_path, objects, text, error=PolicyError)
     assert message in found[0]
     assert found[0].startswith(f"{tmp_path / 'policies.yaml'}:")
 
 
-def test_many_wrong_values_are_told_in_short(tmp_path):
-    """They are all wrong in the same way."""
+def test_many_wrong_values_are_summarised(tmp_path):
+    """Only the first are listed, because all are wrong in the same way."""
     found = reported(tmp_path, [hpa()], "hpa.cpu=0.1..9.9:0.1", error=PolicyError)
     assert len(found) == 21
     assert found[-1] == "and 70 more problems"

@@ -21,7 +21,7 @@ RANGE = [{"containerName": "*", "minAllowed": {"cpu": "200m"}, "maxAllowed": {"c
 
 
 def reported(folder, *objects, world=MAPPED):
-    """Line and words of every problem."""
+    """Line and message of every problem."""
     with pytest.raises(PolicyError) as caught:
         policies(folder, *objects, world=world)
     assert str(caught.value) == "\n".join(caught.value.problems)
@@ -51,14 +51,14 @@ def in_policy(*names):
     ],
 )
 def test_grouping(tmp_path, objects, names, kinds):
-    """Only the annotation joins; everything else is a policy of its own, in the order of the input."""
+    """Only the annotation groups objects; every other object is a policy of its own, in the order of the input."""
     found = policies(tmp_path, *objects)
     assert [policy.name for policy in found] == names
     assert [[type(one).__name__ for one in policy.autoscalers] for policy in found] == kinds
 
 
 def test_a_target_is_where_a_policy_starts(tmp_path):
-    """Its own requests, limits, labels and selector."""
+    """The policy has the requests, limits, labels and selector of its target."""
     (policy,) = policies(tmp_path, deployment("other", replicas=9), deployment(namespace="shop"), hpa())
     assert policy.workload == Start(
         "web", 3, "app", 500, 256 * 2**20, None, 512 * 2**20, "Deployment", "shop", "app=web", {"app": "web"}
@@ -68,13 +68,13 @@ def test_a_target_is_where_a_policy_starts(tmp_path):
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet"])
 def test_kinds_of_workloads(tmp_path, kind):
-    """Everything whose pods are counted and made of a template."""
+    """Every kind with replicas and a pod template can be replayed."""
     (policy,) = policies(tmp_path, deployment(kind=kind), vpa(targetRef={**TARGET, "kind": kind}))
     assert (policy.workload.kind, policy.notes) == (kind, ())
 
 
 def test_an_annotated_workload_is_for_its_policies(tmp_path):
-    """The same autoscaler from two sizes."""
+    """The same autoscaler starts from two sizes."""
     large = [{"name": "app", "resources": {"limits": {"cpu": 2, "memory": "4Gi"}}}]
     found = policies(
         tmp_path,
@@ -87,14 +87,14 @@ def test_an_annotated_workload_is_for_its_policies(tmp_path):
 
 
 def test_one_workload_stands_in_for_a_target_that_is_not_there(tmp_path):
-    """With a note."""
+    """A note says which workload is replayed."""
     (policy,) = policies(tmp_path, deployment("api"), hpa())
     assert policy.workload.name == "api"
     assert policy.notes == ("Deployment/web is not among the manifests: Deployment/api is replayed",)
 
 
 def test_the_world_stands_in_for_a_workload(tmp_path):
-    """Where there is none at all, with a note."""
+    """Without any workload the world's workload is used, with a note."""
     world = World(workload=Workload(5, 0.2505, 2**20, None, 2**21))
     (policy,) = policies(tmp_path, hpa(), world=world)
     assert policy.workload == Start("web", 5, "app", 251, 2**20, None, 2**21, selector="app=web", labels={"app": "web"})
@@ -102,7 +102,7 @@ def test_the_world_stands_in_for_a_workload(tmp_path):
 
 
 def test_replicas_that_are_not_written_are_the_world_s(tmp_path):
-    """People leave them out beside an autoscaler."""
+    """Users often omit replicas under an autoscaler."""
     (policy,) = policies(tmp_path, deployment(replicas=None), hpa())
     assert policy.workload.replicas == 2
     assert policy.notes == ("Deployment/web does not set replicas: it starts with 2",)
@@ -120,7 +120,7 @@ SEVERAL = [
 
 @pytest.mark.parametrize(("annotations", "replayed", "left"), [(None, "proxy", "app"), ("app", "app", "proxy")])
 def test_one_container_is_replayed(tmp_path, annotations, replayed, left):
-    """The first, or the one that an annotation names; the others are left out with a note."""
+    """The first container, or the container that an annotation names; the others are left out with a note."""
     chosen = annotations and {"hypot.dev/container": annotations}
     (policy,) = policies(tmp_path, deployment(annotations=chosen, containers=SEVERAL), hpa())
     assert policy.workload.container == replayed
@@ -128,8 +128,8 @@ def test_one_container_is_replayed(tmp_path, annotations, replayed, left):
     assert policy.notes == (f"Deployment/web: only container {replayed} is replayed; ignored: {left}",)
 
 
-def test_other_kinds_are_passed_over_and_counted(tmp_path):
-    """A whole dump can be given; a ReplicaSet of a Deployment is no workload of its own."""
+def test_other_kinds_are_ignored_and_counted(tmp_path):
+    """A whole dump can be given; a ReplicaSet of a Deployment is not a workload of its own."""
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "1", "controller": True}
     rest = [
         of("Service", "v1", "a", {}),
@@ -143,21 +143,21 @@ def test_other_kinds_are_passed_over_and_counted(tmp_path):
 
 
 def test_the_horizontal_step_of_a_vpa(tmp_path):
-    """Replica bounds from the annotation, the range of sizes from what is allowed."""
+    """Replica bounds come from the annotation, the range of sizes from the allowed range."""
     (policy,) = policies(tmp_path, deployment(), vpa("v", {"hypot.dev/horizontal-step": "2..6"}, RANGE))
     assert policy.step == (2, 6)
     assert step_range(policy.autoscalers[0], "app") == {"cpu": (200, 2000)}
 
 
-def test_weights_are_the_bad_example(tmp_path):
-    """The released form is replayed, and said to be that."""
+def test_weights_are_replayed_with_a_note(tmp_path):
+    """The released form is replayed, and a note says so."""
     (policy,) = policies(tmp_path, deployment(), weighted())
     assert policy.weights
     assert "has weights" in policy.notes[0]
 
 
 def test_what_never_acts_is_noted(tmp_path):
-    """A dry run is replayed, and a reader is told."""
+    """A dry run and the mode Off are replayed, with a note."""
     found = policies(tmp_path, deployment(), wpa("w", dryRun=True), vpa("v", updatePolicy={"updateMode": "Off"}))
     assert "is a dry run" in found[0].notes[0]
     assert "has the mode Off" in found[1].notes[0]
@@ -259,7 +259,7 @@ BAD_BAND = {"name": "cpu", "metricSelector": {"matchLabels": {"a": "b"}}, "highW
     ],
 )
 def test_what_cannot_be_replayed(tmp_path, objects, at, message):
-    """One problem, with its line and what to do."""
+    """There is one problem, with its line and what to do."""
     found = [one for one in reported(tmp_path, *objects) if message in one]
     assert len(found) == 1
     if at:
@@ -285,30 +285,30 @@ def test_what_cannot_be_replayed(tmp_path, objects, at, message):
     ],
 )
 def test_workloads_that_cannot_be_replayed(tmp_path, containers, annotations, replicas, message):
-    """All that is wrong with a workload that a policy needs, once, however many policies need it."""
+    """Everything wrong with a workload is reported once, however many policies need it."""
     found = reported(tmp_path, deployment("web", annotations, "Deployment", containers, replicas), hpa("a"), hpa("b"))
     assert len(found) == len(message)
     assert all(each in one for each, one in zip(message, found, strict=True))
 
 
 def test_a_metric_of_a_container_that_is_left_out(tmp_path):
-    """Nobody measures it."""
+    """It is not measured, so this is an error."""
     source = {"name": "cpu", "container": "app", "target": {"type": "Utilization", "averageUtilization": 70}}
     metric = {"type": "ContainerResource", "containerResource": source}
     found = reported(tmp_path, deployment(containers=SEVERAL), hpa(metrics=[metric]))
     assert "container app is not replayed, only proxy is" in found[0]
 
 
-def test_metrics_of_an_hvpa_are_looked_at_too(tmp_path):
-    """They stand in its template."""
+def test_metrics_of_an_hvpa_are_checked_too(tmp_path):
+    """They are in its template, and checked only if that is deployed."""
     template = {"spec": {"maxReplicas": 6, "metrics": [custom("rps"), cpu()]}}
     (found,) = reported(tmp_path, hvpa(hpa={"deploy": True, "template": template}))
     assert "the world does not define the metric rps" in found
     assert not policies(tmp_path, hvpa(hpa={"deploy": False, "template": template}))[0].step
 
 
-def test_everything_is_told_at_once_by_line(tmp_path):
-    """Manifests with several mistakes are corrected once."""
+def test_everything_is_reported_at_once_by_line(tmp_path):
+    """All problems are listed by line, so that they can be corrected in one go."""
     found = reported(tmp_path, hpa("a", metrics=[custom("x")]), hpa("b", minReplicas=11), wpa("c", modulo=1))
     assert [int(one.split(":")[0]) for one in found] == sorted(int(one.split(":")[0]) for one in found)
     assert len(found) == 3
@@ -321,7 +321,7 @@ def test_an_unused_workload_needs_no_requests(tmp_path):
 
 
 def test_the_example_of_the_page(tmp_path):
-    """What the documentation shows can be replayed, in the world that it shows."""
+    """The documented example can be replayed in the documented world."""
     page = PAGE.read_text(encoding="utf-8")
     for name in ("world", "policies"):
         text = re.search(rf"<!-- example: {name} -->\n\n```yaml\n(.*?)```", page, re.DOTALL)[1]
@@ -365,8 +365,8 @@ def broken(draw):
 
 @settings(deadline=None)
 @given(st.lists(broken(), min_size=1, max_size=2))
-def test_junk_is_a_policy_or_told(objects):
-    """Nothing in a manifest raises anything else."""
+def test_junk_is_a_policy_or_reported(objects):
+    """No manifest raises any other error."""
     given = [LoadedFiles(one, Source("junk.yaml", 1)) for one in objects]
     try:
         found = read_policies(given, MAPPED)
@@ -376,7 +376,7 @@ def test_junk_is_a_policy_or_told(objects):
 
 
 def test_objects_are_read_from_any_file(tmp_path):
-    """Problems are told in the order of the files."""
+    """Problems are reported in the order of the files."""
     first, second = tmp_path / "z.yaml", tmp_path / "a.yaml"
     for path in (first, second):
         path.write_text(yaml.safe_dump(hpa(path.stem, minReplicas=11)), encoding="utf-8")

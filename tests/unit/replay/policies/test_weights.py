@@ -1,4 +1,4 @@
-"""The weight-based policy: the proposal's tables, the criticism's examples, and the released controller's gates."""
+"""The weight-based policy: the proposal's tables, the examples of its critics, and the released controller's gates."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def situation(replicas, desired, size, targets, *, limited=True):
 
 
 class TestDocuments:
-    """The plain blend, by the numbers that are printed against it."""
+    """The plain blend gives the numbers that are printed against it."""
 
     @pytest.mark.parametrize(
         ("steps", "expected"),
@@ -49,14 +49,14 @@ class TestDocuments:
         ],
     )
     def test_the_tables_of_the_proposal(self, steps, expected):
-        """The results printed are right, 562.5 and 656.75 rounded; the sums beside them are not.
+        """The printed results are right, 562.5 and 656.75 are rounded; the sums next to them are not.
 
         In the second table the first step is 1 + (3-1) x 0.5, not (2-1), and the third begins with 3, not with 2.
         """
         assert walked(steps) == expected
 
     def test_the_same_need_ends_in_three_sizes(self):
-        """What the proposal holds against it: at four replicas the size depends on the way there."""
+        """The proposal's objection: at four replicas the size depends on the way there."""
         ends = {walked(steps)[-1] for steps in ([(2, 600), (3, 675), (4, 751)], [(3, 900), (4, 1200), (4, 1200)])}
         assert len(ends) == 2
 
@@ -68,7 +68,7 @@ class TestDocuments:
 
     @pytest.mark.parametrize(("usage", "replicas", "expected"), [(1.5, 1, 2), (2.1, 2, 3), (3.2, 3, 4)])
     def test_only_one_axis_moves(self, usage, replicas, expected):
-        """An HPA that acts first asks for one more each time; half of one is rounded to one, and size never moves."""
+        """An HPA that acts first asks for one more each time; half of one rounds to one, so the size never changes."""
         desired = -int(-usage // 1)
         assert released_count(replicas, desired, 50) == expected
         assert plain_blend(replicas, desired, 50) == expected
@@ -76,16 +76,16 @@ class TestDocuments:
 
     @pytest.mark.parametrize(("current", "desired", "plain", "rounded"), [(4, 1, 3, 2), (4, 3, 4, 3), (4, 2, 3, 3)])
     def test_going_down(self, current, desired, plain, rounded):
-        """Half a step is rounded up in the documents, and away from where it is in the controller."""
+        """Half a step is rounded up in the documents, and away from the current count in the controller."""
         assert plain_blend(current, desired, 50) == plain
         assert released_count(current, desired, 50) == rounded
 
 
 class TestWeights:
-    """Which weight holds."""
+    """Which weight applies."""
 
     def test_the_first_that_matches(self):
-        """By the count that is there; none outside of all."""
+        """The first weight that matches the current count; none outside of all ranges."""
         assert [weight_at(KUBE_APISERVER, count) for count in (1, 3, 4, 5)] == [0, 0, 100, None]
         assert weight_at((HALF, *KUBE_APISERVER), 4) == 50
 
@@ -101,7 +101,7 @@ class TestWeights:
         ],
     )
     def test_all_weight_on_size_leaves_the_count_its_neighbour(self, weights, current, desired, expected):
-        """Going in the weight before it, going out the one after it; outside of all the count does not move."""
+        """Scaling in uses the previous weight, scaling out the next; outside of all ranges the count does not change."""
         assert weight_for_count(weights, current, desired) == expected
 
 
@@ -113,25 +113,25 @@ class TestReleased:
     NOW = situation(2, 3, APP, {"cpu": 1300, "memory": 3000 * MEGABYTE})
 
     def test_both_axes(self):
-        """The count rounds up, sizes move by the weight, and limits keep their proportion."""
+        """The count rounds up, sizes change by the weight, and limits keep their proportion."""
         found = released(self.BLEND, self.NOW)
         expected = Size("app", {"cpu": 700, "memory": 1320 * MEGABYTE}, {"memory": 33_000 * MEGABYTE})
         assert found == (3, (expected,), frozenset())
 
-    def test_pods_grow_only_where_replicas_cannot(self):
-        """While the HPA is free, size is blocked."""
+    def test_sizes_are_raised_only_where_replicas_cannot(self):
+        """While the HPA can still scale up, size is blocked."""
         found = released(self.BLEND, replace(self.NOW, count_limited=False))
         assert found == (3, (self.APP,), frozenset({"UpdatePolicy"}))
 
-    def test_without_a_word_of_the_hpa(self):
-        """The count stays, and that is no reason to hold back sizes."""
+    def test_without_a_recommendation_of_the_hpa(self):
+        """The count stays, but sizes are not blocked."""
         found = released(self.BLEND, replace(self.NOW, desired=None))
         assert (found.replicas, found.blocked) == (2, frozenset())
         assert found.sizes != (self.APP,)
 
     @pytest.mark.parametrize("urgent", [False, True])
     def test_urgency_opens_the_way_up(self, urgent):
-        """Past stabilisation, the minimum change and the wait for replicas."""
+        """Urgency bypasses stabilisation, the minimum change and the wait for replicas."""
         share = {"cpu": Share(10_000), "memory": Share(10**12)}
         slow = Direction(stabilization=300, least=share)
         blend = replace(self.BLEND, size_up=slow, count_up=slow)
@@ -150,7 +150,7 @@ class TestReleased:
         ],
     )
     def test_each_gate_going_down(self, closed, in_window, reason):
-        """Each axis has gates of its own; the minimum change is one of sizes alone."""
+        """Each axis has its own gates; the minimum change applies to sizes only."""
         now = replace(self.NOW, desired=1, targets={"app": {"cpu": 100}}, since_last=10, in_window=in_window)
         blend = replace(self.BLEND, size_down=closed, count_down=closed)
         found = released(blend, now)
@@ -159,7 +159,7 @@ class TestReleased:
         assert found.replicas == (1 if reason == "MinChange" else 2)
 
     def test_no_weight_on_size(self):
-        """Stuck large pods: at weight 0 sizes never fall again."""
+        """Pods stay too large: at weight 0 sizes never fall again."""
         blend = Blend(KUBE_APISERVER)
         large = Size("app", {"cpu": 8000}, {})
         found = released(blend, situation(1, 1, large, {"cpu": 100}, limited=False))
@@ -170,15 +170,15 @@ class TestReleased:
         found = released(Blend((Weight(100, 1, 3),)), self.NOW)
         assert (found.replicas, found.blocked) == (2, frozenset({"Weight"}))
 
-    def test_the_starvation_of_the_criticism(self):
-        """X+900m is recommended, 1000m must change: nothing moves, though 1500m are missing."""
+    def test_starvation_by_the_minimum_change(self):
+        """X+900m is recommended, but the minimum change is 1000m: nothing changes, though 1500m are missing."""
         blend = Blend((Weight(100, 1, 1),), size_up=Direction(least={"cpu": Share(1000)}))
         etcd = Size("etcd", {"cpu": 1000}, {})
         found = released(blend, situation(1, None, etcd, {"cpu": 1900}))
         assert found == (1, (etcd,), frozenset({"MinChange"}))
 
     def test_limits_that_are_left_alone(self):
-        """Requests are capped at them."""
+        """Requests are capped at limits that stay unchanged."""
         blend = replace(self.BLEND, requests_only=frozenset({"app"}))
         size = Size("app", {"memory": 200 * MEGABYTE}, {"memory": 900 * MEGABYTE})
         found = released(blend, replace(self.NOW, sizes=(size,)))

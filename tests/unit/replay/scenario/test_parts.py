@@ -1,4 +1,4 @@
-"""What scenarios are made of: conditions, demands, measures and looks."""
+"""The parts of scenarios: conditions, demands, measures and looks."""
 
 import re
 from dataclasses import replace
@@ -19,7 +19,7 @@ FIGURES = {"late": 0.1, "good.cpu": 10.0, "bad.cpu": 13.0, "none": None, "zero":
 
 
 class TestConditions:
-    """What bars are written in."""
+    """Bars are written as conditions."""
 
     @pytest.mark.parametrize(
         "text",
@@ -34,12 +34,12 @@ class TestConditions:
         ],
     )
     def test_it_holds(self, text):
-        """Chains, products before sums, and from left to right."""
+        """Chains, products before sums, and evaluation from left to right."""
         assert parse(text).holds(FIGURES)
 
     @pytest.mark.parametrize("text", ["late > 0.1", "0 < late < 0.1", "none <= 1", "late / zero < 1", "none == none"])
     def test_it_does_not_hold(self, text):
-        """What is nothing is neither more nor less, and nor is a division by nothing."""
+        """A missing value is neither more nor less, and neither is a division by zero."""
         assert not parse(text).holds(FIGURES)
 
     @pytest.mark.parametrize(
@@ -59,18 +59,18 @@ class TestConditions:
         ],
     )
     def test_it_cannot_be_read(self, text):
-        """And the words quote it."""
+        """The error quotes the condition."""
         with pytest.raises(ConditionError, match=re.escape(repr(str(text)[:5])[:-1])):
             parse(text)
 
-    def test_a_figure_that_nobody_has(self):
-        """Is named, with those that there are."""
+    def test_an_unknown_figure(self):
+        """The error names it and lists the known figures."""
         with pytest.raises(ConditionError, match=r"asks for cost.*the figures are bad.cpu, good.cpu, late"):
             parse("cost < 3").holds(FIGURES)
 
 
 class TestDemand:
-    """What comes in, from a few numbers."""
+    """Demand from a few numbers."""
 
     def at(self, data, *hours, folder=None):
         trace = trace_of(data, folder)
@@ -80,7 +80,7 @@ class TestDemand:
         ]
 
     def test_points(self):
-        """A straight line between them; a length cuts it or lets the end go on."""
+        """A straight line between them; a length cuts it or extends the last value."""
         assert self.at({"points": [["0s", 1], ["2h", 5]]}, 0, 1, 2) == [1, 3, 5]
         assert trace_of({"points": [["0s", 1], ["2h", 5]], "length": "1h"}).times[-1] == EPOCH + HOUR
         assert self.at({"points": [["0s", 1], ["2h", 5]], "length": "3h"}, 3) == [5]
@@ -91,12 +91,12 @@ class TestDemand:
         assert self.at(data, 0, 0.99, 1.01, 2) == [0.5, 0.5, 4, 4]
 
     def test_wave(self):
-        """Up first, by its share of the mean."""
+        """It rises first, by its share of the mean."""
         data = {"wave": {"mean": 4, "swing": 0.25, "period": "4h"}, "length": "8h"}
         assert self.at(data, 0, 1, 2, 3, 5) == [4, 5, 4, 3, 5]
 
     def test_bursts_are_the_same_by_seed(self):
-        """And never below what is quiet."""
+        """Bursts never fall below the quiet level."""
         data = {
             "bursts": {"quiet": 1, "high": 9, "rises": "5m", "lasts": "15m", "apart": "2h", "seed": 1},
             "length": "24h",
@@ -107,22 +107,22 @@ class TestDemand:
         assert first.max() > 3
 
     def test_a_recorded_trace(self, tmp_path):
-        """Cut, moved to the start, and scaled to its peak."""
+        """It is cut, moved to the start, and scaled to its peak."""
         rows = "\n".join(f"{i * 1800},{10 + i}" for i in range(20))
         (tmp_path / "shop.csv").write_text(f"timestamp_seconds,value\n{rows}\n")
         data = {"trace": "shop", "peak": 12, "skip": "1h", "length": "2h", "standin": {"wave": {}}}
         assert self.at(data, 2, folder=tmp_path) == pytest.approx([12], rel=0.01)
         assert self.at(data, 0, folder=tmp_path) == pytest.approx([9], rel=0.01)
 
-    def test_a_trace_that_is_not_there(self, tmp_path):
-        """Its stand-in is as long, and says so."""
+    def test_a_missing_trace(self, tmp_path):
+        """Its stand-in has the same length, and a note says so."""
         data = {"trace": "shop", "peak": 12, "length": "2h", "standin": {"steps": [["0s", 3]]}}
         trace = trace_of(data, tmp_path)
         assert (trace.times[-1], trace.values.max()) == (EPOCH + 2 * HOUR, 3)
         assert "shop is not available" in trace.notes[0]
 
     def test_where_traces_are(self, tmp_path, monkeypatch):
-        """In the folder that is named, or nowhere."""
+        """They are in the folder that the environment variable names, if it exists."""
         monkeypatch.setenv("HYPOT_TRACES", str(tmp_path))
         assert folder_of_traces() == tmp_path
         monkeypatch.setenv("HYPOT_TRACES", str(tmp_path / "not"))
@@ -145,14 +145,14 @@ class TestDemand:
         ],
     )
     def test_what_cannot_be_made(self, data, message):
-        """Says what is wrong."""
+        """The error says what is wrong."""
         with pytest.raises(DemandError, match=message):
             trace_of(data)
 
 
 @pytest.fixture
 def run():
-    """Ten minutes of two, then four, then three pods of one core, one value a minute."""
+    """Ten minutes of two, then four, then three pods of one core, with one value a minute."""
     count = 10
     columns = dict.fromkeys(Ticks._fields, np.ones(count))
     columns |= {
@@ -165,7 +165,7 @@ def run():
 
 
 class TestMeasures:
-    """Figures that are no scores."""
+    """Figures that are not scores."""
 
     @pytest.mark.parametrize(
         ("measure", "value"),
@@ -188,12 +188,12 @@ class TestMeasures:
         ],
     )
     def test_what_it_takes(self, run, measure, value):
-        """Over the whole run, within a window, or at a time."""
+        """A measure covers the whole run, a window, or one time."""
         checked("it", measure)
         assert figures(run, {"it": measure})["it"] == pytest.approx(value)
 
     def test_scores_are_figures_too(self, run):
-        """All of them, by their names."""
+        """All scores are figures, by their names."""
         assert figures(run, {})["late"] == pytest.approx(25)
 
     @pytest.mark.parametrize(
@@ -211,17 +211,17 @@ class TestMeasures:
         ],
     )
     def test_what_cannot_be_taken(self, measure, message):
-        """Is told before anything runs."""
+        """The error is raised before anything runs."""
         with pytest.raises(MeasureError, match=message):
             checked("it", measure)
 
     def test_a_window_with_nothing_in_it(self, run):
-        """Is no zero."""
+        """It is an error, not zero."""
         with pytest.raises(MeasureError, match="no ticks in that time"):
             figures(run, {"it": {"column": "pods", "take": "sum", "from": "1h"}})
 
     def test_units(self):
-        """As scores have them."""
+        """The units are those of scores."""
         measures = {
             "then": {"score": "cost"},
             "cores": {"column": "total", "at": "1h"},
@@ -236,15 +236,15 @@ class TestMeasures:
 
 
 class TestLooks:
-    """What a policy is shown where only decisions are asked for."""
+    """What a policy observes where only its decisions are tested."""
 
     def test_each_as_often_as_it_says(self):
-        """And the whole list again."""
+        """The whole list is repeated too."""
         data = {"looks": [{"use": {"cpu": 1}, "times": 2}, {"broken": True}], "cycle": 3}
         assert ["broken" in look for look in ways_of(data, 15.0)[0]] == [False, False, True] * 3
 
     def test_orders_end_with_the_last(self):
-        """All others in any order, the same by seed."""
+        """The others come in any order, which is reproducible by seed."""
         data = {"looks": [{"use": {"cpu": i}} for i in range(6)], "orders": {"count": 20, "seed": 1}}
         ways = ways_of(data, 15.0)
         assert ways == ways_of(data, 15.0)
@@ -253,7 +253,7 @@ class TestLooks:
         assert all(sorted(look["use"]["cpu"] for look in way) == list(range(6)) for way in ways)
 
     def test_what_is_seen(self):
-        """Everybody's share; a recommendation for so many, or so large."""
+        """Each pod's share of the usage, and a recommendation for a replica count and for a size."""
         look = {"use": {"cpu": 6}, "missing": 1, "need": {"cpu": 6}}
         seen = seen_of(FleetState(4, {"cpu": 1000}), look, VPA("deployment/web"), EPOCH)
         assert [sample.usage("cpu", "") for sample in seen.pod_metrics.values()] == [1500] * 3
@@ -268,12 +268,12 @@ class TestLooks:
         ],
     )
     def test_what_cannot_be_looked_at(self, data, message):
-        """Says so."""
+        """The error says what is wrong."""
         with pytest.raises(LookError, match=message):
             ways_of(data, 15.0)
 
     @pytest.mark.parametrize("start", [None, {}, {"replicas": "3"}, {"replicas": 3, "cpu": "much"}])
-    def test_a_start_that_is_none(self, start):
-        """Is refused with an example or the wrong amount."""
+    def test_an_invalid_start(self, start):
+        """The error has an example or the wrong amount."""
         with pytest.raises(LookError, match=r"start|much"):
             start_of({"start": start})

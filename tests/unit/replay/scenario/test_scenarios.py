@@ -1,4 +1,4 @@
-"""The scenarios pass in their reduced form; how they are read, judged and told."""
+"""The scenarios pass in their reduced form; how they are read, judged and reported."""
 
 import json
 import re
@@ -50,7 +50,7 @@ SMALL = {
 
 @pytest.fixture
 def written(tmp_path):
-    """Writes a scenario with an HPA of 40 % against one of 80 %, and hands back the folder of all scenarios."""
+    """Write a scenario with an HPA of 40 % against one of 80 %; returns the folder of all scenarios."""
 
     def write(data=SMALL, **changes):
         own = tmp_path / "S01"
@@ -70,35 +70,35 @@ def run_cli(*arguments):
 
 
 class TestAllOfThem:
-    """The scenarios that come with hypot."""
+    """The scenarios that are shipped with hypot."""
 
     @pytest.mark.parametrize("name", QUICK)
     def test_it_passes_in_its_reduced_form(self, name):
-        """The good policy meets its bar, and the bad one is worse by the factor that is written down."""
+        """The good policy meets its bar, and the bad policy is worse by the required factor."""
         result = run_scenarios([QUICK[name]], workers=1)[0]
         assert result.broken == ()
         assert result.status == ("waiting" if name in WAITING else "passed")
 
     def test_there_are_24(self):
-        """And the half of the 23rd that waits."""
+        """All are there in full and in reduced form; the 23rd has a second part that waits."""
         assert [name for name in FULL if "-" not in name] == [f"S{i}" for i in range(1, 25)]
         assert set(FULL) == set(QUICK)
 
     @pytest.mark.parametrize("name", ["S23", "S24"])
     def test_it_passes_without_recorded_traces(self, name, monkeypatch):
-        """A generated trace of the same kind stands in."""
+        """A generated trace of the same kind is used instead."""
         monkeypatch.setenv("HYPOT_TRACES", str(FOLDER / "nowhere"))
         assert run_scenarios([QUICK[name]], workers=1)[0].broken == ()
 
     @pytest.mark.parametrize("name", sorted(set(FULL) - WAITING))
     def test_manifests_are_ordinary_ones(self, name):
-        """Every file beside a scenario can be read, and each side has one."""
+        """Every manifest next to a scenario can be read, and each side has one."""
         manifests = sorted(path for path in FULL[name].folder.glob("*.yaml") if path.name != "scenario.yaml")
         assert {"bad.yaml", "good.yaml"} <= {path.name for path in manifests}
         assert all(one.data["kind"] for path in manifests for one in load([str(path)]))
 
-    def test_who_answers_with_what(self):
-        """S5 and S8 answer with an interval list, S18 with urgency; S5, S6 and S8 show weights."""
+    def test_the_answers_of_some_scenarios(self):
+        """S5 and S8 answer with an interval list, S18 with urgency; the bad sides of S5, S6 and S8 have weights."""
         texts = {
             (name, side): (FULL[name].folder / f"{side}.yaml").read_text()
             for name in ("S5", "S6", "S8", "S18")
@@ -109,7 +109,7 @@ class TestAllOfThem:
         assert 'hypot.dev/urgent: "true"' in texts["S18", "good"]
 
     def test_the_page_has_them_all(self):
-        """Each title and each story, and the result of each."""
+        """It has each title, each story, and the result of each."""
         page = PAGE.read_text(encoding="utf-8")
         for one in FULL.values():
             assert f"## {one.id}: {one.title}" in page
@@ -119,7 +119,7 @@ class TestAllOfThem:
             )
 
     def test_the_example_of_the_page(self, tmp_path):
-        """Can be copied."""
+        """It can be copied and read."""
         example = PAGE.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
         (tmp_path / "scenario.yaml").write_text(example)
         assert [case.name for case in read_scenario(tmp_path).cases] == ["as it was", "smaller pods"]
@@ -129,7 +129,7 @@ class TestFiles:
     """A scenario on disk."""
 
     def test_all_that_is_wrong_at_once(self, written):
-        """Each with its file."""
+        """Each problem is reported with its file."""
         folder = written(story="one line", bar=[], kind="dream", title=5, demand=[1], strange=1)
         with pytest.raises(ScenarioError) as caught:
             read_scenarios(folder)
@@ -147,7 +147,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("text", ["a: [", "5", ""])
     def test_no_mapping(self, written, text):
-        """Is refused with the name of the file."""
+        """The error names the file."""
         folder = written()
         (folder / "S01" / "scenario.yaml").write_text(text)
         with pytest.raises(ScenarioError, match=r"scenario\.yaml: is not"):
@@ -162,12 +162,12 @@ class TestFiles:
         ],
     )
     def test_parts_are_read_before_anything_runs(self, written, changes, message):
-        """What cannot be read is told at once."""
+        """What cannot be read is reported at once."""
         with pytest.raises(ScenarioError, match=message):
             read_scenarios(written(**changes))
 
     def test_variants_and_the_reduced_form(self, written):
-        """Changes are laid over the file; nothing takes a key away."""
+        """Changes are merged into the file; null removes a key."""
         variants = {
             "much": {"demand": {"steps": [["0s", 9]]}},
             "wave": {"demand": {"wave": {"mean": 1}, "length": "1h"}},
@@ -181,23 +181,23 @@ class TestFiles:
         assert [case.data["demand"]["length"] for case in short.cases] == ["5m"]
 
     def test_manifests_are_patched(self, written):
-        """By kind, for one side."""
+        """A patch applies to one kind on one side."""
         patch = {"good": [{"kind": "HorizontalPodAutoscaler", "spec": {"minReplicas": 4}}, {"kind": "Hvpa", "spec": 1}]}
         result = run_scenarios(read_scenarios(written(patch=patch)), workers=1)[0]
         assert result.good["as written"]["replicas"] == 4
 
-    def test_nothing_is_laid_over_in_place(self):
-        """The file stays as it was."""
+    def test_merging_leaves_the_file_unchanged(self):
+        """The original data stays as it was."""
         data = {"world": {"tick": 5}}
         assert overlaid(data, {"world": {"seed": 1}}) == {"world": {"tick": 5, "seed": 1}}
         assert data == {"world": {"tick": 5}}
 
 
 class TestJudging:
-    """Who passes."""
+    """Which scenarios pass."""
 
     def test_both_must_hold(self, written):
-        """The good one meets the bar, and the bad one is worse."""
+        """The good policy meets the bar, and the bad policy is worse."""
         result = run_scenarios(read_scenarios(written()), workers=1)[0]
         assert result.status == "passed"
         assert result.bad["as written"]["replicas"] > result.good["as written"]["replicas"]
@@ -209,15 +209,15 @@ class TestJudging:
             ({"worse": ["bad.replicas >= 9 * good.replicas"]}, "the bad policy is not as bad as"),
         ],
     )
-    def test_what_does_not_hold_is_told(self, written, changes, message):
-        """With what was found."""
+    def test_a_failed_condition_is_reported(self, written, changes, message):
+        """The report has the values that were found."""
         result = run_scenarios(read_scenarios(written(**changes)), workers=1)[0]
         assert result.status == "failed"
         assert re.search(message, result.broken[0])
 
     @pytest.mark.parametrize("changes", [{"bar": ["pots < 3"]}, {"show": ["pots"]}])
-    def test_a_figure_that_nobody_measures(self, written, changes):
-        """Is a mistake in the file, not a failure."""
+    def test_a_figure_that_is_not_measured(self, written, changes):
+        """It is a mistake in the file, not a failure."""
         with pytest.raises(ScenarioError, match="pots"):
             run_scenarios(read_scenarios(written(**changes)), workers=1)
 
@@ -231,20 +231,20 @@ class TestJudging:
         ],
     )
     def test_what_cannot_run(self, written, changes, message):
-        """Says what is wrong with which file."""
+        """The error says what is wrong with which file."""
         with pytest.raises(ScenarioError, match=message):
             run_scenarios(read_scenarios(written(**changes)), workers=1)
 
     def test_a_side_with_two_policies(self, written):
-        """Is ambiguous."""
+        """It is ambiguous, so this is an error."""
         folder = written()
         twice = HPA.replace("TARGET", "40")
         (folder / "S01" / "bad.yaml").write_text(f"{twice}---\n{twice.replace('{name: web}', '{name: other}', 1)}")
         with pytest.raises(ScenarioError, match="the bad side has 2 policies"):
             run_scenarios(read_scenarios(folder), workers=1)
 
-    def test_who_waits_is_not_run(self, written):
-        """Its bar is there all the same."""
+    def test_a_waiting_scenario_is_not_run(self, written):
+        """Its bar is reported all the same."""
         result = run_scenarios(read_scenarios(written(waits="Tortoise", demand={})), workers=1)[0]
         assert (result.status, result.bad, result.to_dict()["bar"]) == (
             "waiting",
@@ -253,7 +253,7 @@ class TestJudging:
         )
 
     def test_equal_runs_are_run_once(self, written):
-        """Variants that differ on one side share the other."""
+        """Variants that differ on one side share the run of the other side."""
         variants = {
             "one": {},
             "two": {"patch": {"bad": [{"kind": "HorizontalPodAutoscaler", "spec": {"minReplicas": 2}}]}},
@@ -263,23 +263,23 @@ class TestJudging:
         assert explained == [(1, 3), (2, 3), (3, 3)]
 
     def test_processes_find_the_same(self, monkeypatch):
-        """Whoever runs it."""
+        """The result does not depend on the number of processes."""
         monkeypatch.setattr("hypot.replay.scenario.scenarios.WORTH_A_PROCESS", 0)
         wanted = [QUICK["S17"], QUICK["S21"]]
         assert run_scenarios(wanted, workers=2) == run_scenarios(wanted, workers=1)
 
-    def test_a_figure_without_end_is_none_in_json(self):
+    def test_an_infinite_figure_is_null_in_json(self):
         """JSON has no infinity."""
         one = QUICK["S19"]
         result = replace(run_scenarios([one], workers=1)[0], bad={"as written": {"memory": float("inf")}})
         assert result.to_dict()["bad"] == {"as written": {"memory": None}}
 
-    def test_no_run_no_verdict(self):
-        """A waiting scenario needs no figures at all."""
+    def test_a_waiting_scenario_needs_no_figures(self):
+        """Its status is waiting without any run."""
         assert judged(FULL["S13"], {}).status == "waiting"
 
     def test_one_autoscaler_decides(self, written):
-        """Two of them on one side are refused."""
+        """Two autoscalers on one side are an error."""
         folder = written() / "S01"
         both = HPA.replace("TARGET", "80").replace("name: web}", "name: web, annotations: {hypot.dev/policy: both}}")
         vpa = {
@@ -298,13 +298,13 @@ class TestJudging:
 
 class TestChoosing:
     def test_by_name(self):
-        """In any case of letters, in their order; the 23rd with its other half."""
+        """Case and leading zeros are ignored, the order is that of the scenarios, and S23 includes its second part."""
         assert [one.id for one in chosen(list(FULL.values()), ["s23", "S2"])] == ["S2", "S23", "S23-T"]
         assert [one.id for one in chosen(list(FULL.values()), ["S02", "s010"])] == ["S2", "S10"]
         assert len(chosen(list(FULL.values()), [])) == len(FULL)
 
     def test_unknown_names(self):
-        """All of them, and those that there are."""
+        """The error names all of them, and the known scenarios."""
         with pytest.raises(ScenarioError, match="no scenario S99, X; there are S1, S2"):
             chosen(list(FULL.values()), ["S1", "S99", "X"])
 
@@ -313,7 +313,7 @@ class TestCommand:
     """hypot scenarios."""
 
     def test_a_table(self):
-        """One line a figure, with its bar."""
+        """One line per figure, with its bar."""
         result, status = run_cli("S21", "S13")
         assert status == 0
         assert re.search(r"^S21 +How far one decision may go +passed$", result.stdout, re.MULTILINE)
@@ -322,7 +322,7 @@ class TestCommand:
         assert result.stdout.endswith("2 scenarios: 1 passed, 1 waiting.\n")
 
     def test_json(self):
-        """As the schema says, and not a key more."""
+        """The output follows the schema, without other keys."""
         result, status = run_cli("S19", "S14", "-o", "json")
         found = json.loads(result.stdout)
         jsonschema.Draft202012Validator.check_schema(SCHEMA)
@@ -333,7 +333,7 @@ class TestCommand:
         assert found[1]["good"]["as written"]["memory"] == pytest.approx(6.5)
 
     def test_failures(self, written):
-        """Exit status 1, and what was found."""
+        """The exit status is 1, and the output has the values that were found."""
         folder = str(written(bar=["replicas <= 1"]))
         result, status = run_cli("--folder", folder)
         assert status == 1
@@ -345,12 +345,12 @@ class TestCommand:
 
     @pytest.mark.parametrize("arguments", [("S99",), ("--folder", "/"), ("--folder", "/nowhere"), ("-o", "xml")])
     def test_bad_usage(self, arguments):
-        """An unknown name, a folder without scenarios, no folder, no such form."""
+        """An unknown name, a folder without scenarios, a missing folder, and an unknown format."""
         result, _ = run_cli(*arguments)
         assert getattr(result.exception, "exit_code", None) == 2
 
     def test_markdown(self):
-        """The table of the page."""
+        """The table of the documentation page."""
         result, _ = run_cli("S19", "-o", "markdown")
         assert (
             "| **S19** | Two resources that disagree | passed | replicas | 3 | 4 | `replicas == 4` |" in result.stdout
@@ -369,5 +369,5 @@ class TestCommand:
         ],
     )
     def test_figures_for_people(self, value, message):
-        """Three digits that matter."""
+        """Three significant digits."""
         assert cli.shown(value) == message

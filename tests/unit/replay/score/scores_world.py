@@ -1,4 +1,4 @@
-"""Runs made by hand: every column is what a test says, or nothing."""
+"""Handmade runs: every column is what a test says, or zero."""
 
 from dataclasses import replace
 

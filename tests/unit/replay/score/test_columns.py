@@ -1,4 +1,4 @@
-"""What scores are made of: windows, moves and percentiles of columns."""
+"""The building blocks of scores: windows, moves and percentiles of columns."""
 
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ from hypot.replay.score.columns import (
 
 numeric = settings(max_examples=80, deadline=None)
 columns = st.lists(st.floats(0, 100), min_size=1, max_size=200).map(np.array)
-# Few different values, so that equal ones are side by side.
+# Few different values, so that equal values are adjacent.
 steps = st.lists(st.sampled_from([0.0, 1.0, 1.0 + 1e-12, 2.0]), min_size=1, max_size=60).map(np.array)
 
 
@@ -39,7 +39,7 @@ class TestWindows:
     @numeric
     @given(columns, st.sampled_from([1, 2, 5, SHORT_ROW, SHORT_ROW + 1, 300]))
     def test_sums_and_means(self, column, length):
-        """Of short and of long windows; the last one has what is left."""
+        """For short and for long windows; the last window has what is left."""
         cut = [column[i : i + length] for i in range(0, len(column), length)]
         assert window_sums(column, length) == pytest.approx([part.sum() for part in cut])
         means = means_of_windows(window_sums(column, length), len(column), length)
@@ -48,18 +48,18 @@ class TestWindows:
     @numeric
     @given(columns, st.integers(1, 300))
     def test_the_most_ahead(self, column, ticks):
-        """The end of the column ends the view."""
+        """The view ends at the end of the column."""
         ahead = [column[i : i + ticks + 1].max() for i in range(len(column))]
         assert most_ahead(column, ticks).tolist() == ahead
         assert most_ahead(column, 0).tolist() == column.tolist()
 
     def test_products_are_added_up(self):
-        """By hand."""
+        """Computed manually."""
         assert sum_of_products(np.array([1.0, 2.0]), np.array([3.0, 4.0])) == 11.0
 
 
 def moves_of(column):
-    """Each with the tick before it."""
+    """Each move with the tick before it."""
     way = ways(column)
     return Moves(np.flatnonzero(way), way[way != 0])
 
@@ -68,23 +68,23 @@ class TestMoves:
     @numeric
     @given(steps)
     def test_up_and_down(self, column):
-        """A change by less than a billionth is a change and no move."""
+        """A change by less than a billionth is a change, but not a move."""
         assert ways(column).tolist() == [int(b > a + 0.5) - int(b < a - 0.5) for a, b in pairwise(column)]
         assert changes(column).tolist() == [i for i in range(len(column) - 1) if column[i] != column[i + 1]]
 
-    def test_turns_are_told_within_a_time(self):
+    def test_turns_within_a_time(self):
         """Up, down at once, up again after three ticks, up once more."""
         moved = moves_of(np.array([1.0, 2.0, 1.0, 1.0, 1.0, 2.0, 3.0]))
         assert turns(moved, 2).tolist() == [1]
         assert turns(moved, 3).tolist() == [1, 4]
 
-    def test_who_moves_once_or_never_does_not_turn(self):
-        """Nothing to compare with."""
+    def test_one_move_or_none_is_no_turn(self):
+        """There is nothing to compare with."""
         for column in (np.array([1.0, 2.0]), np.ones(3)):
             assert not len(turns(moves_of(column), 9))
 
     def test_steps_of_several_columns_count_once(self):
-        """In their order."""
+        """Steps at the same tick count once, in order."""
         none = np.empty(0, dtype=np.int64)
         assert together(np.array([3, 5]), none, np.array([1, 5])).tolist() == [1, 3, 5]
         assert together(none, np.array([2])).tolist() == [2]
@@ -103,7 +103,7 @@ class TestPercentile:
     @numeric
     @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0.0, 0.5, 3.0])), min_size=1, max_size=60))
     def test_the_least_value_that_reaches_the_share(self, pairs):
-        """Of values that are often equal, and of weights that may be nothing."""
+        """Values may be equal, and weights may be zero."""
         values, weights = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
         found = weighted_percentile(values, weights, 0.99)
         assert found == (lowest_that_reaches(values, weights, 0.99) if weights.sum() else None)
@@ -111,7 +111,7 @@ class TestPercentile:
     @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9, 0.99, 1.0])
     @pytest.mark.parametrize("seed", range(4))
     def test_the_first_guess_changes_nothing(self, share, seed):
-        """Of more values than are sorted at once, whether many of them are equal or not."""
+        """For more values than are sorted at once, whether or not many are equal."""
         pick = np.random.default_rng(seed)
         values = pick.exponential(size=5 * SAMPLE)
         if seed % 2:
@@ -121,7 +121,7 @@ class TestPercentile:
 
     @pytest.mark.parametrize("share", [0.5, 0.99])
     def test_a_sample_that_misleads(self, share):
-        """Every value that a sample would see is large, or weighs nothing."""
+        """Every value in the sample is large, or has no weight."""
         values, weights = np.ones(4 * SAMPLE), np.ones(4 * SAMPLE)
         values[::4] = 2.0
         values[1::4] = 0.5
@@ -129,7 +129,7 @@ class TestPercentile:
         weights[::4] = 0.0
         assert weighted_percentile(values, weights, share) == 1.0
 
-    def test_nothing_weighs_nothing(self):
-        """No value can be told."""
+    def test_nothing_has_no_percentile(self):
+        """Without any weight the result is None."""
         assert weighted_percentile(np.ones(3), np.zeros(3), 0.99) is None
         assert weighted_percentile(np.empty(0), np.empty(0), 0.99) is None

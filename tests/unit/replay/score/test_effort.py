@@ -1,4 +1,4 @@
-"""Waste, harm and effort, against arithmetic by hand."""
+"""Waste, harm and effort, compared with manual arithmetic."""
 
 from math import log
 
@@ -35,7 +35,7 @@ class TestWaste:
         assert score(run(2, ready=4.0, capped=[1, 2])).throttled == pytest.approx(37.5)
 
     def test_no_pod_ever_serves(self):
-        """No pod time, no share of it."""
+        """Without pod time there is no share of it."""
         scores = score(run(2, pods=1.0))
         assert scores.throttled is None
 
@@ -46,7 +46,7 @@ class TestWaste:
         assert scores.oom_bad is True
 
     def test_one_kill_a_day_for_ten_pods_is_not_bad_yet(self):
-        """More than that is."""
+        """Only more than that is bad."""
         assert score(run(DAY, pods=10.0, killed=[1] + [0] * (DAY - 1))).oom_bad is False
 
     def test_kills_without_pods(self):
@@ -60,10 +60,10 @@ class TestWaste:
 
 
 class TestChanges:
-    """One day of minutes, so that each change counts one a day."""
+    """One day of minutes, so that each change counts as one a day."""
 
     def test_replicas(self):
-        """2, 3, 3, 2: two changes; the first tick is none."""
+        """2, 3, 3, 2: two changes; the first tick is not a change."""
         scores = score(run(DAY, replicas=[2, 3, 3] + [2] * (DAY - 3), size_cpu=1.0))
         assert scores.replica_changes == pytest.approx(2.0)
         assert scores.size_changes == 0.0
@@ -78,7 +78,7 @@ class TestChanges:
         assert score(run(DAY // 2, evicted=[3] + [0] * (DAY // 2 - 1))).restarts == pytest.approx(6.0)
 
     def test_disruption(self):
-        """1, 0 and 2 pods that do not serve, for a minute each."""
+        """1, 0 and 2 pods do not serve, for a minute each."""
         assert score(run(3, pods=[3, 3, 5], ready=[2, 3, 3])).disruption == 180.0
 
     def test_one_tick(self):
@@ -94,7 +94,7 @@ class TestReversals:
         assert score(run(DAY, replicas=replicas)).reversals == pytest.approx(1.0)
 
     def test_a_turn_after_half_an_hour(self):
-        """31 minutes later it follows the day."""
+        """31 minutes later it does not count: it may follow the demand of the day."""
         replicas = [2] + [3] * 31 + [2] * (DAY - 32)
         assert score(run(DAY, replicas=replicas)).reversals == 0.0
 
@@ -104,7 +104,7 @@ class TestReversals:
         assert score(run(DAY, replicas=replicas)).reversals == pytest.approx(1.0)
 
     def test_axes_turn_by_themselves(self):
-        """Replicas up and size down at once is no turn; both back at once is one."""
+        """Replicas up and size down at once is not a turn; both back at once is one turn."""
         replicas, size = [2, 4] + [2] * (DAY - 2), [2, 1] + [2] * (DAY - 2)
         assert score(run(DAY, replicas=replicas, size_cpu=size)).reversals == pytest.approx(1.0)
 

@@ -1,4 +1,4 @@
-"""How supply followed demand, against arithmetic by hand.
+"""How supply follows demand, compared with manual arithmetic.
 
 In these worlds demand in cores is the work over 0.8, without base usage, at least one pod of 0.1 cores.
 """
@@ -41,12 +41,12 @@ class TestAccuracy:
         assert scores.over_supply == pytest.approx(100 * 2 / 3)
 
     def test_no_pod_serves(self):
-        """All of the demand is missing; of no supply nothing is too much."""
+        """All of the demand is missing; without supply nothing is too much."""
         scores = scored([0, 0], [4, 4])
         assert (scores.under, scores.over, scores.over_supply) == (100.0, 0.0, 0.0)
 
     def test_ticks_without_demand_have_no_share_of_it(self):
-        """They count in the times, and not in the accuracy."""
+        """They count in the times, but not in the accuracy."""
         scores = scored([2, 2], [0, 4], NO_FLOOR)
         assert scores.under == pytest.approx(50.0)
         assert scores.over == 0.0
@@ -58,7 +58,7 @@ class TestAccuracy:
         assert (scores.under, scores.over) == (None, None)
         assert scores.over_supply == 100.0
 
-    def test_what_is_left_of_adding_is_no_difference(self):
+    def test_rounding_errors_are_no_difference(self):
         """0.1 + 0.2 cores are 0.3 cores."""
         scores = scored([0.1 + 0.2], [0.3])
         assert [getattr(scores, name) for name in ELASTICITY] == [0.0] * 5
@@ -109,13 +109,13 @@ class TestInOneFigure:
         assert scored([3, 6], [4, 5], baseline=before).speedup == pytest.approx(4**0.25)
 
     def test_against_itself(self):
-        """A run is as good as itself, also where all is perfect."""
+        """A run is as good as itself, also if it is perfect."""
         for supply in ([3, 6], [4, 5]):
             own = scored(supply, [4, 5])
             assert scored(supply, [4, 5], baseline=own).speedup == pytest.approx(1.0)
 
     def test_a_perfect_zero_does_not_decide_alone(self):
-        """Each term ends at 100: under 12.5 to 0 and its time 50 to 0, the others from 0 to something count 0.01."""
+        """Each ratio is capped at 100: under 12.5 to 0 and its time 50 to 0; the others, from 0 to more, count 0.01."""
         before = scored([3, 5], [4, 5])
         assert scored([4, 6], [4, 5], baseline=before).speedup == pytest.approx(1.0)
 

@@ -1,4 +1,4 @@
-"""Cost and price, against arithmetic by hand."""
+"""Cost and price, compared with manual arithmetic."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ class TestCost:
         assert score(run(3, nodes=[2, 2, 3])).node_cost == pytest.approx(7 / 60 * 0.4)
 
     def test_without_nodes_there_is_no_second_view(self):
-        """Nothing is not a price."""
+        """The node cost is None, not zero."""
         assert score(run(3)).node_cost is None
 
     def test_relative_to_the_oracle_and_to_the_static_peak(self):
@@ -54,7 +54,7 @@ class TestCost:
         assert scores.to_static is None
 
     def test_a_reference_that_was_made_before(self):
-        """It gives the same scores as one made on the way."""
+        """It gives the same scores as a reference made on the way."""
         given = static(4, 4, 1.0, GI, work=[0, 0, 3, 0])
         assert score(given, reference_of(given)) == score(given)
 
@@ -79,12 +79,12 @@ class TestPrice:
         assert prices(self.RUN) == pytest.approx(expected)
 
     def test_without_pods_a_restart_has_no_price(self):
-        """And nothing is divided by them."""
+        """Nothing is divided by zero pods."""
         assert prices(run(3, evicted=1.0)) == (0.0, 0.0, 0.0)
 
 
-def test_only_what_is_asked_for_again_changes_the_relation():
-    """Twice the pods cost twice as much, against the same oracle."""
+def test_twice_the_pods_cost_twice_as_much():
+    """The costs relate to the same oracle."""
     small, large = (static(5, n, 1.0, GI, work=1.0) for n in (3, 6))
     assert score(large).to_oracle == pytest.approx(2 * score(small).to_oracle)
     doubled = replace(small, ticks=small.ticks._replace(cpu=small.ticks.cpu * 2, memory=small.ticks.memory * 2))

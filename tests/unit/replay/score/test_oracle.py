@@ -1,4 +1,4 @@
-"""What somebody who knows the future would buy, against purchases computed by hand."""
+"""What a buyer who knows the future would buy, compared with purchases computed manually."""
 
 import numpy as np
 import pytest
@@ -23,18 +23,18 @@ class TestOneSize:
         [(0.0, 2), (1.5, 2), (1.51, 3), (7.5, 10), (7.500001, 11), (12.0, 16)],
     )
     def test_pods_for_work(self, work, pods):
-        """As many as it takes, at least two; what fits exactly needs no further pod."""
+        """As many as it takes, at least two; work that fits exactly needs no further pod."""
         got = bought([work])
         assert got.replicas.tolist() == [pods]
         assert got.total.tolist() == [pods]
         assert got.cpu.tolist() == [1.0]
 
     def test_demand_is_a_fraction(self):
-        """4 cores of work want 6 pods: D = 4 / 0.8 + 6 x 0.05 / 0.8 = 5.375 cores."""
+        """4 cores of work need 6 pods: D = 4 / 0.8 + 6 x 0.05 / 0.8 = 5.375 cores."""
         assert bought([4.0]).demand.tolist() == [pytest.approx(5.375)]
 
     def test_demand_is_at_least_the_smallest_shape(self):
-        """Nobody can buy less than two pods, so nobody wastes them."""
+        """Fewer than two pods cannot be bought, so these two are not waste."""
         assert bought([0.0, 0.5]).demand.tolist() == [2.0, 2.0]
 
     def test_half_the_efficiency_is_twice_the_work(self):
@@ -53,20 +53,20 @@ class TestOneSize:
         assert got.replicas.tolist() == [2, 8, 8, 8, 8]
 
     def test_what_no_shape_can_do_is_counted(self):
-        """Ten pods do 7.5 cores of work; two ticks want more, and demand ends at 10 cores."""
+        """Ten pods do 7.5 cores of work; two ticks need more, and demand is capped at 10 cores."""
         got = bought([7.5, 7.6, 100.0, 1.0], world(tick=15.0, shapes={"max_replicas": 10}, pods={"start": 0.0}))
         assert got.beyond == 2
         assert got.demand.tolist() == [pytest.approx(10.0), 10.0, 10.0, 2.0]
         assert got.replicas.tolist() == [10, 10, 10, 2]
 
     def test_base_usage_that_takes_all_of_a_pod(self):
-        """A pod of one core with a base of 0.9 can do no work: the most pods there may be, and every such tick told."""
+        """A one-core pod with a base of 0.9 can do no work: the maximum of pods is bought, and the tick is counted."""
         got = bought([0.0, 1.0], world(tick=15.0, service={"base_cpu": 0.9}, pods={"start": 0.0}))
         assert got.replicas.tolist() == [2, 1000]
         assert got.beyond == 1
 
     def test_no_efficiency_at_all(self):
-        """A core that does nothing asks for everything there is, not for infinity."""
+        """A core that does nothing demands the maximum, not infinity."""
         got = bought([1.0], efficiency=0.0)
         assert got.demand.tolist() == [1000.0]
         assert got.beyond == 1
@@ -96,7 +96,7 @@ class TestTwoDimensions:
         assert got.demand == pytest.approx(got.total)
 
     def test_a_base_that_is_a_share_of_the_size(self):
-        """Base 20 % of the size: 1 core of work wants 1 / (0.8 - 0.2) cores, of which 20 % are base and 60 % work."""
+        """Base 20 % of the size: 1 core of work needs 1 / (0.8 - 0.2) cores, of which 20 % are base and 60 % work."""
         where = world(tick=15.0, shapes=SIZED, service={"base_share": 0.2})
         assert bought([1.0], where).cpu.tolist() == [pytest.approx(1 / 0.6)]
 
@@ -114,7 +114,7 @@ class TestTwoDimensions:
         assert got.cpu.tolist() == [pytest.approx((2 / 3 + 0.05) / 0.8)]
 
     def test_no_other_allowed_count_is_cheaper(self):
-        """Every count is tried; base usage makes each pod more cost more."""
+        """Every count is tried; base usage makes each additional pod cost more."""
         for work in np.linspace(0.0, 15.0, 61):
             own = bought([work], self.WHERE).total[0]
             for n in range(1, 11):
@@ -134,17 +134,17 @@ class TestMemory:
         assert got.memory.tolist() == [pytest.approx(2 * 205 * 2**20 / 0.9)]
 
     def test_caches_are_full(self):
-        """What caches may hold belongs to the need."""
+        """What caches may hold is part of the need."""
         where = world(tick=15.0, shapes=SIZED, memory={"cache": 100 * 2**20})
         assert bought([0.0], where).memory.tolist() == [pytest.approx(300 * 2**20 / 0.9)]
 
     def test_memory_can_ask_for_more_pods(self):
-        """A pod of 1 Gi has 0.9 x 1024 - 200 = 721.6 Mi for the load, so 1500 Mi want three."""
+        """A pod of 1 Gi has 0.9 x 1024 - 200 = 721.6 Mi for the load, so 1500 Mi need three."""
         held = np.array([1500.0 * 2**20])
         assert bought([1.0], PLAIN, held=held).replicas.tolist() == [3]
 
     def test_pods_too_small_to_be_idle(self):
-        """Where not even the base fits more pods do not help: the largest size, and every tick told."""
+        """If not even the base fits, more pods do not help: the largest size is bought, and each tick is counted."""
         got = bought([1.0, 1.0], world(tick=15.0, memory={"base": 2 * GI}))
         assert got.replicas.tolist() == [2, 2]
         assert got.memory.tolist() == [2 * GI, 2 * GI]
@@ -157,7 +157,7 @@ class TestCost:
         assert bought([0.0] * 240).cost == pytest.approx(2 * 0.04048 + 2 * 1.073741824 * 0.004445)
 
     def test_the_static_peak(self):
-        """The peak of 6 cores wants 8 pods, and gets them for all 4 ticks."""
+        """The peak of 6 cores needs 8 pods, for all 4 ticks."""
         got = bought([0.0, 6.0, 1.0, 0.0])
         peak = static_peak(got, PLAIN)
         assert (peak.replicas, peak.cpu, peak.memory) == (8, 1.0, GI)
@@ -171,7 +171,7 @@ class TestCost:
 
 
 def test_useful_work_and_the_cheapest_shape_are_inverse():
-    """The work that n one-core pods do asks for n of them, whatever is left of dividing."""
+    """The work of n one-core pods needs n of them, despite rounding."""
     counts = np.arange(2.0, 1001.0)
     work = useful_work(counts, np.ones(len(counts)), PLAIN)
     assert cheapest(work, np.zeros(len(counts)), PLAIN).replicas.tolist() == counts.tolist()

@@ -1,4 +1,4 @@
-"""What users felt, against arithmetic by hand."""
+"""What users experienced, compared with manual arithmetic."""
 
 import pytest
 
@@ -30,7 +30,7 @@ class TestLate:
 
     @pytest.mark.parametrize("name", QUALITY)
     def test_without_requests(self, name):
-        """Nobody was there to feel anything, whatever the columns say."""
+        """Without requests there is no score, whatever the columns say."""
         assert getattr(score(run(3, late=1.0, p99=10.0)), name) is None
 
 
@@ -38,16 +38,16 @@ class TestViolation:
     """1 % late is what the SLO allows; ticks are minutes."""
 
     def test_minutes(self):
-        """2 % in two ticks; exactly 1 % is no violation, and a tick without requests neither."""
+        """2 % in two ticks; exactly 1 % is not a violation, and neither is a tick without requests."""
         scores = score(run(5, requests=[10, 10, 10, 10, 0], late=[0.02, 0.01, 0.02, 0.0, 1.0]))
         assert scores.late_minutes == 2.0
 
     def test_exactly_what_is_allowed_in_another_notation(self):
-        """1 - 0.9 is a little less than 0.1; that is no violation."""
+        """1 - 0.9 is a little less than 0.1; that is not a violation."""
         assert score(run(3, world(service={"slo": 0.9}), requests=10.0, late=0.1)).late_minutes == 0.0
 
     def test_lost_requests_are_a_violation(self):
-        """No pod serves in the second tick: nobody is late there, and everybody is lost."""
+        """No pod serves in the second tick: no request is late there, but all are lost."""
         scores = score(run(3, requests=10.0, lost=[0, 600, 0]))
         assert scores.late_minutes == 1.0
 
@@ -59,7 +59,7 @@ class TestViolation:
         assert scores.longest_recovery == 180.0
 
     def test_nothing_to_recover_from(self):
-        """No time, not no answer: it is the best there is."""
+        """The time is zero, not None: it is the best value."""
         scores = score(run(3, requests=10.0))
         assert (scores.recovery, scores.longest_recovery) == (0.0, 0.0)
 
@@ -75,7 +75,7 @@ class TestLatency:
         assert score(run(2, requests=[99, 1], p99=[0.1, 9.0])).p99 == pytest.approx(100.0)
 
     def test_ticks_without_requests_do_not_count(self):
-        """A latency that nobody met is none."""
+        """A latency without requests does not count."""
         assert score(run(2, requests=[1, 0], p99=[0.1, 9.0])).p99 == pytest.approx(100.0)
 
     def test_the_worst_five_minutes(self):

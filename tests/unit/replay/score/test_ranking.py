@@ -1,4 +1,4 @@
-"""Policies side by side."""
+"""Policies compared with each other."""
 
 from math import log
 
@@ -24,8 +24,8 @@ def entry(cost, late, lost=0.0, budget=None):
 
 
 class TestFront:
-    def test_who_is_not_beaten(self):
-        """`c` costs more than `b` and is later; the others trade one for the other."""
+    def test_policies_that_are_not_beaten(self):
+        """`c` costs more than `b` and is later; the others trade cost for lateness."""
         points = {
             "a": PolicyPoint(1.0, 5.0),
             "b": PolicyPoint(2.0, 1.0),
@@ -35,19 +35,19 @@ class TestFront:
         assert front(points) == {"a", "b", "d"}
 
     def test_equal_in_both_is_a_tie(self):
-        """All of them stay."""
+        """Both stay."""
         assert front({"a": PolicyPoint(1.0, 1.0), "b": PolicyPoint(1.0, 1.0)}) == {"a", "b"}
 
     def test_equal_in_one_and_worse_in_the_other_is_beaten(self):
-        """At the same cost the later one, and at the same lateness the dearer one."""
+        """At the same cost the later policy is beaten, and at the same lateness the dearer policy."""
         assert front({"a": PolicyPoint(1.0, 1.0), "b": PolicyPoint(1.0, 2.0), "c": PolicyPoint(2.0, 1.0)}) == {"a"}
 
-    def test_nobody(self):
-        """No entry, no front."""
+    def test_no_policies(self):
+        """Without policies the front is empty."""
         assert front({}) == set()
 
     def test_a_point(self):
-        """Late and lost together; no request at all is no lateness, no cost no point."""
+        """Late and lost are added; without requests there is no lateness, and without a cost no point."""
         assert point_of(Scores(cost=3.0, late=1.0, lost=0.5)) == PolicyPoint(3.0, 1.5)
         assert point_of(Scores(cost=3.0)) == PolicyPoint(3.0, 0.0)
         assert point_of(Scores(cost=3.0, to_oracle=1.1, late=1.0), "to_oracle") == PolicyPoint(1.1, 1.0)
@@ -68,7 +68,7 @@ class TestCostAt:
 
     @pytest.mark.parametrize("late", [0.001, 3.0])
     def test_outside_of_the_curve(self, late):
-        """What was not tried is not guessed."""
+        """There is no extrapolation beyond what was tried."""
         assert cost_at(self.CURVE, late) is None
 
     def test_the_order_does_not_matter(self):
@@ -76,7 +76,7 @@ class TestCostAt:
         assert cost_at(self.CURVE[::-1], 1.0) == cost_at(self.CURVE, 1.0)
 
     def test_beaten_points_do_not_bend_the_curve(self):
-        """A setting that is dearer and later is nobody's choice."""
+        """A setting that is dearer and later would never be chosen."""
         assert cost_at([*self.CURVE, PolicyPoint(3.0, 0.1)], 0.1) == cost_at(self.CURVE, 0.1)
 
     def test_no_lateness_at_all(self):
@@ -84,7 +84,7 @@ class TestCostAt:
         assert cost_at([PolicyPoint(2.0, 0.0), PolicyPoint(1.0, 1.0)], 0.01) == pytest.approx(1.5)
 
     def test_no_points(self):
-        """Nothing to read from."""
+        """There is no cost without points."""
         assert cost_at([], 1.0) is None
 
 
@@ -96,18 +96,18 @@ class TestSeveralWindows:
     )
 
     def test_median(self):
-        """Of those that have a value; of a truth the share."""
+        """The median of the existing values; for a boolean the share."""
         found = middle(self.SCORES)
         assert (found.cost, found.speedup, found.peak_pods, found.late, found.lost) == (2.0, 1.0, 4, 1.0, None)
         assert found.oom_bad == pytest.approx(1 / 3)
 
     def test_worst(self):
-        """The dearest, the slowest; the largest where neither way is better."""
+        """The dearest and the slowest; the largest where neither direction is better."""
         found = worst(self.SCORES)
         assert (found.cost, found.speedup, found.peak_pods, found.oom_bad) == (5.0, 0.5, 9, True)
 
     def test_none(self):
-        """No windows, no scores."""
+        """Without windows there are no scores."""
         assert (middle([]), worst([])) == (Scores(), Scores())
 
 
@@ -115,22 +115,22 @@ class TestVerdict:
     SCORES = {"hpa": entry(10.0, 0.5), "vpa": entry(8.0, 2.0), "wpa": entry(11.0, 0.2)}  # noqa: RUF012  read only
 
     def test_the_cheapest_that_keeps_the_slo(self):
-        """The VPA is cheaper and too late."""
+        """The VPA is cheaper, but too late."""
         first = "hpa is the cheapest policy that meets the SLO: $10.00, 0.5 % late"
         assert verdict(self.SCORES) == f"{first}; the next cheapest, wpa, costs 10.0 % more."
 
     def test_only_one_keeps_it(self):
-        """Then there is no next."""
+        """Then no next policy is named."""
         reported = verdict({"hpa": entry(10.0, 0.5), "vpa": entry(8.0, 2.0)})
         assert reported == "hpa is the cheapest policy that meets the SLO: $10.00, 0.5 % late."
 
-    def test_nobody_keeps_it(self):
-        """The one that comes nearest is named. Who is late and then lost counts as both: they are not added up."""
+    def test_no_policy_keeps_it(self):
+        """The closest policy is named. A request that is late and then lost counts as both: they are not added up."""
         reported = verdict({"hpa": entry(10.0, 99.0, 99.0), "vpa": entry(8.0, 98.0, 83.0)})
         assert reported == "No policy meets the SLO; vpa comes closest: 98 % late and 83 % lost."
 
     def test_nothing(self):
-        """No policy, no verdict."""
+        """Without policies there is nothing to compare."""
         assert verdict({}) == "There is nothing to compare."
 
     def test_a_ranking_that_stays(self):
@@ -142,13 +142,13 @@ class TestVerdict:
         )
 
     def test_a_ranking_that_changes_behind_the_first(self):
-        """It is said, and that the first stays."""
+        """The verdict says so, and that the first stays."""
         reported = verdict(self.SCORES, {"hpa": (1, 2, 3), "vpa": (2, 3, 9), "wpa": (3, 4, 5)})
         assert "hpa comes first, also if" in reported
         assert reported.endswith("the order after it changes.")
 
     def test_a_ranking_that_flips(self):
-        """Who is first at each end is named."""
+        """The verdict names the first policy at each end."""
         reported = verdict(self.SCORES, {"hpa": (2, 2, 9), "vpa": (1, 3, 8), "wpa": (3, 4, 5)})
         assert "hpa comes first, but the ranking depends" in reported
         assert reported.endswith("vpa is first at a tenth of it, wpa at ten times.")
@@ -158,7 +158,7 @@ class TestVerdict:
         assert "price" not in verdict({"hpa": entry(1.0, 0.0)}, {"hpa": (1, 2, 3)})
 
     def test_equal_prices_go_by_name(self):
-        """So that the same runs always give the same words."""
+        """The same runs always give the same text."""
         assert ranking_at({"b": (1.0,), "a": (1.0,), "c": (0.5,)}, 0) == ["c", "a", "b"]
 
     @pytest.mark.parametrize(
@@ -172,9 +172,9 @@ class TestVerdict:
         ],
     )
     def test_keeping_the_slo(self, scores, kept):
-        """Within the budget; where there is none, without any late request."""
+        """Within the budget; without a budget, without any late request."""
         assert keeps_slo(scores) is kept
 
     def test_late_or_lost(self):
-        """Both in percent."""
+        """Both are in percent, and added."""
         assert late_or_lost(Scores(late=1.0, lost=0.5)) == 1.5

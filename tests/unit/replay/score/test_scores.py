@@ -1,4 +1,4 @@
-"""The scorecard, the cutting of runs, and what is told where nothing can be."""
+"""The scorecard, the cutting of runs, and what is reported where nothing can be computed."""
 
 from dataclasses import fields, replace
 from itertools import pairwise
@@ -31,7 +31,7 @@ def moment(at):
 class TestScorecard:
     @pytest.mark.parametrize("name", [score.name for score in fields(Scores)])
     def test_the_page_explains_every_score(self, name):
-        """Each has a formula beside its row in the table of names."""
+        """Each score has a formula next to its row in the table of names."""
         explained = PAGE.read_text(encoding="utf-8").split("<!-- end -->")[1]
         assert f"`{name}`" in explained or f"{name} = " in explained
 
@@ -47,30 +47,30 @@ class TestScorecard:
 
 class TestNothing:
     def test_no_ticks(self):
-        """Nothing can be said of no time."""
+        """Without ticks there are no scores."""
         assert score(run(0)) == Scores()
 
     def test_one_tick_of_nothing(self):
-        """No demand, no pods, no requests: zeros and none, never NaN."""
+        """No demand, no pods, no requests: zeros and None, never NaN."""
         scores = score(run(1))
         assert (scores.cost, scores.peak_pods, scores.paradox) == (0.0, 0, 0)
         assert (scores.late, scores.slack, scores.horizontal) == (None, None, None)
 
     def test_one_tick_of_a_static_run(self):
-        """What needs no second tick is there."""
+        """Scores that need no second tick are there."""
         scores = score(static(1, 2, 1.0, GI, requests=1.0, work=1.0))
         assert (scores.late, scores.under, scores.to_oracle) == (0.0, 0.0, pytest.approx(1.0))
 
     def test_a_reference_of_another_run(self):
-        """It is refused, and what to do is said."""
+        """It is refused, and the error says what to do."""
         with pytest.raises(ScoreError, match="the run has 3 ticks, its reference 4; make the reference from the same"):
             score(run(3), reference_of(run(4)))
 
 
-class TestWhoReplays:
+class TestEngines:
     @pytest.mark.parametrize("error", [NotCoveredError("two of a kind"), TooLargeError("too many groups")])
     def test_the_plain_engine_does_what_the_compiled_one_cannot(self, monkeypatch, error):
-        """However it says so, and whenever; progress is told once."""
+        """Whichever error it raises, and whenever; progress is reported once."""
         refused, reported = [], []
 
         def refuse(*given):
@@ -98,7 +98,7 @@ class TestWhoReplays:
         ],
     )
     def test_both_engines_judge_alike(self, scoring):
-        """All that counts, each window and the part for tuning, whether rows are kept for it or not."""
+        """All scores, each window and the part for tuning are equal, whether or not rows are kept."""
         start = Start("web", 2, "app", 1000, GI, 1200, GI)
         trace = Trace("web", 60.0 * np.arange(40), np.linspace(50.0, 250.0, 40))
         job = ReplayJob(Policy("static", (), start), trace, replace(World(), scoring=scoring), Settings(), keep=False)
@@ -143,7 +143,7 @@ class TestPart:
     RUN = replace(static(10, 2, 1.0, GI), moments=tuple(moment(at) for at in (0.0, 119.0, 120.0, 300.0)), watch=WATCH)
 
     def test_from_up_to(self):
-        """The tick at the end belongs to the next part; decisions and marks go with their time."""
+        """The tick at the end belongs to the next part; decisions and marks are cut by their time."""
         cut = part(self.RUN, 120.0, 300.0)
         assert cut.ticks.at.tolist() == [120.0, 180.0, 240.0]
         assert [one.at for one in cut.moments] == [120.0]
@@ -151,12 +151,12 @@ class TestPart:
         assert (cut.policy, cut.world) == (self.RUN.policy, self.RUN.world)
 
     def test_all_of_it(self):
-        """Beyond both ends there is nothing."""
+        """Times beyond both ends add nothing."""
         cut = part(self.RUN, -100.0, 1e9)
         assert cut.ticks.at.tolist() == self.RUN.ticks.at.tolist()
         assert cut.moments == self.RUN.moments
 
     def test_none_of_it(self):
-        """A time after the run."""
+        """A time after the run gives an empty part."""
         cut = part(self.RUN, 1e6, 2e6)
         assert (len(cut.ticks.at), cut.moments, len(cut.watch.at)) == (0, (), 0)
