@@ -168,7 +168,7 @@ class TestSeeing:
         assert set(ticks.replicas) == {6}
 
     def test_the_first_replicas_were_ready_after_they_were_made(self):
-        """Their ready time includes the start-up time, so a shorter readiness delay excludes them no more than others."""
+        """Their ready time includes the start-up time, so a shorter readiness delay does not exclude them longer."""
         ticks, scene = played(policy(wpa(readiness_delay=20), replicas=4), load((4.4, 40)), World(), explained=ALWAYS)
         assert errors(scene) == {""}
         assert ticks.replicas[-1] > 4
@@ -360,7 +360,7 @@ class TestSizes:
 
     @pytest.mark.parametrize(("in_place", "evicts"), [(True, False), (False, True)])
     def test_in_place_against_evicting(self, in_place, evicts):
-        """The same policy, where the cluster can and where it cannot."""
+        """The same policy resizes in place where the cluster supports it, and evicts where it does not."""
         world = replace(quiet(), resize=ResizeParameters(in_place=in_place))
         ticks, scene = played(policy(vpa(), replicas=4), load((1.0, 400)), world, explained=ALWAYS)
         assert bool(ticks.evicted.sum() > 0) is evicts

@@ -16,7 +16,7 @@ steps = st.lists(st.tuples(st.integers(1, 3), st.sampled_from([15.0, 15.0, 15.0,
 
 @given(steps, st.sampled_from([0.0, 15.0, 60.0]), st.sampled_from([0.0, 40.0, 90.0]))
 def test_the_short_way_is_the_long_one(given_, up, down):
-    """The shortcut equals the full computation, whether or not a window has one value, and whichever entry is reused."""
+    """The shortcut equals the full computation, whether or not a window has one value, whichever entry is reused."""
     past, every, now = no_past(64, 4), [], 0.0
     for value, pause in given_:
         now += pause

@@ -101,7 +101,7 @@ class TestWeights:
         ],
     )
     def test_all_weight_on_size_leaves_the_count_its_neighbour(self, weights, current, desired, expected):
-        """Scaling in uses the previous weight, scaling out the next; outside of all ranges the count does not change."""
+        """Scaling in uses the previous weight, scaling out the next; outside of all ranges the count stays."""
         assert weight_for_count(weights, current, desired) == expected
 
 

@@ -1,4 +1,4 @@
-"""The point in two dimensions, against arithmetic by hand."""
+"""Replicas and size as a point in two dimensions, compared with manual arithmetic."""
 
 from math import inf, log
 
@@ -45,7 +45,7 @@ class TestHorizontal:
         ],
     )
     def test_which_share_of_the_growth_went_to_replicas(self, replicas, size, share):
-        """First against last; nothing to tell where the total is the same or was nothing."""
+        """The first compared with the last tick; None where the total is the same or was zero."""
         assert score(run(2, WHERE, replicas=replicas, size_cpu=size)).horizontal == pytest.approx(share)
 
 
@@ -62,11 +62,11 @@ class TestParadox:
         ],
     )
     def test_total_and_size_in_opposite_directions(self, replicas, size, count):
-        """A scale-up with smaller pods, a scale-down with larger ones."""
+        """A scale-up with smaller pods, or a scale-down with larger pods."""
         assert score(run(2, WHERE, replicas=replicas, size_cpu=size)).paradox == count
 
     def test_cpu_and_memory_count_once(self):
-        """One change that is paradoxical for both is one."""
+        """One change that is paradoxical for both counts as one."""
         scores = score(run(2, WHERE, replicas=(3, 4), size_cpu=(1.97, 1.53), size_memory=(1.97 * GI, 1.53 * GI)))
         assert scores.paradox == 1
 
@@ -84,22 +84,22 @@ class TestStuck:
 
     @pytest.mark.parametrize("hours", [63, 64, 65, 600, 1000])
     def test_for_long(self, hours):
-        """However far back it began."""
+        """It counts however long ago it began."""
         used = np.full(1000, 0.5)
         used[: 1000 - hours] = 1.0
         where = world(tick=3600.0, shapes=SHAPES)
         assert score(static(1000, 1, 4.0, GI, where, used_cpu=used, work=0.2)).stuck == hours
 
     def test_busy_at_the_end(self):
-        """Who recovers is not stuck."""
+        """A workload that recovers is not stuck."""
         assert score(static(2, 1, 4.0, GI, WHERE, used_cpu=[0.1, 2.0])).stuck == 0.0
 
     def test_the_smallest_shape_is_not_stuck(self):
-        """Nothing smaller is allowed."""
+        """No smaller shape is allowed."""
         assert score(static(2, 1, 0.5, GI, WHERE, used_cpu=0.01)).stuck == 0.0
 
     def test_nothing_is_paid_for(self):
-        """No use of nothing."""
+        """Without requested resources nothing is idle."""
         assert score(run(2, WHERE)).stuck == 0.0
 
 
@@ -121,7 +121,7 @@ class TestStarving:
         ],
         ids=lambda action: next(iter(action)),
     )
-    def test_an_action_begins_anew(self, action):
+    def test_an_action_restarts_the_count(self, action):
         """Five minutes at the cap with an action after three."""
         assert score(run(5, used_cpu=2.0, cap_cpu=2.0, **action)).starving == 180.0
 
@@ -134,14 +134,14 @@ class TestOvershoot:
     """Demand in cores is (work + 0.2) / 0.8, one pod."""
 
     def test_most_supply_over_the_demand_of_ten_minutes(self):
-        """Demand 4 and then 1; supply grows to 6 ten minutes later, and to 2 one minute after that."""
+        """Demand 4 and then 1; supply rises to 6 ten minutes later, and to 2 two minutes after that."""
         demand = [4] + [1] * 14
         supply = [1] * 10 + [6] + [1, 2] + [1, 1]
         work = [0.8 * cores - 0.2 for cores in demand]
         assert score(run(15, WHERE, work=work, ready_cpu=supply)).overshoot == pytest.approx(2.0)
 
     def test_supply_that_only_falls(self):
-        """Nothing grew, so nothing shot over."""
+        """Supply never rose, so there is no overshoot."""
         assert score(run(3, WHERE, work=1.0, ready_cpu=[9, 8, 8])).overshoot is None
 
     def test_nine_cores_for_five(self):
@@ -152,7 +152,7 @@ class TestOvershoot:
 
 
 def test_peak_pods():
-    """All that are paid for count."""
+    """All pods that are paid for count."""
     assert score(run(3, pods=[2, 7, 3], ready=[2, 2, 3])).peak_pods == 7
 
 
@@ -162,10 +162,10 @@ class TestPathDependence:
         assert path_dependence([2.63, 4.20, 3.50]) == pytest.approx(log(4.20 / 2.63))
 
     def test_the_same_end_every_time(self):
-        """Zero is independent of the way."""
+        """Zero means that the result does not depend on the way."""
         assert path_dependence([3.0, 3.0, 3.0]) == 0.0
 
     @pytest.mark.parametrize(("totals", "distance"), [([], 0.0), ([5.0], 0.0), ([0.0, 0.0], 0.0), ([0.0, 1.0], inf)])
     def test_edges(self, totals, distance):
-        """No other run is no distance; from nothing to something is an infinite one."""
+        """Without another run the distance is zero; from zero to something it is infinite."""
         assert path_dependence(totals) == distance

@@ -21,7 +21,7 @@ READY_WITHIN = 120.0
 
 @contextmanager
 def serving(folder: Path, openmetrics: str, lookback: int) -> Iterator[str]:
-    """Its address, for as long as it runs."""
+    """The address of the server, while it runs."""
     (folder / "samples.txt").write_text(openmetrics, encoding="utf-8")
     (folder / "prometheus.yml").write_text("", encoding="utf-8")
     blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "samples.txt", "data"]
@@ -60,7 +60,7 @@ def free_port() -> int:
 
 
 def wait_until_ready(server: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
-    """Up to a bound, and not longer than the server lives."""
+    """Wait up to a limit, and only while the server runs."""
     until = time.monotonic() + READY_WITHIN
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     while time.monotonic() < until and server.poll() is None:

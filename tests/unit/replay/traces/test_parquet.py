@@ -1,4 +1,4 @@
-"""Parquet that cannot or must not be unpacked."""
+"""Parquet files that cannot or must not be unpacked."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def said() -> str:
 
 
 def write(rows: int = 1000, **options) -> bytes:
-    """A file of two columns that packs well, and one that nobody wants."""
+    """A file of two columns that compress well, and a column that is not read."""
     columns = {"ts": range(rows), "value": [1.0] * rows, "note": ["x" * 100] * rows}
     pl.DataFrame(columns).write_parquet("web.parquet", **options)
     return Path("web.parquet").read_bytes()
@@ -34,14 +34,14 @@ def write(rows: int = 1000, **options) -> bytes:
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "gzip", "lz4", "uncompressed"])
 @pytest.mark.parametrize("group", [None, 300])
 def test_what_a_file_unpacks_to(compression, group):
-    """At least eight bytes a number, however it is packed, in however many row groups."""
+    """At least eight bytes per number, whatever the compression and the number of row groups."""
     write(compression=compression, row_group_size=group, data_page_size=1000)
     extent = measure("web.parquet", {"ts", "value"})
     assert extent.rows == 1000
     assert 16_000 <= extent.size < 25_000
 
 
-def test_columns_that_are_not_wanted_do_not_count():
+def test_columns_that_are_not_read_do_not_count():
     """They are not unpacked."""
     columns = {"ts": range(1000), "note": [f"{i}" * 100 for i in range(1000)]}
     pl.DataFrame(columns).write_parquet("web.parquet")
@@ -50,7 +50,7 @@ def test_columns_that_are_not_wanted_do_not_count():
 
 
 def test_a_file_that_would_fill_the_memory(monkeypatch):
-    """A few kilobytes that unpack to megabytes are refused by what their metadata say."""
+    """A few kilobytes that unpack to megabytes are refused because of their metadata."""
     rows = 1_000_000
     pl.select(ts=pl.repeat(0, rows), value=pl.repeat(1.0, rows)).write_parquet("web.parquet")
     assert Path("web.parquet").stat().st_size < 2**17
@@ -62,14 +62,14 @@ def test_a_file_that_would_fill_the_memory(monkeypatch):
 
 
 def test_a_file_of_too_many_rows(monkeypatch):
-    """Rows are counted as well."""
+    """The number of rows is limited too."""
     write()
     monkeypatch.setattr(parquet, "MAX_ROWS", 999)
     assert said().startswith("web.parquet: would unpack to 1,000 rows and ")
 
 
 def test_files_that_were_cut_off():
-    """Wherever it happened."""
+    """Wherever it was cut, the error is the same."""
     whole = write(100)
     for length in (4, 11, 12, len(whole) // 2, len(whole) - 9, len(whole) - 1):
         Path("web.parquet").write_bytes(whole[:length])
@@ -77,14 +77,14 @@ def test_files_that_were_cut_off():
 
 
 def test_a_hole_in_a_file():
-    """The pages are gone, though the end is whole."""
+    """The pages are missing, though the end is complete."""
     whole = write(100)
     Path("web.parquet").write_bytes(whole[:4] + whole[500:])
     assert said() == DAMAGED
 
 
 def test_metadata_that_claim_what_is_not_there():
-    """No byte of a page's header can be so damaged that polars makes room for all the world."""
+    """No damaged byte of a page header makes polars allocate huge amounts of memory."""
     whole = write(100, compression="uncompressed", statistics=False)
     header = Compact(whole, 4)
     assert header.struct()[parquet._PAGE_UNPACKED] > 0
@@ -139,7 +139,7 @@ def test_cells_that_cannot_be_used(cells, message):
 
 
 def test_a_file_without_rows():
-    """The columns alone are no history."""
+    """Columns without rows are not a history."""
     pl.DataFrame({"ts": [], "value": []}, schema={"ts": pl.Int64, "value": pl.Float64}).write_parquet("web.parquet")
     assert said() == "web.parquet: has no data rows: at least two are needed"
 
@@ -150,6 +150,6 @@ def test_a_file_without_rows():
     ids=["nothing", "no number", "a long number", "a short text", "no type", "a long list", "deep"],
 )
 def test_bytes_that_are_no_struct(data):
-    """Each is told as such, and none makes the reader run away."""
+    """Each raises an error, and none makes the reader loop."""
     with pytest.raises(ThriftError):
         Compact(data).struct()

@@ -1,4 +1,4 @@
-"""Large fleets, read a part at a time: the same traces and the same words as if they were read at once."""
+"""Large fleets, read in parts: the same traces and messages as if they were read at once."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def _small(tmp_path, monkeypatch):
 
 
 def rows_of(workloads, length=5):
-    """In the order of workloads, a row a minute."""
+    """Rows in the order of workloads, one row a minute."""
     return [(f"w{i}", 60 * t, float(10 * i + t)) for i in range(workloads) for t in range(length)]
 
 
@@ -51,7 +51,7 @@ def parts():
 
 
 def test_a_sorted_file_is_read_by_ranges_of_rows():
-    """Each part is a stretch of the file, and holds as many whole workloads as fit."""
+    """Each part is a range of the file, with as many whole workloads as fit."""
     write(rows_of(5))
     assert [(one.first, one.length, one.rows, one.names) for one in parts()] == [
         (0, 10, 10, None),
@@ -64,15 +64,15 @@ def test_a_sorted_file_is_read_by_ranges_of_rows():
 
 
 def test_mixed_workloads_are_read_by_their_names():
-    """The file is passed over once for each part, which is larger for that."""
+    """The file is read once for each part, so these parts are larger."""
     write(sorted(rows_of(10), key=lambda row: row[1]))
     assert [(one.first, one.length, one.rows) for one in parts()] == [(0, 50, 30), (0, 50, 20)]
     assert parts()[1].names == ("w6", "w7", "w8", "w9")
     assert [one.workload for one in read_traces([FILE])] == [f"w{i}" for i in range(10)]
 
 
-def test_only_what_is_mixed_is_passed_over_again():
-    """Sections of a file that are sorted by time are parts of their own."""
+def test_only_mixed_sections_are_read_again():
+    """Sections that are sorted by time are parts of their own."""
     mixed = sorted(rows_of(10), key=lambda row: row[1])
     write([("first", t, 1.0) for t in range(5)] + mixed + [("last", t, 1.0) for t in range(5)])
     assert [(one.first, one.length, one.rows) for one in parts()] == [(0, 5, 5), (5, 50, 30), (5, 50, 20), (55, 5, 5)]
@@ -81,7 +81,7 @@ def test_only_what_is_mixed_is_passed_over_again():
 
 
 def test_one_long_workload_is_a_part():
-    """It cannot be cut."""
+    """A workload is never split."""
     write([("long", t, 1.0) for t in range(30)] + rows_of(2))
     assert [one.rows for one in parts()] == [30, 10]
     assert [len(one.times) for one in read_traces([FILE])] == [30, 5, 5]
@@ -99,7 +99,7 @@ def test_small_files_and_csv_are_one_part():
 
 @pytest.mark.parametrize("kind", [pl.Categorical, pl.Int64, pl.Enum(["1", "2", "3", "4", "5"])])
 def test_names_of_other_types(kind):
-    """As far as they name something."""
+    """Any type that can be a name is accepted."""
     write([(str(i + 1), t, 1.0) for i in range(5) for t in range(5)], kind)
     assert [one.workload for one in read_traces([FILE])] == ["1", "2", "3", "4", "5"]
 
@@ -111,7 +111,7 @@ def test_blanks_around_names_do_not_matter():
 
 
 def test_rows_have_the_numbers_of_the_file():
-    """In whichever part they are; a part with a problem hides none of another."""
+    """In whichever part they are; a problem in one part hides none in another."""
     rows = rows_of(6)
     rows[12] = ("w2", 120, -1.0)
     rows[27] = ("w5", 120, None)
@@ -125,7 +125,7 @@ def test_rows_have_the_numbers_of_the_file():
 
 
 def test_rows_have_the_numbers_of_the_file_where_workloads_are_mixed():
-    """The same where other rows are between them."""
+    """The same holds where other rows are between them."""
     rows = sorted(rows_of(10), key=lambda row: row[1])
     rows[19] = ("w9", 60, float("nan"))
     rows[42] = ("w2", 180, 5.0)
@@ -140,7 +140,7 @@ def test_rows_have_the_numbers_of_the_file_where_workloads_are_mixed():
 
 
 def test_traces_come_until_the_first_problem():
-    """Then nobody needs them, and the rest is only looked at."""
+    """After it no trace is needed, and the rest is only checked."""
     rows = rows_of(6)
     rows[22] = ("w4", 120, -1.0)
     write(rows)
@@ -152,7 +152,7 @@ def test_traces_come_until_the_first_problem():
 
 @pytest.mark.parametrize("mixed", [False, True])
 def test_rows_without_a_name(mixed):
-    """They are told, unless they are empty."""
+    """They are reported, unless they are empty."""
     rows = [*rows_of(4), (None, 5, 1.0), (" ", 6, 1.0), (None, None, None)]
     rows += [(f"x{i}", t, 1.0) for i in range(2) for t in range(5)]
     write(sorted(rows, key=lambda row: row[1] or 0) if mixed else rows)
@@ -160,8 +160,8 @@ def test_rows_without_a_name(mixed):
     assert problems() == [f"fleet.parquet: column workload: row {first} is empty and row {second} is empty"]
 
 
-def test_empty_rows_are_passed_over():
-    """With a word where they stand in the middle; at the end of the file they are not worth it."""
+def test_empty_rows_are_ignored():
+    """A note counts those in the middle, but not those at the end of the file."""
     empty = (None, None, None)
     write([*rows_of(4), empty, empty, *((f"x{i}", t, 1.0) for i in range(2) for t in range(5)), empty])
     found = read_traces([FILE])
@@ -170,13 +170,13 @@ def test_empty_rows_are_passed_over():
 
 
 def test_times_of_different_units():
-    """One part in seconds and another in milliseconds contradict each other."""
+    """It is an error if one part is in seconds and another in milliseconds."""
     write([(f"w{i}", (1_700_000_000 + 60 * t) * (1000 if i == 4 else 1), 1.0) for i in range(5) for t in range(5)])
     assert problems() == [f"fleet.parquet: the times of rows 1 and 21 differ in unit: {WRITE}"]
 
 
 def test_times_of_one_unit():
-    """Milliseconds in all parts are turned into seconds, and each trace says so."""
+    """Milliseconds in all parts are converted to seconds, and a note of each trace says so."""
     write([(f"w{i}", (1_700_000_000 + 60 * t) * 1000, 1.0) for i in range(5) for t in range(5)])
     found = read_traces([FILE])
     assert {one.times[0] for one in found} == {1_700_000_000.0}
@@ -187,13 +187,13 @@ def test_times_of_one_unit():
 
 @pytest.mark.parametrize(("bare", "row"), [(4, 21), (0, 1)])
 def test_times_with_and_without_a_zone(bare, row):
-    """Whichever part has none, its row is named."""
+    """Whichever part has no zone, its row is named."""
     write([(f"w{i}", f"2024-03-01T12:0{t}:00{'' if i == bare else 'Z'}", 1.0) for i in range(5) for t in range(5)])
     assert problems()[0].startswith(f"fleet.parquet: row {row} has no time zone")
 
 
 def test_a_window():
-    """Workloads that are not in it are named once, wherever they are; what is left is cut."""
+    """Workloads outside the window are named once, wherever they are; the others are cut."""
     rows = [(f"w{i}", 60 * t + (0 if i in {2, 3} else 1000), 1.0) for i in range(6) for t in range(5)]
     write(rows)
     found = read_traces([FILE], 0, 120)
@@ -203,14 +203,14 @@ def test_a_window():
 
 
 def test_a_window_outside_of_the_data():
-    """What all parts cover together is said."""
+    """The error says what all parts together cover."""
     write([(f"w{i}", 60 * t + 1000 * i, 1.0) for i in range(6) for t in range(5)])
     message = "fleet.parquet: has no two rows of one workload from 90000 s: it covers 0 s to 5240 s"
     assert problems(90_000) == [message]
 
 
 def test_many_problems_are_cut_short():
-    """Those of all parts together."""
+    """Problems of all parts are counted together."""
     write([(f"w{i}", 0, 1.0) for i in range(60)])
     lines = problems()
     assert lines[0] == "fleet.parquet: workload 'w0' has 1 row: at least two are needed"
@@ -218,7 +218,7 @@ def test_many_problems_are_cut_short():
 
 
 def test_the_same_workload_in_two_files():
-    """Also where it is found late."""
+    """It is also reported when it is found late."""
     write(rows_of(5))
     Path("w3.csv").write_text("ts,value\n0,1\n60,2\n")
     with pytest.raises(TraceError) as caught:
@@ -230,7 +230,7 @@ def test_the_same_workload_in_two_files():
 
 
 def test_a_history_knows_whether_it_is_large():
-    """Which decides whether all of it is held at once."""
+    """This decides whether all of it is held at once."""
     write(rows_of(5))
     Path("web.csv").write_text("ts,value\n0,1\n60,2\n")
     assert open_history([FILE]).is_large
@@ -239,8 +239,8 @@ def test_a_history_knows_whether_it_is_large():
     assert not open_history(["web.csv"]).is_large
 
 
-def test_a_large_history_is_not_read_for_the_problems_of_others():
-    """A file that cannot be opened is told at once; beside small ones, together with theirs."""
+def test_a_large_history_is_not_read_because_of_other_problems():
+    """A file that cannot be opened is reported at once; with small files, together with their problems."""
     write(rows_of(5))
     Path("web.csv").write_text("ts,value\n0,1\n60,2\n")
     with pytest.raises(TraceError, match=r"nowhere\.csv: no such file"):
@@ -248,8 +248,8 @@ def test_a_large_history_is_not_read_for_the_problems_of_others():
     open_history(["web.csv", "nowhere.csv"]).check_files()
 
 
-def test_progress_is_told_in_rows():
-    """While workloads are counted, which takes a while."""
+def test_progress_is_reported_in_rows():
+    """Progress is reported while workloads are counted, which takes a while."""
     write(rows_of(5))
     reported = []
     open_history([FILE], progress=lambda done, total: reported.append((done, total)))
@@ -257,7 +257,7 @@ def test_progress_is_told_in_rows():
 
 
 def test_what_is_too_large_for_a_part(monkeypatch):
-    """A single workload, a row group, the number of rows and of workloads are bounded, before they are unpacked."""
+    """A single workload, a row group, the number of rows and of workloads are limited, before they are unpacked."""
     write([("long", t, 1.0) for t in range(30)] + rows_of(2))
     monkeypatch.setattr(traces_parts, "MAX_ROWS", 29)
     message = "would unpack to 30 rows and 0.0 GiB, the limit is 29 rows and 2 GiB for one workload: split it by time"
@@ -272,14 +272,14 @@ def test_what_is_too_large_for_a_part(monkeypatch):
 
 
 def test_more_rows_than_fit_at_once(monkeypatch):
-    """What would be refused of one workload is read of a fleet."""
+    """What would be refused for one workload is read for a fleet."""
     monkeypatch.setattr(parquet, "MAX_ROWS", 10)
     write(rows_of(5))
     assert len(read_traces([FILE])) == 5
 
 
 def test_a_file_that_changes_while_it_is_read():
-    """Rows that are no longer where they were are no history."""
+    """It is an error if rows are no longer where they were."""
     write(rows_of(5))
     history = open_history([FILE])
     write(rows_of(3))

@@ -13,7 +13,7 @@ END = START + STEP * (POINTS - 1)
 TIMES = START + STEP * np.arange(POINTS)
 WEB = np.round(100 + 50 * np.sin(np.arange(POINTS) / 20), 3)
 API = np.arange(POINTS) / 7
-# The api was not there for a while.
+# The api workload was missing for a while.
 GAP = slice(100, 150)
 
 
@@ -26,14 +26,14 @@ def prometheus(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch):
-    """No proxy and no token of the machine has a part in this."""
+    """No proxy and no token of the machine is used."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.delenv("HYPOT_PROMETHEUS_TOKEN", raising=False)
 
 
 def openmetrics() -> str:
-    """Both series as Prometheus takes them in."""
+    """Both series in the format that Prometheus imports."""
     lines = ["# TYPE demand gauge"]
     for labels, values in (('workload="web",zone="a"', WEB), ('deployment="api"', API)):
         away = GAP if values is API else slice(0, 0)
@@ -50,7 +50,7 @@ def said(*arguments, **options) -> str:
 
 @needs_prometheus
 def test_a_series_is_read_as_it_was_written(prometheus):
-    """All times, all values."""
+    """All times and all values are the same."""
     (web,) = from_prometheus(prometheus, 'demand{workload="web"}', START, END, STEP)
     assert (web.workload, web.source, web.unit, web.notes) == ("web", prometheus, None, ())
     assert np.array_equal(web.times, TIMES)
@@ -59,7 +59,7 @@ def test_a_series_is_read_as_it_was_written(prometheus):
 
 @needs_prometheus
 def test_many_requests_are_one_series(prometheus, monkeypatch):
-    """The pieces fit together without a seam, two series and a gap across pieces included; progress is told."""
+    """The pieces fit together, also for two series and a gap across pieces; progress is reported."""
     whole = from_prometheus(prometheus, "demand", START, END, STEP)
     monkeypatch.setattr(traces_prometheus, "MAX_POINTS", 7)
     reported = []
@@ -73,7 +73,7 @@ def test_many_requests_are_one_series(prometheus, monkeypatch):
 
 @needs_prometheus
 def test_staleness_is_a_gap(prometheus):
-    """Where Prometheus has nothing there is nothing, and it is said."""
+    """Where Prometheus has no samples there are none, and a note says so."""
     api, web = sorted(from_prometheus(prometheus, "demand", START, END, STEP), key=lambda trace: trace.workload)
     assert (api.workload, web.workload) == ("api", "web")
     assert np.array_equal(api.times, np.delete(TIMES, GAP))
@@ -84,7 +84,7 @@ def test_staleness_is_a_gap(prometheus):
 
 @needs_prometheus
 def test_a_step_of_one_s_own(prometheus):
-    """Every fourth sample, and the end lies between two of them."""
+    """Every fourth sample is read, and the end is between two samples."""
     (web,) = from_prometheus(prometheus, 'demand{workload="web"}', START, END - 1, 60)
     assert np.array_equal(web.times, TIMES[:-1:4])
     assert np.array_equal(web.values, WEB[:-1:4])
@@ -92,7 +92,7 @@ def test_a_step_of_one_s_own(prometheus):
 
 @needs_prometheus
 def test_a_sum_is_named_by_its_query(prometheus):
-    """It has no labels."""
+    """It has no labels, so the query is its name."""
     (total,) = from_prometheus(prometheus, "sum(\n  demand\n)", START, END, STEP)
     assert total.workload == "sum( demand )"
     missing = np.isin(np.arange(POINTS), np.arange(POINTS)[GAP])
@@ -101,7 +101,7 @@ def test_a_sum_is_named_by_its_query(prometheus):
 
 @needs_prometheus
 def test_nan_is_a_gap(prometheus):
-    """That is how Prometheus says that there is no number; who never has one is passed over."""
+    """Prometheus returns NaN where there is no number; a workload without any number is ignored."""
     (web,) = from_prometheus(prometheus, "(demand - demand) / (demand > bool 100) + 1", START, END, STEP)
     assert (web.workload, set(web.values)) == ("web", {1.0})
     assert np.array_equal(web.times, TIMES[WEB > 100])
@@ -111,7 +111,7 @@ def test_nan_is_a_gap(prometheus):
 
 @needs_prometheus
 def test_nothing_but_single_points(prometheus):
-    """There must be something left."""
+    """It is an error if no series has two points."""
     query = f"demand and on() vector(time()) == {START}"
     assert "no series of the query has two points" in said(prometheus, query, START, END, STEP)
 
@@ -128,20 +128,20 @@ def test_nothing_but_single_points(prometheus):
     ],
 )
 def test_queries_that_give_no_demand(prometheus, query, message):
-    """In Prometheus' own words, where it has some."""
+    """The error quotes the message of Prometheus, if it has one."""
     assert f"{prometheus}: {message}" in said(prometheus, query, START, END, STEP)
 
 
 @needs_prometheus
 def test_a_path_that_is_not_there(prometheus):
-    """The page that says so is no answer."""
+    """A 404 page is not an answer of Prometheus."""
     assert said(f"{prometheus}/prefix/", "demand", START, END, STEP) == (
         f"{prometheus}/prefix: does not answer like Prometheus (404): is a part of the path missing?"
     )
 
 
 def test_a_server_that_is_gone():
-    """The address is named, and what to look at."""
+    """The error has the address, and says what to check."""
     url = f"http://127.0.0.1:{free_port()}"
     assert said(url, "demand", START, END, STEP) == (
         f"{url}: connection refused: is Prometheus running, and is this its port?"
@@ -152,8 +152,8 @@ def test_a_server_that_is_gone():
     ("start", "end", "step"),
     [(START, START, STEP), (END, START, STEP), (START, END, 0), (START, END, 1e-4), (float("nan"), END, STEP)],
 )
-def test_times_that_cannot_be_asked_for(start, end, step):
-    """Nobody is asked."""
+def test_invalid_time_ranges(start, end, step):
+    """No request is sent."""
     assert said("http://127.0.0.1:9", "demand", start, end, step) == (
         "http://127.0.0.1:9: the time range must be longer than one step, and the step at least 1 ms"
     )
@@ -182,5 +182,5 @@ def test_more_points_than_can_be_kept():
     ],
 )
 def test_names_of_series(series, expected):
-    """The shortest name by which each can be told from the others."""
+    """Each series gets the shortest name that distinguishes it from the others."""
     assert workload_names([tuple(sorted(labels.items())) for labels in series], " sum(x)\n") == expected

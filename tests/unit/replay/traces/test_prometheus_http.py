@@ -1,4 +1,4 @@
-"""Servers that do not answer as Prometheus does, and what must not be told to anybody."""
+"""Servers that do not answer as Prometheus does, and secrets that must not be shown."""
 
 import base64
 import contextlib
@@ -21,14 +21,14 @@ PATH = "/api/v1/query_range"
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch):
-    """No proxy and no token of the machine has a part in this."""
+    """No proxy and no token of the machine is used."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
     monkeypatch.delenv("HYPOT_PROMETHEUS_TOKEN", raising=False)
 
 
 class Server(ThreadingHTTPServer):
-    """Answers every request by calling `answer`, and keeps the requests."""
+    """Answers every request by calling `answer`, and records the requests."""
 
     daemon_threads = True
 
@@ -59,12 +59,12 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_):
-        """Tests are quiet."""
+        """No output in tests."""
 
 
 @pytest.fixture
 def server():
-    """One of them, on a free port."""
+    """A server on a free port."""
     with Server() as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
@@ -76,7 +76,7 @@ def server():
 
 
 def success(**more):
-    """Two points, as Prometheus sends them."""
+    """Two points, in the format of Prometheus."""
     series = {"metric": {"workload": "web"}, "values": [[0, "1"], [15, "2"]]}
     return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [series]}, **more}).encode()
 
@@ -92,7 +92,7 @@ def said(url, timeout=5.0) -> str:
 
 
 def test_what_is_asked(server):
-    """One form, with times to the millisecond."""
+    """One form, with times in milliseconds."""
     (trace,) = from_prometheus(f"{server.url}/prefix/", "sum(demand)", 0.5, 60, 15)
     assert trace.values.tolist() == [1.0, 2.0]
     form = {"query": ["sum(demand)"], "start": ["0.500"], "end": ["60.000"], "step": ["15.000"]}
@@ -100,7 +100,7 @@ def test_what_is_asked(server):
 
 
 def test_warnings_are_notes(server):
-    """Once, though every piece may have them; without what a terminal would obey."""
+    """A warning appears once, though every piece may have it, and without terminal control characters."""
     server.answer = lambda handler: handler.reply(200, success(warnings=["store\n\x1b[31m is away"]))
     assert ask(server.url)[0].notes == ("Prometheus warns: store [31m is away",)
 
@@ -125,13 +125,13 @@ def test_warnings_are_notes(server):
     ],
 )
 def test_answers_that_are_not_prometheus(server, body):
-    """A page of HTML most often: the path is wrong, or somebody wants a password."""
+    """Most often this is an HTML page: the path is wrong, or a login is required."""
     server.answer = lambda handler: handler.reply(200, body)
     assert said(server.url) == (f"{server.url}: does not answer like Prometheus (200): is a part of the path missing?")
 
 
 def test_histograms(server):
-    """They are no numbers."""
+    """Histograms are not numbers."""
     series = {"metric": {"__name__": "took", "job": "x"}, "histograms": [[0, {}]]}
     data = {"resultType": "matrix", "result": [series]}
     server.answer = lambda handler: handler.reply(200, json.dumps({"status": "success", "data": data}).encode())
@@ -140,7 +140,7 @@ def test_histograms(server):
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_credentials_are_asked_for(server, status):
-    """Where to put them is said."""
+    """The error says where to put them."""
     server.answer = lambda handler: handler.reply(status, b"who are you?")
     assert said(server.url) == (
         f"{server.url}: refuses the credentials ({status}): put a token into HYPOT_PROMETHEUS_TOKEN, "
@@ -148,8 +148,8 @@ def test_credentials_are_asked_for(server, status):
     )
 
 
-def test_the_server_s_own_words(server):
-    """On one line, and not more than can be read."""
+def test_the_server_s_own_message(server):
+    """It is shown on one line, and shortened."""
     body = json.dumps({"status": "error", "errorType": "execution", "error": "too\nmany " + "x" * 1000}).encode()
     server.answer = lambda handler: handler.reply(422, body)
     message = said(server.url)
@@ -166,7 +166,7 @@ def test_a_user_and_a_password(server):
 
 
 def test_a_token(server, monkeypatch):
-    """It comes from the environment; the URL goes before."""
+    """The token comes from the environment; the URL has precedence."""
     monkeypatch.setenv("HYPOT_PROMETHEUS_TOKEN", " s3cret\n")
     ask(server.url)
     ask(server.url.replace("http://", "http://me@"))
@@ -175,8 +175,8 @@ def test_a_token(server, monkeypatch):
     assert said(server.url).startswith("HYPOT_PROMETHEUS_TOKEN is not a valid token")
 
 
-def test_no_message_tells_a_secret(server):
-    """Not even if the server repeats it, nor where the URL itself is wrong."""
+def test_no_message_shows_a_secret(server):
+    """Not even if the server repeats it, or if the URL itself is wrong."""
     packed = base64.b64encode(b"me:p@ss").decode()
 
     def repeat(handler):
@@ -219,7 +219,7 @@ def test_a_redirect_on_the_same_host(server):
     ],
 )
 def test_redirects_that_are_refused(server, location):
-    """Another host must not see the credentials; the first one is the only one asked."""
+    """Another host must not get the credentials, so only the first host gets a request."""
     server.answer = lambda handler: handler.reply(302, b"", Location=location)
     assert said(server.url) == (
         f"{server.url}: redirects to {location or 'nowhere'}, which was not followed: use the right URL"
@@ -228,13 +228,13 @@ def test_redirects_that_are_refused(server, location):
 
 
 def test_redirects_in_circles(server):
-    """They come to an end."""
+    """The number of redirects is limited."""
     server.answer = lambda handler: handler.reply(308, b"", Location=handler.path)
     assert said(server.url) == f"{server.url}: too many redirects"
 
 
 def test_a_body_without_an_end(server, monkeypatch):
-    """It is cut at a bound."""
+    """The size of an answer is limited."""
     monkeypatch.setattr(prometheus_http, "MAX_ANSWER", 2**20)
 
     def pour(handler):
@@ -248,8 +248,8 @@ def test_a_body_without_an_end(server, monkeypatch):
     assert said(server.url) == f"{server.url}: sent more than 1 MiB: ask for fewer series, or for a longer step"
 
 
-def test_a_server_that_says_nothing(server):
-    """It is left after the timeout."""
+def test_a_server_that_does_not_answer(server):
+    """The request ends after the timeout."""
     done = threading.Event()
     server.answer = lambda _: done.wait(10)
     message = said(server.url, timeout=0.1)
@@ -259,8 +259,8 @@ def test_a_server_that_says_nothing(server):
     )
 
 
-def test_a_server_that_speaks_slowly(server):
-    """A byte now and then does not keep it alive."""
+def test_a_server_that_answers_slowly(server):
+    """Single bytes do not extend the timeout."""
 
     def drip(handler):
         handler.send_response(200)
@@ -274,8 +274,8 @@ def test_a_server_that_speaks_slowly(server):
     assert "no complete answer within 0.2 s" in said(server.url, timeout=0.2)
 
 
-def test_a_body_that_breaks_off(server):
-    """Half an answer is none."""
+def test_an_incomplete_body(server):
+    """A part of an answer is an error."""
 
     def half(handler):
         handler.send_response(200)
@@ -287,14 +287,14 @@ def test_a_body_that_breaks_off(server):
     assert said(server.url) == f"{server.url}: the connection broke, or the server does not speak HTTP (IncompleteRead)"
 
 
-def test_a_server_that_hangs_up(server):
-    """Without a word."""
+def test_a_server_that_closes_the_connection(server):
+    """It closes without sending anything."""
     server.answer = lambda handler: handler.connection.close()
     assert said(server.url).startswith(f"{server.url}: the connection broke, or the server does not speak HTTP")
 
 
 def test_a_server_that_goes_away_in_between(server, monkeypatch):
-    """Nothing is made of the first half."""
+    """The first half of the answers is not used."""
     monkeypatch.setattr(prometheus, "MAX_POINTS", 2)
 
     def once(handler):
@@ -309,7 +309,7 @@ def test_a_server_that_goes_away_in_between(server, monkeypatch):
 
 
 def test_a_server_that_sends_more_points_than_can_be_kept(server, monkeypatch):
-    """They are counted over all answers."""
+    """The points of all answers are counted."""
     monkeypatch.setattr(prometheus, "MAX_POINTS", 2)
     monkeypatch.setattr(prometheus, "MAX_ROWS", 5)
     with pytest.raises(TraceError, match="sent more than 5 points"):
@@ -318,7 +318,7 @@ def test_a_server_that_sends_more_points_than_can_be_kept(server, monkeypatch):
 
 
 def test_https(server, monkeypatch, tmp_path):
-    """A certificate that nobody vouches for is refused, and what to do is said; its CA makes it good."""
+    """An untrusted certificate is refused with an error; with its CA it is accepted."""
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -344,12 +344,12 @@ def test_https(server, monkeypatch, tmp_path):
     ],
 )
 def test_urls_that_are_refused(url, message):
-    """Nobody is asked."""
+    """No request is sent."""
     assert said(url).startswith(message)
 
 
 def test_a_host_that_is_not_known(monkeypatch):
-    """The name is what is wrong."""
+    """The error names the unknown host."""
 
     def unknown(*_):
         raise socket.gaierror(-2, "Name or service not known")

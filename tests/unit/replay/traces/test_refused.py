@@ -1,4 +1,4 @@
-"""History that cannot be replayed: what is said about it."""
+"""History that cannot be replayed, and the messages about it."""
 
 import os
 import pickle
@@ -21,7 +21,7 @@ def _here(tmp_path, monkeypatch):
 
 
 def problems(*paths: str, start: float | None = None, end: float | None = None) -> list[str]:
-    """The lines that are said about files."""
+    """The messages about files."""
     with pytest.raises(TraceError) as caught:
         read_traces(paths, start, end)
     assert str(caught.value) == "\n".join(caught.value.problems)
@@ -29,7 +29,7 @@ def problems(*paths: str, start: float | None = None, end: float | None = None) 
 
 
 def said(content: str | bytes, start: float | None = None, end: float | None = None) -> str:
-    """The one line that is said about a CSV of this content, without the name of the file."""
+    """The only message about a CSV file of this content, without the name of the file."""
     Path("web.csv").write_bytes(content.encode() if isinstance(content, str) else content)
     (line,) = problems("web.csv", start=start, end=end)
     return line.removeprefix("web.csv: ")
@@ -59,7 +59,7 @@ def said(content: str | bytes, start: float | None = None, end: float | None = N
     ],
 )
 def test_files_without_what_is_needed(content, message):
-    """What is missing, and what was found instead."""
+    """The message says what is missing, and what was found instead."""
     assert said(content) == message
 
 
@@ -105,7 +105,7 @@ def test_files_without_what_is_needed(content, message):
     ],
 )
 def test_cells_that_cannot_be_used(content, message):
-    """Each with its row, as people count them, and what stands there."""
+    """The message has the row, counted from 1 with the header, and its content."""
     assert said(content) == message
 
 
@@ -127,12 +127,12 @@ def test_cells_that_cannot_be_used(content, message):
     ],
 )
 def test_text_that_is_not_csv(content, message):
-    """Where it stops to be."""
+    """The message says where it is wrong."""
     assert said(content) == message
 
 
 def test_two_values_for_one_time():
-    """Both rows are named, after sorting as before."""
+    """Both rows are named by their numbers before sorting."""
     assert said("ts,value\n60,1\n0,1\n60,2\n60,3\n") == (
         "rows 2 and 4 give workload 'web' different values for the same time (60 s); and 1 more pair: "
         "keep one, or name the workload in a column"
@@ -140,7 +140,7 @@ def test_two_values_for_one_time():
 
 
 def test_two_memories_for_one_time():
-    """The same of memory."""
+    """The same applies to memory."""
     assert said("ts,value,memory\n0,1,5\n0,1,6\n60,1,7\n").startswith("rows 2 and 3 give workload 'web' different")
 
 
@@ -154,12 +154,12 @@ def test_two_memories_for_one_time():
     ],
 )
 def test_windows_outside_of_the_data(start, end, message):
-    """What the data covers is said."""
+    """The message says what the data covers."""
     assert said("ts,value\n0,1\n60,2\n120,3\n", start, end) == message
 
 
 def test_an_empty_window_hides_no_other_problem():
-    """Rows without a time are in no window."""
+    """Rows without a valid time are in no window, but are reported."""
     Path("web.csv").write_text("ts,value\nnoon,1\n60,2\n", encoding="utf-8")
     assert problems("web.csv", start=100) == [
         f"web.csv: column ts: row 2 ('noon') is not a time: {WRITE}",
@@ -175,14 +175,14 @@ def test_windows_in_which_no_workload_has_two_rows():
 
 
 def test_a_window_that_ends_before_it_begins():
-    """No file is read for it."""
+    """No file is read."""
     assert problems("nowhere.csv", start=5, end=5) == [
         "the time range from 5 s to 5 s is empty: the end must be later than the start"
     ]
 
 
 def test_all_problems_of_all_files_at_once():
-    """Files that are none, and files that are wrong in two ways."""
+    """Paths that are not files, and files that are wrong in two ways."""
     Path("folder").mkdir()
     os.mkfifo("pipe")
     Path("web.csv").write_text("ts,value\nx,1\n60,y\n", encoding="utf-8")
@@ -201,7 +201,7 @@ def test_all_problems_of_all_files_at_once():
 
 
 def test_the_same_workload_in_two_files():
-    """Nobody can know which of them counts."""
+    """It would be unclear which of them counts."""
     Path("a").mkdir()
     for path in ("web.csv", "a/web.csv"):
         Path(path).write_text("ts,value\n0,1\n60,2\n", encoding="utf-8")
@@ -212,7 +212,7 @@ def test_the_same_workload_in_two_files():
 
 
 def test_many_problems_are_cut_short():
-    """More lines about one file help nobody."""
+    """Only 20 lines about one file are shown."""
     Path("web.csv").write_text("workload,ts,value\n" + "".join(f"w{i},0,1\n" for i in range(30)), encoding="utf-8")
     lines = problems("web.csv")
     assert lines[0] == "web.csv: workload 'w0' has 1 row: at least two are needed"
@@ -220,7 +220,7 @@ def test_many_problems_are_cut_short():
 
 
 def test_large_csv_files(monkeypatch):
-    """They are refused by their size, before they are read, and by their rows."""
+    """They are refused because of their size, before they are read, and because of their rows."""
     monkeypatch.setattr(csv_file, "MAX_ROWS", 2)
     assert said("ts,value\n0,1\n60,2\n120,3\n") == "3 rows are too many, the limit is 2: split it by workload"
     monkeypatch.setattr(csv_file, "MAX_CSV_BYTES", 20)
@@ -230,6 +230,6 @@ def test_large_csv_files(monkeypatch):
 
 
 def test_errors_travel_between_processes():
-    """With all their lines."""
+    """A pickled error keeps all its lines."""
     error = pickle.loads(pickle.dumps(TraceError("a: x", "b: y")))  # noqa: S301  our own bytes
     assert (error.problems, str(error)) == (("a: x", "b: y"), "a: x\nb: y")

@@ -1,4 +1,4 @@
-"""History as files hold it."""
+"""History in files."""
 
 import os
 from datetime import UTC, datetime, timedelta, timezone
@@ -50,7 +50,7 @@ def test_a_trace_cannot_be_changed(read):
 
 @pytest.mark.parametrize("name", ["timestamp_seconds", "timestamp", "time", "ts", " Time ", "TS"])
 def test_names_of_the_column_of_times(read, name):
-    """Blanks and case do not matter."""
+    """Spaces and case do not matter."""
     assert read(f"{name},value\n5,1\n6,2\n")[0].times.tolist() == [5.0, 6.0]
 
 
@@ -59,18 +59,18 @@ def test_names_of_the_column_of_times(read, name):
     [("value", None), ("requests", "requests"), ("rps", "requests"), ("cores", "cores"), ("cpu", "cores")],
 )
 def test_the_name_of_the_value_says_its_unit(read, name, unit):
-    """Only `value` leaves it to the world."""
+    """Only for `value` the world decides."""
     assert read(f"ts,{name}\n5,1\n6,2\n")[0].unit == unit
 
 
 def test_memory_comes_along(read):
-    """In a column of its own."""
+    """Memory has a column of its own."""
     (trace,) = read("ts,cpu,memory\n5,1,1e9\n6,2,2e9\n")
     assert trace.memory.tolist() == [1e9, 2e9]
 
 
 def test_a_fleet(read):
-    """One trace a workload, in the order in which they appear; rows of one may stand between rows of another."""
+    """One trace per workload, in the order of appearance; rows of different workloads may be mixed."""
     traces = read("workload,ts,rps\nweb,0,1\napi,0,5\nweb,60,2\napi,60,6\n")
     assert [(t.workload, t.values.tolist(), t.notes) for t in traces] == [
         ("web", [1.0, 2.0], ()),
@@ -78,8 +78,8 @@ def test_a_fleet(read):
     ]
 
 
-def test_other_columns_are_passed_over(read):
-    """With a word about it."""
+def test_other_columns_are_ignored(read):
+    """A note names them."""
     assert read('ts,value,pod,"a, b"\n0,1,x,y\n60,2,x,"y, z"\n')[0].notes == ("ignored: columns 'pod' and 'a, b'",)
 
 
@@ -96,14 +96,14 @@ def test_other_columns_are_passed_over(read):
     ids=["byte order mark", "carriage returns", "no end of line", "blank lines at the end", "quotes", "blanks"],
 )
 def test_harmless_differences_of_csv(read, text):
-    """They are not worth a word."""
+    """They cause no note."""
     (trace,) = read(text)
     assert (trace.times.tolist(), trace.values.tolist(), trace.notes) == ([0.0, 60.0], [1.0, 2.0], ())
 
 
 @pytest.mark.parametrize("factor", [1e3, 1e6, 1e9], ids=["milliseconds", "microseconds", "nanoseconds"])
 def test_smaller_units_of_time_are_known_by_their_size(read, factor, request):
-    """Nobody replays the year 50,000."""
+    """Times are never so far in the future that the unit would be unclear."""
     (trace,) = read(f"ts,value\n{NOON * factor:.0f},1\n{(NOON + 60) * factor:.0f},2\n")
     assert trace.times.tolist() == [NOON, NOON + 60]
     word = request.node.callspec.id
@@ -127,21 +127,21 @@ def test_smaller_units_of_time_are_known_by_their_size(read, factor, request):
     ],
 )
 def test_times_as_text(read, first, second, step, note):
-    """RFC 3339, and what is commonly taken for it."""
+    """RFC 3339, and other common formats."""
     (trace,) = read(f"time,value\n{first},1\n{second},2\n")
     assert trace.times.tolist() == [NOON, NOON + step]
     assert trace.notes == ((note,) if note else ())
 
 
 def test_parquet_dates_with_a_zone(read):  # noqa: ARG001  for its folder
-    """They are what they say."""
+    """They are converted by their zone."""
     at = datetime(2024, 3, 1, 13, tzinfo=timezone(timedelta(hours=1))).astimezone(UTC)
     (trace,) = parquet(timestamp=[at, at + timedelta(minutes=1)], cores=[1, 2])
     assert (trace.times.tolist(), trace.unit, trace.notes) == ([NOON, NOON + 60], "cores", ())
 
 
 def test_parquet_dates_without_a_zone(read):  # noqa: ARG001  for its folder
-    """They are taken as UTC, in any precision."""
+    """They are read as UTC, in any precision."""
     at = datetime(2024, 3, 1, 12, tzinfo=UTC).replace(tzinfo=None)
     for precision in ("ms", "us", "ns"):
         times = pl.Series([at, at + timedelta(minutes=1)], dtype=pl.Datetime(precision))
@@ -151,7 +151,7 @@ def test_parquet_dates_without_a_zone(read):  # noqa: ARG001  for its folder
 
 
 def test_parquet_of_other_types(read):  # noqa: ARG001  for its folder
-    """Numbers of any type, texts, categories: what can be read is read."""
+    """Numbers of any type, texts and categories are read."""
     traces = parquet(
         workload=pl.Series(["a", "a", "b", "b"], dtype=pl.Categorical),
         time=["2024-03-01T12:00:00Z", "2024-03-01T12:01:00Z"] * 2,
@@ -165,7 +165,7 @@ def test_parquet_of_other_types(read):  # noqa: ARG001  for its folder
 
 
 def test_unsorted_rows_are_sorted(read):
-    """And it is said."""
+    """A note says so."""
     (trace,) = read("ts,value,memory\n120,3,30\n0,1,10\n60,2,20\n")
     assert (trace.times.tolist(), trace.values.tolist()) == ([0.0, 60.0, 120.0], [1.0, 2.0, 3.0])
     assert trace.memory.tolist() == [10.0, 20.0, 30.0]
@@ -173,38 +173,38 @@ def test_unsorted_rows_are_sorted(read):
 
 
 def test_repeated_rows_are_dropped(read):
-    """Wherever they stand."""
+    """They are dropped wherever they are."""
     (trace,) = read("ts,value\n0,1\n0,1\n60,2\n0,1\n")
     assert (trace.times.tolist(), trace.values.tolist()) == ([0.0, 60.0], [1.0, 2.0])
     assert trace.notes[-1] == "2 repeated rows dropped"
 
 
-def test_gaps_are_told(read):
-    """Only steps of more than one and a half times the usual one are gaps."""
+def test_gaps_are_reported(read):
+    """Only steps of more than one and a half times the usual step are gaps."""
     (trace,) = read("ts,value\n0,1\n60,2\n150,2\n210,2\n301,2\n8000,2\n8060,1\n8120,1\n8180,1\n")
     assert trace.notes == ("2 gaps, the longest 2.14 h from 301 s: interpolated linearly",)
 
 
 def test_blank_lines_between_rows(read):
-    """They say nothing, and are passed over."""
+    """They are ignored, and a note counts them."""
     assert read("ts,value\n0,1\n\n,\n60,2\n")[0].notes == ("2 empty rows ignored",)
 
 
 def test_a_window(read):
-    """Both ends are in; what is wrong outside of it does not matter."""
+    """Both ends are included; problems outside of the window do not matter."""
     (trace,) = read("ts,value\n0,oops\n60,2\n120,3\n180,-1\n", start=60, end=120)
     assert trace.times.tolist() == [60.0, 120.0]
 
 
 def test_workloads_that_are_not_in_the_window(read):
-    """They are passed over, with a word."""
+    """They are ignored, and a note names them."""
     traces = read("workload,ts,value\na,0,1\na,60,1\nb,120,2\nb,180,2\nc,120,1\n", start=100)
     assert [t.workload for t in traces] == ["b"]
     assert traces[0].notes == ("ignored: workloads 'a' and 'c' with fewer than two rows from 100 s",)
 
 
 def test_names_that_polars_would_expand(read):  # noqa: ARG001  for its folder
-    """A file is named as it is: stars and brackets are no patterns."""
+    """A file name is taken literally: stars and brackets are not patterns."""
     Path("[a]*.csv").write_text("ts,value\n0,1\n60,2\n", encoding="utf-8")
     Path("a1.csv").write_text("ts,value\n0,3\n60,4\n", encoding="utf-8")
     (trace,) = read_traces(["[a]*.csv"])
@@ -212,14 +212,14 @@ def test_names_that_polars_would_expand(read):  # noqa: ARG001  for its folder
 
 
 def recorded() -> list[Path]:
-    """The real traces, where they are."""
+    """The real traces, if they are available."""
     folder = os.environ.get("HYPOT_TRACES")
     return sorted((Path(folder) if folder else Path(__file__).resolve().parents[5] / "shared" / "traces").glob("*.csv"))
 
 
 @pytest.mark.skipif(not recorded(), reason="the recorded traces are not there; set HYPOT_TRACES to their folder")
 def test_recorded_traces_need_no_repair():
-    """Each is read whole, and there is nothing to say about it."""
+    """Each is read completely, without any note."""
     traces = read_traces([str(path) for path in recorded()])
     assert {t.workload: t.notes for t in traces} == {path.stem: () for path in recorded()}
     for trace, path in zip(traces, recorded(), strict=True):

@@ -1,4 +1,4 @@
-"""Files of random history: what is written is read, and what is damaged is told."""
+"""Files of random history: what is written is read, and damage is reported."""
 
 import csv
 import random
@@ -46,7 +46,7 @@ ROWS = [("a", 0, 1), ("b", 0, 5), ("a", 60, 2), ("b", 60, 6), ("a", 120, 3), ("b
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """One for all examples, each of which writes its file anew."""
+    """One folder for all examples, each of which overwrites its file."""
     return tmp_path_factory.mktemp("traces")
 
 
@@ -71,14 +71,14 @@ def same(traces, history) -> bool:
 @given(histories)
 @settings(max_examples=60, deadline=None)
 def test_csv_there_and_back(folder, history):
-    """Bit for bit."""
+    """What is read equals what was written, bit for bit."""
     assert same(read_traces([write_csv(folder / "a.csv", rows_of(history))]), history)
 
 
 @given(histories)
 @settings(max_examples=60, deadline=None)
 def test_parquet_there_and_back(folder, history):
-    """The same."""
+    """What is read equals what was written, bit for bit."""
     pl.DataFrame(rows_of(history), ["workload", "ts", "value"], orient="row").write_parquet(folder / "a.parquet")
     assert same(read_traces([str(folder / "a.parquet")]), history)
 
@@ -86,7 +86,7 @@ def test_parquet_there_and_back(folder, history):
 @given(histories, st.randoms(use_true_random=False), st.integers(0, 3))
 @settings(max_examples=60, deadline=None)
 def test_order_and_repetition_do_not_matter(folder, history, chance: random.Random, more):
-    """Rows in any order, some of them twice, give the same traces; what was done is said."""
+    """Rows in any order, some of them twice, give the same traces; notes say what was done."""
     rows = rows_of(history)
     shuffled = [*rows, *chance.choices(rows, k=more)]
     chance.shuffle(shuffled)
@@ -100,8 +100,8 @@ def test_order_and_repetition_do_not_matter(folder, history, chance: random.Rand
 
 @given(st.integers(0, len(ROWS) - 1), st.integers(0, 2), st.one_of(st.sampled_from(JUNK), st.text(max_size=6)))
 @settings(max_examples=200, deadline=None)
-def test_one_damaged_cell_is_told(folder, row, column, junk):
-    """As a problem or as a note; nothing is read as something else without a word."""
+def test_one_damaged_cell_is_reported(folder, row, column, junk):
+    """It causes a problem or a note; nothing is misread silently."""
     assume(not is_valid(junk, column) and "\n" not in junk[:-1])
     lines = [[str(cell) for cell in cells] for cells in ROWS]
     lines[row][column] = junk
@@ -117,7 +117,7 @@ def test_one_damaged_cell_is_told(folder, row, column, junk):
 
 
 def is_valid(text: str, column: int) -> bool:
-    """Whether a cell could hold this."""
+    """Whether a cell could hold this text."""
     plain = text.strip(' "\t\r\n\0')
     if column == 0:
         return plain in {"a", "b"}
@@ -131,7 +131,7 @@ def is_valid(text: str, column: int) -> bool:
 @given(st.binary(max_size=3), st.data())
 @settings(max_examples=200, deadline=None)
 def test_damaged_bytes_never_end_in_a_traceback(folder, junk, data):
-    """CSV and Parquet with some bytes overwritten are read, or refused by name."""
+    """CSV and Parquet files with some bytes overwritten are read, or refused by name."""
     name = data.draw(st.sampled_from(["a.csv", "a.parquet"]))
     path = folder / name
     if name == "a.csv":
@@ -158,7 +158,7 @@ def test_damaged_bytes_never_end_in_a_traceback(folder, junk, data):
     st.randoms(use_true_random=False),
 )
 def test_parts_change_nothing(folder, lengths, order, size, group, rng):
-    """However rows are ordered, large files are cut, and row groups end."""
+    """Traces do not depend on the order of rows, the size of parts, or the row groups."""
     rows = [(f"w{i}", 60 * t, rng.random()) for i, length in enumerate(lengths) for t in range(length)]
     if order == "time":
         rows.sort(key=lambda row: row[1])

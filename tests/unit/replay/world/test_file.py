@@ -1,4 +1,4 @@
-"""A world from a file: what people may write, and what they are told."""
+"""A world from a file: what users may write, and how mistakes are reported."""
 
 import json
 import re
@@ -46,12 +46,12 @@ def outcome(read, given):
 
 
 def test_an_empty_file_is_a_world_of_defaults(written):
-    """What is not written is as by default."""
+    """What is not written has its default."""
     assert read_world(written("")) == read_world(written("demand:\nmetrics: {names: , gaps: }\n")) == World()
 
 
 def test_the_example_of_the_page_is_a_world(written):
-    """What the documentation shows can be used as it stands, and its schema takes it."""
+    """The documented example can be used as it is, and its schema accepts it."""
     text = re.search(r"<!-- example: world -->\n\n```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1]
     world = read_world(written(text))
     assert world.demand == Demand(peak=12.0, noise=0.05, drops=(Drop(93600.0, 100800.0, 0.5),))
@@ -143,7 +143,7 @@ def test_values_as_people_write_them(written, section, name, text, value):
         ("a: [1", "a ',' or ']' is missing"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(written, text, reported):
+def test_problems_are_reported_with_their_line(written, text, reported):
     """One problem, its line, and what to do."""
     path = written(text)
     found = problems(read_world, path)
@@ -151,20 +151,20 @@ def test_what_is_wrong_is_told_with_its_line(written, text, reported):
     assert reported in found[0].removeprefix(f"{path}:")
 
 
-def test_everything_is_told_at_once_in_order(written):
-    """A file with several mistakes is corrected once."""
+def test_everything_is_reported_at_once_in_order(written):
+    """All mistakes of a file can be corrected in one go."""
     path = written("pods: {start: 1s}\nservice: {slo: 2, wrk: 1}\ntick: x\nprices: 3\n")
     found = [line.removeprefix(f"{path}:").split(":")[0] for line in problems(read_world, path)]
     assert found == ["1", "2", "2", "3", "4"]
 
 
 def test_a_parameter_that_cannot_be_read_is_not_judged_again(written):
-    """A limit that is no quantity is not also below the request."""
+    """A limit that is not a quantity is not also reported as below the request."""
     assert len(problems(read_world, written("workload: {cpu: 4, cpuLimit: much}"))) == 1
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    """Missing, binary and endless files are told by name."""
+    """Missing, binary and too large files are reported by name."""
     binary, huge = tmp_path / "binary.yaml", tmp_path / "huge.yaml"
     binary.write_bytes(b"\xff\xfe\xfa")
     huge.write_bytes(b"#" * (2**20 + 1))
@@ -193,16 +193,16 @@ def test_the_default_window_too_is_whole_ticks():
     assert world_from_dict({"tick": 20}).metrics == replace(Metrics(), window=40.0)
 
 
-def test_a_dict_is_told_without_lines():
-    """The same words, where there is no file."""
+def test_a_dict_is_reported_without_lines():
+    """The messages are the same without a file."""
     stranger, tick = problems(world_from_dict, {"tick": -1, 3: 4})
     assert stranger.startswith("3: unknown parameter; the parameters here are tick, seed, demand, service, memory, ")
     assert tick == "tick: -1 must be above 0s and at most 5m"
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 10**400, object(), b"1"])
-def test_numbers_that_are_none(value):
-    """Neither infinite nor absurd, whoever hands them over."""
+def test_invalid_numbers(value):
+    """Infinite, absurd and non-numeric values are refused."""
     assert problems(world_from_dict, {"prices": {"cpu": value}})[0].startswith("prices.cpu: ")
 
 
@@ -231,7 +231,7 @@ def values_of(parameter):
 
 @st.composite
 def dicts(draw):
-    """A world file that keeps all rules."""
+    """A world file that breaks no rule."""
     data = {}
     for section in sections():
         chosen = draw(st.lists(st.sampled_from(section.parameters), max_size=4))
@@ -253,7 +253,7 @@ def dicts(draw):
 @settings(deadline=None)
 @given(dicts())
 def test_random_worlds_there_and_back(data):
-    """Through JSON, as the schema describes it; reading again changes nothing."""
+    """Through JSON, as the schema describes it; reading it again gives the same world."""
     VALIDATOR.validate(data)
     world = world_from_dict(data)
     plain = json.loads(json.dumps(world_to_dict(world), allow_nan=False))
@@ -268,16 +268,16 @@ names = st.sampled_from([p.name for s in sections() for p in s.parameters] + [s.
 
 @settings(deadline=None)
 @given(st.dictionaries(names, st.dictionaries(names | st.text(max_size=4), junk, max_size=4) | junk, max_size=5) | junk)
-def test_junk_is_a_world_or_told(data):
-    """Nothing that can be written raises anything else."""
+def test_junk_is_a_world_or_reported(data):
+    """No other error is raised."""
     world, reported = outcome(world_from_dict, data)
     assert isinstance(world, World) or reported
 
 
 @settings(deadline=None)
 @given(st.text(max_size=60) | st.binary(max_size=60))
-def test_any_file_is_a_world_or_told(tmp_path_factory, content):
-    """Whatever the bytes."""
+def test_any_file_is_a_world_or_reported(tmp_path_factory, content):
+    """This holds for any bytes."""
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
     world, reported = outcome(read_world, path)
@@ -286,7 +286,7 @@ def test_any_file_is_a_world_or_told(tmp_path_factory, content):
 
 
 def test_the_schema_is_published():
-    """And is one."""
+    """It is a valid JSON schema."""
     jsonschema.Draft202012Validator.check_schema(json.loads(SCHEMA.read_text(encoding="utf-8")))
 
 
@@ -304,7 +304,7 @@ def test_the_schema_is_published():
     ],
 )
 def test_the_schema_refuses_what_is_refused(data):
-    """An editor tells what the reader would."""
+    """The schema and the reader refuse the same."""
     assert list(VALIDATOR.iter_errors(data))
     assert problems(world_from_dict, data)
 

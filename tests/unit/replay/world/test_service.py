@@ -1,4 +1,4 @@
-"""How a replica serves, against what queueing theory and the specification say."""
+"""How a replica serves, compared with queueing theory and the specification."""
 
 from itertools import pairwise, product
 from math import exp, factorial, inf, isclose, isfinite, log, sqrt
@@ -27,7 +27,7 @@ LOADS = (0.0, 1e-12, 0.01, 0.3, 0.5, 0.8, 0.9, 0.99, BUSIEST)
 
 
 def erlang_c(servers, rho):
-    """The chance to wait for one of so many whole servers, as Erlang has it."""
+    """The probability to wait for one of so many whole servers, by Erlang's formula."""
     offered = servers * rho
     tail = offered**servers / factorial(servers) / (1.0 - rho)
     return tail / (sum(offered**k / factorial(k) for k in range(servers)) + tail)
@@ -47,11 +47,11 @@ def waiting(servers, rho):
 
 
 class TestOneServer:
-    """M/M/1, where everything is known."""
+    """M/M/1, for which the exact results are known."""
 
     @pytest.mark.parametrize("rho", LOADS)
     def test_the_chance_to_wait_is_the_utilisation(self, rho):
-        """Exactly: the exponent is one."""
+        """They are equal, because the exponent is one."""
         assert wait_chance(rho, 1.0) == pytest.approx(rho, rel=1e-12)
 
     @pytest.mark.parametrize("rho", [0.1, 0.5, 0.9, 0.99])
@@ -69,7 +69,7 @@ class TestOneServer:
 
 
 class TestSeveralServers:
-    """Sakasegawa's approximation beside Erlang C."""
+    """Sakasegawa's approximation compared with Erlang C."""
 
     @pytest.mark.parametrize(("servers", "rho"), list(product(range(2, 9), (0.8, 0.85, 0.9, 0.95, 0.99))))
     def test_it_is_within_eight_percent_where_it_matters(self, servers, rho):
@@ -78,7 +78,7 @@ class TestSeveralServers:
 
     @pytest.mark.parametrize(("servers", "rho"), list(product(range(2, 9), (0.1, 0.3, 0.5, 0.7))))
     def test_it_is_on_the_safe_side_below(self, servers, rho):
-        """A little too often is told to wait, never too seldom."""
+        """The probability to wait is a little too high, never too low."""
         assert wait_chance(rho, servers) >= erlang_c(servers, rho)
 
     def test_the_exponent(self):
@@ -87,12 +87,12 @@ class TestSeveralServers:
 
     @pytest.mark.parametrize("rho", [0.3, 0.8, 0.95])
     def test_more_servers_at_equal_utilisation_wait_less(self, rho):
-        """Why many small pods are late where few large ones are not."""
+        """This is why many small pods are late where few large pods are not."""
         assert all(waiting(few, rho) > waiting(many, rho) for few, many in pairwise((1.0, 1.15, 2.0, 3.5, 8.0)))
 
     @pytest.mark.parametrize("servers", [1.0, 1.2, 4.0])
     def test_more_load_waits_longer(self, servers):
-        """At every step."""
+        """This holds at every step."""
         assert all(waiting(servers, less) < waiting(servers, more) for less, more in pairwise(LOADS[2:]))
 
 
@@ -106,7 +106,7 @@ class TestPercentiles:
         ],
     )
     def test_a_deadline_at_a_percentile_leaves_the_rest_late(self, share, rho, servers, delay):
-        """Both formulas tell of one distribution."""
+        """Both formulas describe the same distribution."""
         given = WORK + delay, odds(servers, rho), queueing_time(WORK, servers, rho)
         deadline = percentile(log(1.0 - share), *given)
         assert late_share(deadline, *given) == pytest.approx(1.0 - share, rel=1e-9)
@@ -117,12 +117,12 @@ class TestPercentiles:
 
     @pytest.mark.parametrize(("delay", "late"), [(0.2299, False), (0.23, True), (5.0, True)])
     def test_behind_a_backlog_all_are_late(self, delay, late):
-        """From where service and backlog alone reach the deadline."""
+        """From the point where service and backlog alone reach the deadline."""
         share = late_share(0.25, WORK + delay, log(0.5), queueing_time(WORK, 1.0, 0.5))
         assert (share == 1.0) is late
 
-    def test_just_before_that_those_who_wait_are(self):
-        """Which is not all of them: the formula jumps to one, as written."""
+    def test_just_before_that_only_waiting_requests_are_late(self):
+        """These are not all requests: the formula jumps to one, as specified."""
         assert late_share(0.25, 0.25 - 1e-9, log(0.5), queueing_time(WORK, 1.0, 0.5)) == pytest.approx(0.5, rel=1e-6)
 
 
@@ -138,7 +138,7 @@ class TestCapacity:
         ],
     )
     def test_it_is_the_cap_less_the_base(self, cap, base, parallel, expected):
-        """Up to what the application can use at once, and never nothing."""
+        """It is limited by what the application can use at once, and is never zero."""
         assert usable_cores(cap, base, parallel) == pytest.approx(expected, rel=1e-12)
 
     @pytest.mark.parametrize(
@@ -146,26 +146,26 @@ class TestCapacity:
         [(0.05, 0.0, 1.0, 0.05), (0.05, 0.1, 1.0, 0.1), (0.2, 0.1, 1.0, 0.2)],
     )
     def test_base_use_is_the_larger(self, absolute, share, asked, expected):
-        """Of an amount and a share of the request."""
+        """The larger of an amount and a share of the request."""
         assert base_use(absolute, share, asked) == expected
 
     @pytest.mark.parametrize(
         ("cores", "efficiency", "expected"), [(1.0, 1.0, 0.02), (4.0, 1.0, 0.02), (0.5, 1.0, 0.04), (2.0, 0.5, 0.04)]
     )
     def test_a_request_alone(self, cores, efficiency, expected):
-        """Less than a core slows it down, more does not help, and a core that does half takes twice as long."""
+        """Less than a core slows it down, more does not help, and a core of half the efficiency takes twice as long."""
         assert service_time(WORK, cores, efficiency) == pytest.approx(expected, rel=1e-12)
 
     @pytest.mark.parametrize(
         ("offered", "expected"), [(-1e-18, 0.0), (0.0, 0.0), (0.5, 0.5), (2.0, BUSIEST), (inf, BUSIEST)]
     )
     def test_utilisation_is_clamped_on_both_sides(self, offered, expected):
-        """A tiny negative backlog once gave no number at all."""
+        """A tiny negative backlog once gave NaN."""
         assert utilisation(offered, 1.0) == expected
 
 
-def test_no_corner_gives_a_number_that_is_none():
-    """Nothing negative, no NaN, no infinity, over all corners of load, size, delay and efficiency."""
+def test_no_corner_gives_an_invalid_number():
+    """Nothing negative, no NaN, no infinity, for all extremes of load, size, delay and efficiency."""
     for offered, cap, base, e, delay in product(
         (-1e-15, 0.0, 1e-300, 0.7, 1e9), (1e-9, 0.05, 1.0, 64.0), (0.0, 0.05, 2.0), (0.01, 1.0), (0.0, 1e-12, 1e6)
     ):
@@ -183,7 +183,7 @@ def test_no_corner_gives_a_number_that_is_none():
 class TestMemory:
     @pytest.mark.parametrize(("target", "time"), [(900.0, 30.0), (100.0, 1800.0)])
     def test_many_short_ticks_are_one_long_one(self, target, time):
-        """An exponential, quick upwards and slow downwards."""
+        """It is an exponential approach, fast upwards and slow downwards."""
         short, long = (1.0 - exp(-seconds / time) for seconds in (5.0, 60.0))
         now = 400.0
         for _ in range(12):
@@ -191,7 +191,7 @@ class TestMemory:
         assert isclose(now, approached(400.0, target, long, long), rel_tol=1e-12)
 
     def test_the_direction_chooses_the_speed(self):
-        """Up by the first, down by the second, and where nothing is missing not at all."""
+        """Up by the first, down by the second, and no change at the target."""
         assert approached(100.0, 200.0, 0.5, 0.1) == 150.0
         assert approached(200.0, 100.0, 0.5, 0.1) == 190.0
         assert approached(200.0, 200.0, 0.5, 0.1) == 200.0
@@ -204,5 +204,5 @@ class TestBackOff:
         assert waits == [10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0, 300.0]
 
     def test_a_thousand_crashes_are_no_overflow(self):
-        """The longest wait, for ever."""
+        """The wait stays at its maximum."""
         assert [crash_wait(n, 10.0, 300.0) for n in (31, 1000, 10**9)] == [300.0] * 3

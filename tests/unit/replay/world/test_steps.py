@@ -1,4 +1,4 @@
-"""One tick of the simulated world, and the life of its pods, by hand."""
+"""One tick of the simulated world, and the life of its pods, compared with manual computations."""
 
 from itertools import pairwise
 from math import ceil, exp, log, sqrt
@@ -26,7 +26,7 @@ def by_hand(work, cap, base=0.05, efficiency=1.0, delay=0.0):
 
 
 def roomy(**service):
-    """A world in which memory plays no part."""
+    """A world in which memory does not matter."""
     return World(service=Service(**service), memory=Heap(per_request=0))
 
 
@@ -38,51 +38,51 @@ class TestService:
         assert (row.latency, row.p99, row.late) == pytest.approx(by_hand(work, limit / 1000.0), rel=1e-12)
 
     def test_a_core_that_does_half_takes_twice_as_long(self):
-        """And uses twice as much for the same work."""
+        """It also uses twice as much cpu for the same work."""
         row = Place(roomy(), replicas=2).tick(0.8, efficiency=0.5)
         assert (row.latency, row.p99, row.late) == pytest.approx(by_hand(0.4, 1.2, efficiency=0.5), rel=1e-12)
         assert row.used_cpu == pytest.approx(2 * (0.05 + 0.8))
 
     @pytest.mark.parametrize(("limit", "cap"), [(1200, 1.2), (None, 1.5)])
     def test_usage_stops_at_the_cap(self, limit, cap):
-        """The limit; without one the request and its headroom."""
+        """The cap is the limit; without a limit the request plus its headroom."""
         row = Place(roomy(), replicas=3, cpu_limit=limit).tick(30.0)
         assert (row.used_cpu, row.cap_cpu, row.capped) == pytest.approx((3 * cap, 3 * cap, 3))
         assert row.served == pytest.approx(3 * (cap - 0.05) * 15 / WORK)
 
     def test_headroom_in_cores(self):
-        """The larger of both counts."""
+        """The larger of both headrooms counts."""
         world = World(pods=Pods(headroom=0.5, headroom_cores=2.0))
         assert Place(world, replicas=1, cpu_limit=None).tick(1.0).cap_cpu == pytest.approx(3.0)
 
     def test_parallel_work_ends_where_the_application_ends(self):
-        """Four cores, of which it can use one and a half."""
+        """Of four cores it can use one and a half."""
         row = Place(roomy(parallel=1.5), replicas=1, cpu=4000, cpu_limit=4000).tick(3.0)
         assert row.served == pytest.approx(1.5 * 15 / WORK)
         assert row.used_cpu == pytest.approx(1.55)
 
-    def test_nobody_serves(self):
-        """Whoever comes is lost, and nothing is divided by nothing."""
+    def test_no_pod_serves(self):
+        """All requests are lost, and nothing is divided by zero."""
         place = Place(roomy(), replicas=2)
         crash(place.c, place.s, place.p, 0, EPOCH)
         row = place.tick(1.0)
         assert (row.ready, row.served, row.lost, row.latency) == (0, 0, pytest.approx(750.0), 10.0)
 
     def test_no_demand(self):
-        """Pods use their base, nobody is late."""
+        """Pods use their base, and no request is late."""
         row = Place(roomy(), replicas=2).tick(0.0)
         assert (row.used_cpu, row.late, row.lost, row.served) == (pytest.approx(0.1), 0.0, 0.0, 0.0)
         assert row.latency == pytest.approx(WORK)
 
     @pytest.mark.parametrize(("limit", "work", "more"), [(1200, 1.1, 0.05), (1200, 0.9, 0.0), (None, 1.4, 0.0)])
     def test_throttling_is_felt_near_a_limit(self, limit, work, more):
-        """From 0.9 of it on, at the 99th percentile, and only where there is a limit."""
+        """From 0.9 of the limit on, at the 99th percentile, and only with a limit."""
         rows = [Place(roomy(throttling=t), replicas=1, cpu_limit=limit).tick(work) for t in (0.0, 0.05)]
         assert rows[1].p99 - rows[0].p99 == pytest.approx(more)
         assert rows[1].latency == rows[0].latency
 
     def test_base_use_counts_while_starting_up_too(self):
-        """Once the first burst is over: the larger of the amount and the share of the request."""
+        """After the first burst: the larger of the amount and the share of the request."""
         place = Place(World(service=Service(base_share=0.3), pods=Pods(start=120.0)), replicas=1)
         place.scale(2)
         place.ticks(4)
@@ -92,7 +92,7 @@ class TestService:
 
 class TestBacklog:
     def test_what_is_not_done_waits(self):
-        """A core too much for 15 seconds is 15 core-seconds of work, in requests."""
+        """One core too much for 15 seconds is 15 core-seconds of work, in requests."""
         row = Place(roomy(timeout=100.0), replicas=1).tick(2.15)
         assert row.backlog == pytest.approx(15.0 / WORK)
         assert row.lost == 0.0
@@ -105,7 +105,7 @@ class TestBacklog:
         assert row.lost == pytest.approx(3.5 / WORK)
 
     def test_it_is_worked_off(self):
-        """First comes what waited: nothing vanishes, and at the end nothing is left, never less than nothing."""
+        """The backlog is served first: nothing vanishes, and at the end it is zero, never negative."""
         place = Place(roomy(timeout=100.0), replicas=1)
         ticks = [place.tick(2.15)] + [place.tick(0.15) for _ in range(4)]
         assert [row.backlog * WORK for row in ticks] == pytest.approx([15.0, 0.0, 0.0, 0.0, 0.0])
@@ -113,7 +113,7 @@ class TestBacklog:
 
     @pytest.mark.parametrize(("after", "ticks"), [(3.0, 1), (15.0, 1), (16.0, 2), (40.0, 3)])
     def test_some_of_the_lost_come_back(self, after, ticks):
-        """Half of them, after a while in whole ticks; and half of those who are lost again."""
+        """Half of the lost requests return after whole ticks, and half of those that are lost again."""
         world = World(
             demand=Demand(retries=0.5, retry_after=after), service=Service(timeout=1.0), memory=Heap(per_request=0)
         )
@@ -122,8 +122,8 @@ class TestBacklog:
         back = [row.requests * 15 for row in rows[1:]]
         assert back == pytest.approx([0.0] * (ticks - 1) + [rows[0].lost / 2])
 
-    def test_a_pod_on_its_way_out_finishes_what_waits(self):
-        """It gets nothing new, and what is left at its end is lost in the next tick."""
+    def test_a_stopping_pod_finishes_its_backlog(self):
+        """It gets no new requests, and what is left at its end is lost in the next tick."""
         place = Place(roomy(timeout=100.0), replicas=2)
         rows = [place.tick(2.3 + 8.0)]
         place.scale(1)
@@ -136,19 +136,19 @@ class TestBacklog:
 class TestSkew:
     @pytest.mark.parametrize("replicas", [2, 5, 10])
     def test_one_replica_gets_so_much_more_than_the_mean(self, replicas):
-        """(1 + k) times the mean, and the others share the rest."""
+        """It gets (1 + k) times the mean, and the others share the rest."""
         place = Place(roomy(skew=0.2, base_cpu=0.0), replicas=replicas)
         place.tick(0.5 * replicas)
         used = [place.c.cpu_seen[k][0] for k in range(place.c.used[0])]
         assert max(used) == pytest.approx(1.2 * 0.5)
 
     def test_a_single_replica_gets_all(self):
-        """More than everything there is not."""
+        """It cannot get more than everything."""
         row = Place(roomy(skew=0.2, base_cpu=0.0), replicas=1).tick(0.5)
         assert row.served == pytest.approx(0.5 * 15 / WORK)
 
-    def test_there_is_only_one_of_them(self):
-        """Also after it crashed, another took its place, and it came back."""
+    def test_only_one_replica_gets_more(self):
+        """Also after it crashed, another replica took its place, and it came back."""
         place = Place(World(service=Service(skew=0.5)), replicas=4)
         place.tick(1.0)
         hot = next(k for k in range(place.c.used[0]) if place.c.share[k] > 1.0)
@@ -161,26 +161,26 @@ class TestSkew:
 
 class TestMemory:
     def test_it_follows_requests_in_flight(self):
-        """What comes times how long it stays, approached within half a minute."""
+        """The request rate times the latency, approached within half a minute."""
         place = Place(World(memory=Heap(base=200 * MIB, per_request=MIB)), replicas=1)
         row = place.tick(0.9)
         in_flight = 0.9 / WORK * by_hand(0.9, 1.2)[0]
         assert row.used_memory == pytest.approx(200 * MIB + MIB * in_flight * (1.0 - exp(-0.5)))
 
     def test_it_is_given_back_slowly(self):
-        """Within half an hour, to 63 %."""
+        """It falls to 63 % of the way within half an hour."""
         place = Place(World(memory=Heap(base=100 * MIB)), replicas=1)
         place.c.heap[0] = 900.0 * MIB
         rows = place.ticks(120)
         assert rows.used_memory[-1] == pytest.approx(100 * MIB + 800 * MIB * exp(-1.0), rel=1e-3)
 
     def test_a_trace_may_bring_its_own(self):
-        """Shared out over the pods that serve."""
+        """It is divided among the pods that serve."""
         place = Place(World(memory=Heap(base=0, per_request=0, rise=1e-9)), replicas=4)
         assert place.tick(1.0, memory=800.0 * MIB).used_memory == pytest.approx(800 * MIB)
 
     def test_leak_and_cache_grow_with_age(self):
-        """The one for ever, the other to 63 % within its time."""
+        """The leak grows for ever, the cache to 63 % within its time."""
         heap = Heap(base=0, per_request=0, cache=100 * MIB, cache_fill=600.0, leak=MIB / 60.0, rise=1e-9)
         place = Place(World(memory=heap), replicas=1, memory_limit=None)
         place.c.started[0], place.c.heap[0] = EPOCH, 0.0
@@ -188,7 +188,7 @@ class TestMemory:
         assert rows.used_memory[-1] == pytest.approx(100 * MIB * (1.0 - exp(-1.0)) + 10 * MIB)
 
     def test_a_kill_loses_what_waits(self):
-        """It shows in the next tick, as lost."""
+        """The backlog is counted as lost in the next tick."""
         heap = Heap(base=200 * MIB, per_request=0, rise=1e-9)
         place = Place(World(service=Service(timeout=100.0), memory=heap), replicas=2, memory_limit=600 * MIB)
         killed, after = place.tick(4.3, memory=2.0 * GIB), place.tick(0.0)
@@ -196,8 +196,8 @@ class TestMemory:
         assert after.lost == pytest.approx(killed.backlog)
         assert (after.backlog, after.used_memory, after.pods) == (0, 0, 2)
 
-    def test_without_a_limit_nobody_is_killed(self):
-        """However much there is."""
+    def test_without_a_limit_no_pod_is_killed(self):
+        """This holds for any amount of memory."""
         place = Place(World(memory=Heap(rise=1e-9)), replicas=1, memory_limit=None)
         assert place.tick(1.0, memory=100.0 * GIB).killed == 0
 
@@ -206,7 +206,7 @@ class TestStarting:
     @pytest.mark.parametrize("tick", [5.0, 15.0, 30.0, 60.0])
     @pytest.mark.parametrize(("start", "create"), [(0.0, 0.0), (30.0, 3.0), (31.0, 3.0), (45.0, 45.0), (240.0, 3.0)])
     def test_ready_after_exactly_that_time(self, tick, start, create):
-        """In whole ticks, rounded up; paid for from the first one on."""
+        """In whole ticks, rounded up; paid for from the first tick on."""
         place = Place(World(tick=tick, pods=Pods(start=start, create=create)), replicas=1)
         place.tick()
         place.scale(3)
@@ -215,20 +215,20 @@ class TestStarting:
         assert list(rows.pods) == [3] * len(rows.pods)
 
     def test_starting_up_burns(self):
-        """Half a core for ten seconds from when containers run, then the base."""
+        """Half a core for ten seconds from the moment containers run, then the base."""
         place = Place(World(tick=5.0, pods=Pods(start=30.0, create=5.0)), replicas=1)
         place.scale(2)
         assert list(place.ticks(6).used_cpu - 0.05) == pytest.approx([0.0, 0.5, 0.5, 0.05, 0.05, 0.05])
 
     @pytest.mark.parametrize("tick", [5.0, 15.0, 60.0])
     def test_however_long_a_tick_is_the_burst_is_as_large(self, tick):
-        """Five core-seconds by default, also where they fall between two ticks."""
+        """Five core-seconds by default, also where they are spread over two ticks."""
         place = Place(World(tick=tick, service=Service(base_cpu=0.0), pods=Pods(start=120.0)), replicas=1)
         place.scale(2)
         assert place.ticks(int(120 / tick)).used_cpu.sum() * tick == pytest.approx(5.0)
 
     def test_it_is_sampled_only_after_a_whole_window(self):
-        """Containers run from 3 s on; with a lag of 15 and a window of 30 the first sample comes at 60."""
+        """Containers run from 3 s on; with a lag of 15 s and a window of 30 s the first sample comes at 60 s."""
         place = Place(replicas=1)
         place.scale(2)
         sampled = []
@@ -241,7 +241,7 @@ class TestStarting:
 class TestEnding:
     @pytest.mark.parametrize(("stop", "ticks"), [(0.0, 0), (1.0, 1), (15.0, 1), (30.0, 2), (31.0, 3)])
     def test_it_is_paid_for_until_the_end(self, stop, ticks):
-        """And serves no more from the first moment on."""
+        """It stops serving at once."""
         place = Place(World(pods=Pods(stop=stop)), replicas=3)
         place.tick(1.0)
         place.scale(1)
@@ -250,7 +250,7 @@ class TestEnding:
         assert list(rows.ready) == [1] * 4
 
     def test_those_that_do_not_serve_go_first_then_the_youngest(self):
-        """Three generations, and one that is on its way."""
+        """Three generations that serve, and one that is starting."""
         place = Place(replicas=2)
         for replicas in (4, 6):
             place.scale(replicas)
@@ -264,8 +264,8 @@ class TestEnding:
         place.scale(1)
         assert [place.c.born[k] for k in place.groups(SERVING)] == [EPOCH - 86400.0]
 
-    def test_pods_that_never_served_cost_nothing_more(self):
-        """They vanish at once."""
+    def test_pods_that_never_served_cost_nothing_afterwards(self):
+        """They are removed at once."""
         place = Place(replicas=1)
         place.scale(5)
         place.tick()
@@ -275,7 +275,7 @@ class TestEnding:
 
 class TestCrashing:
     def test_the_wait_doubles(self):
-        """10, 20, 40 seconds and so on to 300, from a kill to the next start; each life lasts one tick."""
+        """10, 20, 40 seconds and so on up to 300, from a kill to the next start; each run lasts one tick."""
         pods, heap = Pods(start=0.0, create=0.0), Heap(base=2 * GIB, rise=1e-9)
         place = Place(World(tick=5.0, pods=pods, memory=heap), replicas=1)
         kills = [place.now for _ in range(300) if place.tick().killed]
@@ -284,14 +284,14 @@ class TestCrashing:
 
     @pytest.mark.parametrize(("healthy", "wait"), [(599.0, 40.0), (600.0, 10.0)])
     def test_ten_healthy_minutes_forgive(self, healthy, wait):
-        """Counted from when it was ready again."""
+        """The time counts from when it was ready again."""
         place = Place(replicas=1)
         place.c.crashes[0], place.c.changed[0] = 2, EPOCH
         crash(place.c, place.s, place.p, 0, EPOCH + healthy)
         assert place.c.due[0] - EPOCH - healthy == wait
 
     def test_a_container_starts_again_in_its_pod(self):
-        """Without being created anew: back-off, then start-up."""
+        """It is not created again: back-off, then start-up."""
         place = Place(World(tick=1.0, pods=Pods(start=30.0, create=3.0)), replicas=1)
         crash(place.c, place.s, place.p, 0, EPOCH)
         rows = place.ticks(40)
@@ -302,7 +302,7 @@ class TestCrashing:
 class TestResizing:
     @pytest.mark.parametrize(("takes", "ticks"), [(0.0, 0), (2.0, 1), (15.0, 1), (20.0, 2)])
     def test_it_takes_its_time(self, takes, ticks):
-        """Then request, limit and what is paid change at once, and the pod has served all along."""
+        """Then request, limit and what is paid change at once, and the pod serves all the time."""
         place = Place(World(resize=ResizeParameters(takes=takes)), replicas=2)
         resize(place.c, place.s, place.p, 0, 2000, 2 * GIB, 2400, 2 * GIB, place.now)
         rows = place.ticks(4)
@@ -312,7 +312,7 @@ class TestResizing:
         assert list(rows.ready) == [2] * 4
 
     def test_without_room_it_waits(self):
-        """As deferred; one that fits is done."""
+        """It is deferred; a resize that fits is done."""
         place = Place(World(resize=ResizeParameters(room=0.5)), replicas=1)
         resize(place.c, place.s, place.p, 0, 1501, GIB, 1800, GIB, place.now)
         assert place.ticks(5).cpu[-1] == 1.0
@@ -322,8 +322,8 @@ class TestResizing:
         assert place.ticks(2).cpu[-1] == 1.5
         assert place.scene.observer.seen(place.i - 1, place.now).pods[0].resize is None
 
-    def test_its_node_looks_again(self):
-        """A resize that waits is done once others have gone, without being asked for again."""
+    def test_a_deferred_resize_is_tried_again(self):
+        """It is done once other pods are gone, without a new request."""
         place = Place(World(nodes=Nodes(start=1, cpu=4.0, reserved=0.0), pods=Pods(stop=0.0)), replicas=3)
         place.scale(4)
         place.ticks(4)
@@ -334,7 +334,7 @@ class TestResizing:
         assert place.ticks(3).cpu[-1] == pytest.approx(3.9)
 
     def test_an_evicted_pod_comes_back_with_the_size_of_the_template(self):
-        """And its neighbour keeps its own."""
+        """The other pod keeps its size."""
         place = Place(replicas=2)
         place.s.template[:] = [3000, 2 * GIB, 3000, 2 * GIB]
         evict(place.c, place.s, place.p, 0, 1, place.now)
@@ -362,22 +362,22 @@ class TestNodes:
         assert list(rows.ready) == [2] * ready + [5] * (12 - ready)
 
     def test_pods_that_fit_start_at_once(self):
-        """Without pulling; the others wait."""
+        """They pull no image; the others wait."""
         place = Place(self.WORLD, replicas=1)
         place.scale(4)
         assert list(place.ticks(3).ready) == [1, 1, 2]
         assert place.count(WAITING) == 2
 
     def test_a_second_wave_waits_no_longer_than_the_first(self):
-        """Nodes that are on their way keep nobody from ordering more."""
+        """More nodes are ordered even while others are on their way."""
         place = Place(self.WORLD, replicas=2)
         place.scale(4)
         place.ticks(2)
         place.scale(8)
         assert list(place.ticks(9).nodes) == [1] * 6 + [2] * 2 + [4]
 
-    def test_an_empty_node_goes_after_ten_minutes(self):
-        """Not before."""
+    def test_an_empty_node_is_removed_after_ten_minutes(self):
+        """It is not removed earlier."""
         place = Place(self.WORLD, replicas=2)
         place.scale(6)
         place.ticks(20)
@@ -385,7 +385,7 @@ class TestNodes:
         assert list(place.ticks(42).nodes) == [3] * 40 + [1] * 2
 
     def test_a_node_that_was_just_emptied_stays(self):
-        """Each must be empty for ten minutes, whatever another one was."""
+        """Each must be empty for ten minutes itself."""
         place = Place(self.WORLD, replicas=2)
         place.scale(20)
         place.ticks(20)
@@ -395,7 +395,7 @@ class TestNodes:
         assert list(place.ticks(5).nodes)[1:] == [9] * 4
 
     def test_a_node_in_use_again_is_not_idle(self):
-        """The time starts anew."""
+        """The time starts again."""
         place = Place(self.WORLD, replicas=2)
         place.scale(4)
         place.ticks(20)
