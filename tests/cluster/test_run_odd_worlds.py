@@ -148,7 +148,7 @@ def conflicting_status(stage: Stage) -> tuple[str, list[str]]:
 
 
 def test_another_writer_of_the_status_is_named_and_left_alone(results: Results):
-    """hypot does not scale while the other's writes are recent, though hypot writes the status too."""
+    """While the other's writes are recent hypot does not scale, though hypot writes the status too."""
     reported, scaled = results["status"].result()
     assert "their-controller" in reported
     assert scaled == []

@@ -1,13 +1,13 @@
-"""Runs the peers' own cases: one pytest parameter per case of a vector file, known differences applied.
+"""Runs the test cases of other projects: one pytest parameter per case of a vector file, known differences applied.
 
 A module decorates one function per section of a file. The function takes a case, translates its `given` into calls of
-hypot and asserts its `expect`; it needs no fixture, so that the check for stale deviations can run it again:
+hypot and asserts its `expect`. It needs no fixture, so that the check for stale deviations can run it again:
 
     @each_case("hpa_defaults.json")
     def test_defaults(case): ...
 
-`deviations.toml` lists where hypot differs on purpose. A case that matches an entry still runs: it passes where it
-agrees and is an expected failure, with the entry's reason, where it does not.
+`deviations.toml` lists where hypot differs on purpose. A case that matches an entry still runs: it passes if it agrees,
+and is an expected failure with the entry's reason if it does not.
 """
 
 import functools
@@ -29,18 +29,18 @@ DEVIATIONS = Path(__file__).with_name("deviations.toml")
 Case = dict[str, Any]
 Check = Callable[[Case], None]
 
-# (file, section) -> the checks that modules have declared for it.
+# (file, section) -> the checks that modules declare for it.
 CHECKS: dict[tuple[str, str], dict[str, Check]] = {}
 
 
 def vector_file(name: str) -> Path:
-    """Where a vector file is looked for: in the folder the variable names, else beside the repository."""
+    """The path of a vector file: in the folder that the variable names, else next to the repository."""
     folder = os.environ.get(VARIABLE)
     return (Path(folder) if folder else Path(__file__).resolve().parents[3] / "shared" / "vectors") / name
 
 
 def load_cases(file: str, section: str = "cases") -> list[Case]:
-    """The cases of one section; the calling module is skipped where the file is absent."""
+    """The cases of one section; the calling module is skipped if the file is missing."""
     path = vector_file(file)
     if not path.is_file():
         reason = f"{file} is not there: no {path}; set {VARIABLE} to the folder that holds it"
@@ -49,7 +49,7 @@ def load_cases(file: str, section: str = "cases") -> list[Case]:
 
 
 def unique_ids(cases: list[Case]) -> list[str]:
-    """The names of the cases; the second of the same name is called `name #2`."""
+    """The names of the cases; the second case of the same name is called `name #2`."""
     seen: dict[str, int] = {}
     ids = []
     for case in cases:
@@ -82,14 +82,14 @@ def each_case(file: str, section: str = "cases") -> Callable[[Check], Check]:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """Where hypot differs on purpose: one case by its name, or every case whose `given` fulfils all conditions."""
+    """Where hypot differs on purpose: one case by its name, or every case whose `given` meets all conditions."""
 
     file: str
     reason: str
     function: str | None = None
     case: str | None = None
     when: tuple[str, ...] = ()
-    # No case that is present shows the difference; another of the same shape may.
+    # No available case shows the difference; another case of the same shape may.
     unseen: bool = False
 
     def covers(self, file: str, case: Case) -> bool:
@@ -99,7 +99,7 @@ class Deviation:
         return case["name"] == self.case if self.case is not None else all(holds(c, given) for c in self.when)
 
     def differing(self) -> Iterator[str]:
-        """The covered cases that do not come out as their file expects."""
+        """The covered cases whose result differs from what their file expects."""
         for (file, section), checks in CHECKS.items():
             covered = (c for c in load_cases(file, section) if self.covers(file, c)) if file == self.file else ()
             for case in covered:
@@ -119,13 +119,13 @@ def _fails(check: Check, case: Case) -> bool:
 
 @functools.cache
 def entries() -> tuple[dict[str, Any], ...]:
-    """The entries of the file as they are written."""
+    """The entries of the file, as written."""
     return tuple(tomllib.loads(DEVIATIONS.read_text(encoding="utf-8")).get("deviation", ()))
 
 
 @functools.cache
 def deviations() -> tuple[Deviation, ...]:
-    """The well-formed entries; the others excuse nothing."""
+    """The well-formed entries; malformed entries excuse nothing."""
     return tuple(deviation(entry) for entry in entries() if not faults(entry))
 
 
@@ -134,7 +134,7 @@ def deviation(entry: Mapping[str, Any]) -> Deviation:
 
 
 def faults(entry: Mapping[str, Any]) -> list[str]:
-    """What is wrong with an entry, in words."""
+    """What is wrong with an entry, as text."""
     message = [f"unknown key {key}" for key in entry if key not in Deviation.__dataclass_fields__]
     message += [f"{key} must be text" for key in ("file", "reason") if not isinstance(entry.get(key), str)]
     message += [f"{key} must be text" for key in ("function", "case") if not isinstance(entry.get(key, ""), str)]
@@ -172,9 +172,9 @@ def _is_condition(text: object) -> bool:
 
 
 def holds(condition: str, given: Any) -> bool:
-    """Whether `spec.metrics[0].type == "External"` and the like is so; `@path` stands for what is at another path.
+    """Whether a condition such as `spec.metrics[0].type == "External"` holds; `@path` is the value at another path.
 
-    Null is absent; nothing compares with absent.
+    Null counts as absent; a comparison with an absent value is false.
     """
     match = CONDITION.fullmatch(condition)
     if match is None:
@@ -191,7 +191,7 @@ def holds(condition: str, given: Any) -> bool:
 
 
 def look_up(value: Any, path: str) -> Any:
-    """What stands at `a.b[0].c`, or None."""
+    """The value at `a.b[0].c`, or None."""
     for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
         if name:
             value = value.get(name) if isinstance(value, dict) else None

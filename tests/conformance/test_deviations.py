@@ -33,7 +33,7 @@ def test_every_entry_is_well_formed(entry):
 
 @pytest.mark.parametrize("entry", entries(), ids=entry_name)
 def test_no_entry_is_stale(entry):
-    """Some case that the entry covers still comes out differently."""
+    """At least one case that the entry covers still gives a different result."""
     if not vector_file(entry["file"]).is_file():
         pytest.skip(f"{entry['file']} is not there; set {VARIABLE} to the folder that holds it")
     differing = list(deviation(entry).differing())
@@ -72,7 +72,7 @@ def test_no_entry_is_stale(entry):
     ],
 )
 def test_conditions_read_as_they_are_written(condition, expected):
-    """Paths, operators and JSON values mean what they say, and absence never raises."""
+    """Paths, operators and JSON values mean what they say, and a missing value never raises."""
     assert holds(condition, GIVEN) is expected
 
 

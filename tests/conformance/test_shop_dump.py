@@ -1,4 +1,4 @@
-"""A real dump of HorizontalPodAutoscalers at rest: we decide what the real controller wrote into their status."""
+"""A real dump of HorizontalPodAutoscalers at rest: hypot decides what the real controller wrote into their status."""
 
 import os
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_the_dump_is_whole(snapshot):
 
 @pytest.mark.parametrize("settings", VERSIONS, ids=["1.36", "newest"])
 def test_we_agree_with_the_controller(snapshot, settings):
-    """Desired size, conditions in their order, and current metrics, for each of them."""
+    """Desired replicas, conditions in their order, and current metrics are the same for each of them."""
     for hpa, decision in decided(snapshot, settings):
         ours, theirs = decision.status, hpa.status
         assert ours["desiredReplicas"] == theirs["desiredReplicas"], hpa
@@ -64,7 +64,7 @@ def test_we_agree_with_the_controller(snapshot, settings):
 
 @pytest.mark.parametrize("settings", VERSIONS, ids=["1.36", "newest"])
 def test_what_only_history_could_know_is_told(snapshot, settings):
-    """A rate limit after a move of unknown size, and a window whose recommendations nobody saw."""
+    """A rate limit after a scaling of unknown size, and a window with unknown recommendations, are reported."""
     unknown = {hpa.name: decision.unknown for hpa, decision in decided(snapshot, settings) if decision.unknown}
     assert set(unknown) == {"shop-api", "shop-idle"}
     assert "the size of the last scaling, 45 s ago, is unknown" in unknown["shop-api"][0]

@@ -1,4 +1,4 @@
-"""Translates the pods, samples and rules of the vector files into what policies look at."""
+"""Translates the pods, samples and rules of the vector files into what policies observe."""
 
 from hypot.core.quantity import format_milli
 from hypot.kinds.hpa.fields import Pace
@@ -10,7 +10,7 @@ LONG_AGO = -1e12
 
 
 def ago(seconds):
-    """A time so many seconds before now; null is not set at all."""
+    """A time so many seconds before now; null is not set."""
     if seconds is None:
         return None
     return LONG_AGO if seconds == 1_000_000_000 else NOW - seconds
@@ -67,7 +67,7 @@ def values(given):
 
 
 def pace(rules):
-    """Scaling rules as the files spell them; null is not given."""
+    """Scaling rules in the notation of the files; null is not given."""
     if rules is None:
         return None
     policies = rules.get("policies")

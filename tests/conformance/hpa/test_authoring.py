@@ -1,4 +1,4 @@
-"""What cdk8s-plus' own tests write, and what an API server says of it and of many a raw manifest."""
+"""What the tests of cdk8s-plus write, and the verdict of an API server on it and on many raw manifests."""
 
 from conformance.harness import each_case
 from hypot.kinds.base import InvalidAutoscaler, Ref
@@ -7,25 +7,25 @@ from hypot.kinds.hpa.defaults import stored
 from hypot.kinds.hpa.fields import Metric, Pace, cpu, external, limit, memory, on, pods
 from hypot.lint import check
 
-# Given -> the keyword of our constructors, the wire key and the type of the target.
+# Given -> the keyword of our constructors, the key in the manifest and the type of the target.
 TARGETS = {
     "average_utilization": ("utilization", "averageUtilization", "Utilization"),
     "average_value": ("average", "averageValue", "AverageValue"),
     "value": ("value", "value", "Value"),
 }
-# Given -> the wire key of a direction.
+# Given -> the key of a direction in the manifest.
 PACE = {"window_seconds": "stabilizationWindowSeconds", "select": "selectPolicy", "policies": "policies"}
 
 
 @each_case("authoring_hpa.json", "apiserver_cases")
 def test_verdict_on_a_raw_manifest(case):
-    """The API server's verdict, its errors in its words, and the spec it would store."""
+    """The verdict of the API server, its error messages, and the spec that it would store."""
     assert_verdict(case["manifest"], case)
 
 
 @each_case("authoring_hpa.json")
 def test_authoring(case):
-    """What the author gave and nothing else is written; what the cluster would refuse is refused at once."""
+    """Exactly what the author gave is written; what the cluster would refuse is refused at once."""
     given, expect = case["given"], case["expect"]
     if "manifest" in expect:
         assert_verdict(expect["manifest"], case["apiserver"])
@@ -44,7 +44,7 @@ def assert_authored(given, manifest, verdict):
 
 
 def relational_rule(given):
-    """What cdk8s-plus minds of an autoscaler beside its workload is left to lint."""
+    """What cdk8s-plus checks about an autoscaler and its workload is left to lint."""
     return "replicas-on-target" if "replicas" in given["target"] else "request-missing"
 
 
@@ -58,12 +58,12 @@ def assert_verdict(manifest, verdict):
 
 
 def words_of(problems):
-    """Errors in the words of validation, and of decoding."""
+    """Error messages as validation and as decoding write them."""
     return {text for problem in problems for text in (str(problem), f"decode: {problem.message}")}
 
 
 def refusal(given):
-    """What the constructor says against it; nothing where it takes it."""
+    """The errors of the constructor; empty if it accepts the input."""
     try:
         author(given)
     except InvalidAutoscaler as error:
@@ -96,7 +96,7 @@ def period(policy):
 
 
 def metric(given):
-    """By the constructor for it, or as a bare Metric where there is none on purpose."""
+    """Made by its constructor, or as a bare Metric where there is no constructor on purpose."""
     kind, name, labels = given["kind"], given["name"], labels_of(given)
     target = {TARGETS[key][0]: value for key, value in given["target"].items()}
     if kind in {"resource", "container_resource"} and name in {"cpu", "memory"} and "value" not in target:
@@ -113,7 +113,7 @@ def metric(given):
 
 
 def bare_metric(given):
-    """A combination that the API server takes in its syntax and mostly refuses in its rules."""
+    """A combination that the API server can decode, but mostly refuses by its rules."""
     word, *rest = given["kind"].split("_")
     key = word + "".join(part.capitalize() for part in rest)
     ((field, amount),) = given["target"].items()
@@ -138,7 +138,7 @@ def described(given):
 
 
 def authored_part(manifest, given):
-    """The expected manifest without what its writer adds unasked."""
+    """The expected manifest without what its author did not set."""
     spec, given = manifest["spec"], {key: value for key, value in given.items() if value is not None}
     kept = {"scaleTargetRef": spec["scaleTargetRef"], "maxReplicas": spec["maxReplicas"]}
     kept |= {key: spec[key] for name, key in (("min_replicas", "minReplicas"), ("metrics", "metrics")) if name in given}

@@ -24,7 +24,7 @@ from hypot.policy.stages.restrain import (
 
 @each_case("hpa_behavior.json")
 def test_hpa_behavior(case):
-    """Each pure function of the controller's normalisation."""
+    """Each pure function of the controller's normalisation gives the expected result."""
     given, expect = case["given"], case["expect"]
     check = CHECKS.get(given["function"])
     if check is None:
@@ -87,7 +87,7 @@ def rate(given, expect):
 
 
 def hpa(behavior=None):
-    """An autoscaler whose bounds never matter."""
+    """An autoscaler with bounds so wide that they never matter."""
     spec = {"minReplicas": 0, "maxReplicas": 10**9}
     if behavior is not None:
         spec["behavior"] = behavior.write()

@@ -17,7 +17,7 @@ KEYS = {
 
 @each_case("hpa_defaults.json")
 def test_hpa_defaults(case):
-    """Each missing field is filled in, each given one is kept."""
+    """Each missing field gets its default, each given field is kept."""
     given, expect = case["given"], case["expect"]
     match given["function"]:
         case "default_scale_up_rules":
@@ -34,7 +34,7 @@ def test_hpa_defaults(case):
 
 
 def assert_agrees(made, expected):
-    """Compare what the case speaks of; quantities by their amount."""
+    """Compare the fields that the case has; quantities by their amount."""
     assert (made is None) is (expected is None)
     wire = {} if made is None else made.write()
     for key, value in camel(expected or {}).items():

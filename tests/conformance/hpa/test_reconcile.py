@@ -16,7 +16,7 @@ BROKEN = Failure("something went wrong")
 
 @each_case("hpa_reconcile.json")
 def test_hpa_reconcile(case):
-    """The same decision, conditions, event and blame as the controller's."""
+    """The decision, conditions, event and error labels are the same as the controller's."""
     given, expect = case["given"], case["expect"]
     hpa, memory = autoscaler(given["hpa"]), remembered(given)
     before = memory.desired
@@ -48,7 +48,7 @@ def assert_outcome(decision, desired_before, expect):
 
 
 def assert_labels(decision, replicas_before, expect):
-    """What the controller's own metrics would count."""
+    """The labels that the controller's own metrics would count."""
     if "action_label" in expect:
         assert decision.action == expect["action_label"]
     assert decision.error_kind == expect["error_label"]
@@ -92,7 +92,7 @@ def remembered(given):
 
 def settings(given):
     flags, gates = given["controller"], given["feature_gates"]
-    # A release whose tolerance gate could still be closed, with this file's way of going to zero.
+    # A release whose tolerance gate could still be closed, with the scale-to-zero rules of this file.
     version = (1, 37) if gates.get("HPAConfigurableTolerance", True) else (1, 36)
     return Settings(
         kubernetes=version,
@@ -129,7 +129,7 @@ def world(given, hpa):
 
 
 def metrics(given, hpa, failures):
-    """Every custom and external metric of the autoscaler answers with the case's values."""
+    """Every custom and external metric of the autoscaler returns the values of the case."""
     found = {"pods_metrics": {}, "object_metrics": {}, "external_metrics": {}}
     for metric in hpa.metrics:
         if metric.pods:

@@ -24,7 +24,7 @@ from hypot.policy.model.settings import Settings
 
 @each_case("hpa_replica_calculator.json")
 def test_hpa_replica_calculator(case):
-    """Each calculation of the controller, through the same stages that decide."""
+    """Each calculation of the controller, done by the stages of a decision, gives the expected result."""
     given, expect = case["given"], case["expect"]
     match given["function"]:
         case "group_pods":
@@ -158,7 +158,7 @@ def assert_grouped(given, expect):
 
 
 def assert_requests(given, expect):
-    """What utilisation is measured against, pod by pod, or the first pod that lacks it."""
+    """The requests that utilisation refers to, by pod, or the first pod without a request."""
     resource, container = given["resource_name"], given.get("container") or ""
     enabled = given.get("pod_level_resources_enabled", False)
     pods = [hpa_pod(pod, resource) for pod in given["pods"]]
@@ -174,7 +174,7 @@ def assert_requests(given, expect):
 
 
 def test_every_calculation_is_known():
-    """No function of the conventions is left out."""
+    """Every function of the conventions is covered."""
     named = {"resource_utilization", "pods_average_value", "object_value", "object_average_value"}
     assert named | {"external_value", "external_average_value"} <= set(METRICS)
     with pytest.raises(KeyError):

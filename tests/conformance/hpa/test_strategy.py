@@ -8,13 +8,13 @@ from hypot.kinds.hpa.defaults import keeps_tolerance
 from hypot.kinds.hpa.rules import strictness
 from hypot.kinds.version import NEWEST
 
-# The tolerance gate can be set either way here; from 1.37 on it cannot be closed.
+# The tolerance gate can be open or closed here; from 1.37 on it cannot be closed.
 WITH_TOLERANCE_GATE = (1, 36)
 
 
 @each_case("hpa_strategy.json")
 def test_hpa_strategy(case):
-    """The same options for validation, and a tolerance kept or dropped alike."""
+    """The validation options are the same, and a tolerance is kept or dropped in the same cases."""
     given, expect = case["given"], case["expect"]
     match given["function"]:
         case "validation_options":

@@ -8,7 +8,7 @@ from hypot.core.ratio import trunc_div, utilization
 
 @each_case("hpa_utilization.json")
 def test_hpa_utilization(case):
-    """Percentages and averages are cut to whole numbers before the ratio is taken."""
+    """Percentages and averages are truncated to whole numbers before the ratio is computed."""
     given, expect = case["given"], case["expect"]
     close = {"rel": expect.get("ratio_relative_tolerance", 0.01)}
     match given["function"]:

@@ -10,7 +10,7 @@ from hypot.kinds.metadata import metadata_problems, metadata_update_problems
 
 @each_case("hpa_validation.json")
 def test_hpa_validation(case):
-    """The same verdict, the same first error, and as many errors where the peer counts them."""
+    """The verdict and the first error are the same, and the number of errors where the case has it."""
     expect, texts = case["expect"], [str(problem) for problem in problems(case["given"])]
     assert expect["valid"] is (not texts), texts
     if "first_error_contains" in expect:

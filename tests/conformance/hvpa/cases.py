@@ -1,11 +1,11 @@
-"""How the Hvpa's cases write sizes, changes and intervals, translated."""
+"""Translates the sizes, changes and intervals of the Hvpa cases."""
 
 from hypot.core.amount import to_milli
 from hypot.core.interval import LINEAR, LINEAR_PER_POD
 from hypot.kinds.vpa import VPA
 from hypot.policy.observe.read_sizes import read_advice
 
-# The words of a key that name a unit -> its resource, and how many amounts one of it is.
+# The part of a key that names a unit -> its resource, and how many amounts one unit is.
 UNITS = {
     "cpu_cores": ("cpu", 1000),
     "cpu_millicores": ("cpu", 1),
@@ -16,7 +16,7 @@ UNITS = {
 
 
 def division(given):
-    """The compatible arithmetic where a case needs it; what an interval says itself comes first."""
+    """The compatible arithmetic if a case needs it; the setting of an interval itself has precedence."""
     compatible = given.get("compat", {}).get("extrapolation") == "hvpa_v2_per_pod"
     return LINEAR_PER_POD if compatible or "bucket.go" in given.get("reading", "") else LINEAR
 
@@ -28,13 +28,13 @@ def amount(unit, value):
 
 
 def sizes(mapping, before="", after=""):
-    """The resources of a mapping whose keys have these words around a unit; null is not set."""
+    """The resources of a mapping whose keys have this text around a unit; null is not set."""
     found = [(unit, (mapping or {}).get(f"{before}{unit}{after}")) for unit in UNITS]
     return dict(amount(unit, value) for unit, value in found if value is not None)
 
 
 def changes(given):
-    """A value and a percentage of each resource; the value's unit is in its key, as in `value_bytes`."""
+    """A value and a percentage of each resource; the unit of the value is in its key, as in `value_bytes`."""
     made = {}
     for resource, one in (given or {}).items():
         shares = {f"{resource}_{key.removeprefix('value_')}": value for key, value in one.items()}
@@ -65,7 +65,7 @@ def milli(given):
 
 
 def size_advice(given):
-    """What the status of a VPA with these targets and conditions is worth."""
+    """The advice from the status of a VPA with these targets and conditions."""
     targets = [
         {"containerName": c["name"], "target": sizes(c["vpa_target"])}
         for c in given["containers"]

@@ -14,7 +14,7 @@ FINE = 10_000
 
 @each_case("hvpa_intervals.json")
 def test_hvpa_intervals(case):
-    """From intervals as they are written to one for each count."""
+    """Written intervals become one effective interval for each replica count."""
     given, expect = case["given"], case["expect"]
     if "unit" in given or "from" in given:
         check_unitless(given, expect)

@@ -1,4 +1,4 @@
-"""Hvpa decisions: the redesign's and the released controller's own cases, the proposals' examples, and the rules."""
+"""Hvpa decisions: the cases of the redesign and the released controller, the proposals' examples, and the rules."""
 
 import pytest
 
@@ -24,7 +24,7 @@ from hypot.replay.policies.weights import Blend, Direction, Situation, blended, 
 
 NOW = 1_800_000_000.0
 GIB = 2**30
-# Nothing is too small to matter.
+# No change is too small.
 ANY_CHANGE = {"minChange": {"cpu": {"value": 0}, "memory": {"value": 0}}}
 UTILIZATION = {
     "type": "Resource",
@@ -34,7 +34,7 @@ UTILIZATION = {
 
 @each_case("hvpa_scaling.json")
 def test_hvpa_scaling(case):
-    """Each case enters at the stage that it describes."""
+    """Each case starts at the stage that it describes."""
     given, expect = case["given"], case["expect"]
     check = CHECKS.get(given["function"])
     if check is None:
@@ -43,7 +43,7 @@ def test_hvpa_scaling(case):
 
 
 def manifest(spec, *, objects=False):
-    """An Hvpa of these fields; what is not in a case is as little as a manifest may have."""
+    """An Hvpa with these fields; everything else is the minimum of a valid manifest."""
     annotations = {"annotations": {"hypot.dev/recommendations": "objects"}} if objects else {}
     usual = {
         "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
@@ -72,7 +72,7 @@ def policy(container):
 
 
 def gap(given, replicas):
-    """A value that is meant of one pod, for so many of them; the manifest's is meant of all together."""
+    """A value per pod, multiplied by the replicas; the manifest's value is for all pods together."""
     made = changes(given.get("limits_requests_gap"))
     if given.get("compat", {}).get("limits_gap_scope") == "per_pod":
         for one in made.values():
@@ -142,7 +142,7 @@ def whole_decision(given, expect):
 
 
 def need_of(totals, requests, replicas, limits=None):
-    """What a container called app needs that has these requests."""
+    """The needs of a container called app with these requests."""
     having = {resource: amount * replicas for resource, amount in requests.items()}
     own = CurrentSize("app", requests, limits or {}, {"cpu": 0, "memory": 0, **having})
     asked = {resource: Total(amount, "vpa") for resource, amount in totals.items()}
@@ -150,7 +150,7 @@ def need_of(totals, requests, replicas, limits=None):
 
 
 def by_the_proposal(given, expect):
-    """One look-up, or a row for each of many totals, where everything matters that changes."""
+    """One look-up, or a row for each of many totals, where no change is too small."""
     hvpa = manifest({"scalingIntervals": intervals(given), "scaleUp": ANY_CHANGE, "scaleDown": ANY_CHANGE})
     if "total_recommendation" not in given:
         assert_ramp(hvpa, given, expect["rows_total_replicas_per_pod_action"])
@@ -270,7 +270,7 @@ def limits(given, expect):
 
 
 def weighed(given, expect):
-    """The documents' plain blend of what an HPA and a VPA ask for."""
+    """The plain blend of the documents, of what an HPA and a VPA ask for."""
     weight = given["vpa_weight_percent"]
     replicas = given["initial"]["replicas"]
     if "steps" not in given:

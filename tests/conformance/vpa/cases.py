@@ -1,4 +1,4 @@
-"""How the VPA's cases write pods, recommendations and policies, translated."""
+"""Translates the pods, recommendations and policies of the VPA cases."""
 
 from hypot.core.amount import to_milli
 from hypot.kinds.vpa.fields import ResourcePolicy
@@ -13,7 +13,7 @@ def amounts(given):
 
 
 def milli(given):
-    """Observed amounts are milli-units, and may be parts of a byte."""
+    """Observed amounts in milli-units; they may be fractions of a byte."""
     return {r: round(a * 1000) if r == "memory" else to_milli(r, a) for r, a in amounts(given).items()}
 
 

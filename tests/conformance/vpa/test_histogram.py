@@ -16,7 +16,7 @@ EXPONENTIAL = {"max_value": "largest", "first_bucket_size": "first", "ratio": "r
 
 @each_case("vpa_histogram.json")
 def test_vpa_histogram(case):
-    """A bank of one row in the place of each histogram."""
+    """A bank of one row in place of each histogram gives the expected results."""
     given, expect = case["given"], case["expect"]
     facts = [key for key in expect if key not in {"relative_tolerance", "note"}]
     unknown = [key for key in facts if key not in CHECKS]
@@ -54,7 +54,7 @@ def saved(checkpoint):
 
 
 def bank_of(given):
-    """After all that happens to it: samples, another histogram, a checkpoint."""
+    """After everything that happens to it: samples, another histogram, a checkpoint."""
     bank = bank_after(given, given.get("steps", ()))
     if "merge_with_steps" in given:
         bank.merge(0, 0, bank_after(given, given["merge_with_steps"], bank.layout))
@@ -112,7 +112,7 @@ def equals_others(given, expect):
 
 
 def assert_same(bank, other):
-    """As upstream compares them."""
+    """Compare as upstream does."""
     assert bank.weights[0].tolist() == pytest.approx(other.weights[0].tolist(), rel=0, abs=1e-15)
     assert (bank.first[0], bank.last[0]) == (other.first[0], other.last[0])
     assert (bank.reference[0], bank.half_life[0]) == (other.reference[0], other.half_life[0])

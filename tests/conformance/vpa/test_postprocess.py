@@ -1,4 +1,4 @@
-"""The VPA's own cases for making recommendations fit: policies, LimitRanges, limits in proportion, whole cores."""
+"""The VPA's cases for fitting recommendations: policies, LimitRanges, proportional limits, whole cores."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from hypot.policy.vertical.fit import capped, fit, merged, with_integer_cpu, wit
 
 @each_case("vpa_postprocess.json")
 def test_vpa_postprocess(case):
-    """Each step from what the recommender says to what a container gets."""
+    """Each step from a recommendation to the size of a container gives the expected result."""
     given, expect = case["given"], case["expect"]
     check = CHECKS.get(given["function"])
     if check is None:

@@ -29,7 +29,7 @@ from hypot.run.store.usage_history import UsageHistory
 
 @each_case("vpa_recommender.json")
 def test_vpa_recommender(case):
-    """From samples to a recommendation, each part by itself."""
+    """Each part of the way from samples to a recommendation gives the expected result."""
     given, expect = case["given"], case["expect"]
     check = CHECKS.get(given["function"]) or AREA_CHECKS.get(case["area"])
     if check is None:
@@ -56,7 +56,7 @@ def humanized(given, expect):
 
 
 def rounded(given, expect):
-    """What upstream refuses is left as it is."""
+    """What upstream refuses is left unchanged."""
     assert amount.round_up(given["amount"], given["scale"]) == expect["amount"]
     assert (given["scale"] < 1) == expect["error"]
 
@@ -214,7 +214,7 @@ def pod_manifest(given, which):
 
 
 def assert_ooms(wanted, *shown):
-    """What is news of a pod after these looks at it, and how much memory each container had or used."""
+    """The new OOM kills after these observations of a pod, and how much memory each container had or used."""
     pods = [read_pod(manifest) for manifest in shown]
     sizer = VPA("Deployment/web", namespace="shop")
     history, at = UsageHistory(Settings()), NOW
@@ -234,7 +234,7 @@ def oom_on_update(given, expect):
 
 
 def eviction(given, expect):
-    """The pod tells the same as the event: those that used too much of what was short."""
+    """The pod reports the same as the event: the containers that used too much of the scarce resource."""
     notes = given["annotations"]
     keys = ("offending_containers", "offending_containers_usage", "starved_resource")
     names, used, starved = (notes[key].split(",") for key in keys)
@@ -250,7 +250,7 @@ def eviction(given, expect):
     assert_ooms(expect["ooms"], {"metadata": {"name": given["involved_name"]}, "spec": spec, "status": status})
 
 
-# What an object says.
+# Fields of an object.
 
 
 def autoscaler(resource_policy, mode="Recreate"):

@@ -1,4 +1,4 @@
-"""The VPA updater's own cases: which pods need another size, in which order, and whether they may be disrupted."""
+"""The VPA updater's cases: which pods need another size, in which order, and whether they may be disrupted."""
 
 import pytest
 
@@ -23,7 +23,7 @@ from hypot.policy.vertical.resize import asks_less, in_place, key_of, resize_obs
 NOW = 1_800_000_000.0
 YEAR_ONE = -62135596800.0
 OWNER = Owner("", "owner")
-# Where the gate of the mode InPlace is closed, nothing can be resized: as in a cluster before it could be done at all.
+# If the gate of the mode InPlace is closed, no resize is possible, as in clusters that do not support it yet.
 WITH_GATE, WITHOUT_GATE = (1, 36), (1, 32)
 DECISIONS = {
     "approved": "InPlaceApproved",
@@ -44,7 +44,7 @@ RESIZES = {
 
 @each_case("vpa_updater.json")
 def test_vpa_updater(case):
-    """Each question that is asked before a pod is touched."""
+    """Each check before a pod is changed gives the expected result."""
     given, expect = case["given"], case["expect"]
     check = CHECKS.get(given["function"], disruption)
     if "pods" not in given and check is disruption:
@@ -86,7 +86,7 @@ def ended(given):
 
 
 def ordered(given, expect):
-    """The queue of pods, of which each case dictates the priorities."""
+    """The queue of pods; each case gives their priorities."""
     setup = knobs(given["config"])
     policies = {"container_policies": given["container_policies"]} if "container_policies" in given else None
     wanting = []
@@ -117,7 +117,7 @@ def lower_than_refused(given, expect):
 
 
 def queued(given, expect):
-    """Skipped where a resize in place would be: the memory of what was refused is read there."""
+    """A pod is skipped where a resize in place would be: the record of refused sizes is read there."""
     need = needs_update(rank(given["priority"]), None, given["pod_age_seconds"], knobs(given["config"]))
     last = given["last_infeasible_attempt"]
     one, budget = (
@@ -179,7 +179,7 @@ def live_pod(index, given, owner):
 
 
 class World:
-    """The pods of one controller, and what an updater is asked about them."""
+    """The pods of one controller, and the checks of an updater on them."""
 
     def __init__(self, given):
         owner = Owner(given["controller_kind"], "owner")
@@ -230,7 +230,7 @@ class World:
         return True
 
     def resize(self, one):
-        """The write alone, which asks for a group and for no budget."""
+        """Only the write, which needs a group but no budget."""
         self.budget, counted = self.budget.after_resizing(one), self.budget.uncounted(one) is None
         return counted
 
@@ -244,7 +244,7 @@ class World:
 
 
 def disruption(given, expect):
-    """Questions before anything is done, then deeds in turn, then questions again."""
+    """Checks before any action, then actions one after the other, then checks again."""
     world = World(given)
     pods = world.pods
     tested = pods[given["tested_pod_index"]] if "tested_pod_index" in given else None

@@ -1,4 +1,4 @@
-"""The VerticalPodAutoscaler webhook's checks, case by case. Its texts are its own; places and kinds are compared."""
+"""The checks of the VerticalPodAutoscaler webhook, case by case; fields and kinds are compared, not its messages."""
 
 import re
 
@@ -25,7 +25,7 @@ KINDS = {
 
 @each_case("vpa_validation.json")
 def test_vpa_validation(case):
-    """The same verdict, at the same place, of the same kind, and as many errors and warnings."""
+    """The verdict, the field and the kind of error, and the number of errors and warnings are the same."""
     given, expect = case["given"], case["expect"]
     match given["function"]:
         case "validate_vpa" | "very_invalidate_vpa":
@@ -62,12 +62,12 @@ def same_errors(errors, expect):
 
 
 def same_warnings(warnings, expect):
-    """One for one, each at the place that the peer's begins with or within it."""
+    """One for one, each at the field that the expected warning names or within it."""
     expected = [dotted(text.split(": ")[0]) for text in expect.get("warnings", ())]
     assert len(warnings) == len(expected), [str(problem) for problem in warnings]
     assert all(problem.field.startswith(place) for problem, place in zip(warnings, expected, strict=True))
 
 
 def dotted(field):
-    """The peer writes a key of a mapping in brackets."""
+    """The webhook writes a key of a mapping in brackets."""
     return re.sub(r"\[([a-z][^]]*)\]", r".\1", field)

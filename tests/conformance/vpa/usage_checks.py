@@ -1,4 +1,4 @@
-"""What folded samples leave in a `Usage`: checks for the upstream recommender's cases."""
+"""What observed samples leave in a `Usage`: checks for the upstream recommender's cases."""
 
 import re
 from contextlib import nullcontext
@@ -17,7 +17,7 @@ NOW = 1_500_000_000.0
 
 
 def camel(data):
-    """The same in the words of a manifest."""
+    """The same data with the keys of a manifest."""
     if isinstance(data, dict):
         return {re.sub("_([a-z])", lambda m: m[1].upper(), key): camel(value) for key, value in data.items()}
     return [camel(item) for item in data] if isinstance(data, list) else data
@@ -177,5 +177,5 @@ USAGE_CHECKS = {
     "merge_container_state_for_checkpoint_drops_recent_memory_peak": dropped_peak,
     "cluster_gc_rate_limiting": collected_rarely,
 }
-# Cases that differ in what happens, not in how it is checked.
+# These cases differ in what happens, not in how it is checked.
 AREA_CHECKS = {"container_state": observed, "garbage_collection": collected}

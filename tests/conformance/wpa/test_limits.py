@@ -1,4 +1,4 @@
-"""Limit factors, bounds, windows, delays and whole passes of a WatermarkPodAutoscaler, case by case."""
+"""Limit factors, bounds, windows, delays and whole reconciles of a WatermarkPodAutoscaler, case by case."""
 
 import pytest
 
@@ -42,7 +42,7 @@ QUANTITY_KEYS = {
 
 @each_case("wpa_limits.json")
 def test_wpa_limits(case):
-    """Each gate of the controller, through the same stages that decide."""
+    """Each gate of the controller, done by the stages of a decision, gives the expected result."""
     given, expect = case["given"], case["expect"]
     check = CHECKS.get(given["function"])
     if check is None:
@@ -113,7 +113,7 @@ def opened(given, expect):
 
 
 def faked(description, answer, current):
-    """A metric whose calculation the case dictates."""
+    """A metric whose result the case gives."""
     if answer.get("error"):
         step = Step("recommend", "metric-failed", current, None, answer["error"])
         return MetricReading("External", description, None, step, error=answer["error"], error_kind="internal")
@@ -136,7 +136,7 @@ def faked(description, answer, current):
 
 
 def comparable(wpa):
-    """Its fields, where 5 and "5" are one amount."""
+    """Its fields, in which 5 and "5" are the same amount."""
     amounts = {w.key for _, w in wpa.TABLE if w.type is WHOLE_OR_QUANTITY or w.type is FRACTION}
     return {key: milli(value) if key in amounts else value for key, value in wpa.write().items()}
 
@@ -167,7 +167,7 @@ def whole_pass(given, expect):
 
 
 def assert_gauges(decision, gauges):
-    """What the peer's gauges showed of the decision."""
+    """The values that the controller's gauges showed for the decision."""
     message = {"able_to_scale": "AbleToScale", "scaling_limited": "ScalingLimited"}
     for label, kind in message.items():
         gauge = gauges.get(f"wpa_controller_conditions{{condition={label}}}")

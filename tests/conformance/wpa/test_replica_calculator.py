@@ -27,7 +27,7 @@ SPEC_KEYS = {
 
 @each_case("wpa_replica_calculator.json")
 def test_wpa_replica_calculator(case):
-    """Each calculation of the controller, through the same stages that decide."""
+    """Each calculation of the controller, done by the stages of a decision, gives the expected result."""
     given, expect = case["given"], case["expect"]
     check = CHECKS.get(given["function"])
     if check is None:
@@ -36,7 +36,7 @@ def test_wpa_replica_calculator(case):
 
 
 def autoscaler(given):
-    """The spec as the case has it; defaults are not applied."""
+    """The spec as in the case; defaults are not applied."""
     spec = {new: given["spec"][old] for old, new in SPEC_KEYS.items() if given["spec"].get(old)}
     spec["tolerance"] = format_milli(given["spec"].get("tolerance_milli") or 0)
     spec["scaleTargetRef"] = {"kind": "Deployment", "name": given["scale"]["name"]}

@@ -1,4 +1,4 @@
-"""The WatermarkPodAutoscaler controller's checks of a spec, case by case. Its texts are its own and not compared."""
+"""The checks of a spec by the WatermarkPodAutoscaler controller, case by case; its messages are not compared."""
 
 import json
 
@@ -10,13 +10,13 @@ from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import marks_of
 from hypot.kinds.wpa.rules import spec_problems
 
-# What a reconciliation that stopped at the checks leaves in the status.
+# What a reconcile that stopped at the checks leaves in the status.
 REFUSALS = ("FailedSpecCheck", "Invalid WPA specification")
 
 
 @each_case("wpa_validation.json")
 def test_wpa_validation(case):
-    """The same verdict on the same spec, and the same marks."""
+    """The verdict on the same spec is the same, and so are the watermarks."""
     given, expect = case["given"], case["expect"]
     match given["function"]:
         case "CheckWPAValidity":
@@ -36,7 +36,7 @@ def test_wpa_validation(case):
 
 
 def assert_verdict(problems, *, valid):
-    """Most cases give no metrics, which hypot minds on purpose; that must neither hide nor be the only difference."""
+    """Most cases have no metrics, which hypot reports on purpose; that must hide no difference, nor be the only one."""
     refusals = [problem for problem in problems if problem.severity == "error"]
     others = [str(problem) for problem in refusals if not measures_nothing(problem)]
     if bool(others) is valid:
@@ -53,7 +53,7 @@ def wpa_of(spec):
 
 
 def wire(spec):
-    """The manifest's spelling of a neutral description."""
+    """The description with the keys of a manifest."""
     out = {}
     for key, value in spec.items():
         if key == "metrics":
@@ -67,7 +67,7 @@ def wire(spec):
 
 
 def metric(given):
-    """One metric: its block is named after its type, and only an external one calls its name a metricName."""
+    """One metric: its block is named after its type, and only an external metric calls its name `metricName`."""
     block = wire({k: v for k, v in given.items() if k not in {"type", "name", "selector_match_labels"}})
     labels = given.get("selector_match_labels")
     block["metricName" if given["type"] == "External" else "name"] = given.get("name")

@@ -57,7 +57,7 @@ class TestFollowing:
 
 class TestLeaving:
     def test_when_resized(self):
-        """It leaves once it has the new size; the others stay together, and a group that is resized back follows again."""
+        """It leaves once it has the new size; the others stay together, and if it is resized back it follows again."""
         place = three_groups()
         c, s, p = place.c, place.s, place.p
         resize(c, s, p, 1, 800, GIB, 1200, GIB, place.now)
