@@ -225,7 +225,7 @@ def test_the_template_is_edited_on_request(stage: Stage, namespace: str) -> None
 
 
 def test_paradox(stage: Stage, namespace: str) -> None:
-    """No pod gets smaller on the way up or larger on the way down: the count waits until the total fits small pods."""
+    """No pod gets smaller going up or larger coming down: the count waits until the total fits the smaller pods."""
     web = Workload(stage, namespace, load=390).create(1, "450m", "128Mi")
     with (
         Film(stage.api, PATHS["Deployment"].format(namespace)) as counts,
@@ -286,7 +286,7 @@ def advise(hvpa: Autoscaler, cpu: str) -> None:
 
 
 def test_children_are_kept_and_followed(stage: Stage, namespace: str) -> None:
-    """Children are created, repaired, rid of surplus and deleted with the Hvpa; the real HPA controller is followed."""
+    """Children are created and repaired, surplus is removed, all go with the Hvpa; the real HPA controller counts."""
     web = Workload(stage, namespace, load=700).create(2, "400m", "128Mi")
     hvpa = web.autoscaler(*HVPA, by_objects(), **{"hypot.dev/recommendations": "objects"})
     hpas = PATHS["HorizontalPodAutoscaler"].format(namespace)

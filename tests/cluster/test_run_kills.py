@@ -151,7 +151,7 @@ def vertical(web: Workload, mode: str) -> Autoscaler:
 
 @contextmanager
 def webhook(house: House, wanted: bool) -> Iterator[None]:
-    """The house's webhook, registered as after an installation; only one at a time can be."""
+    """The house's webhook, registered as after an installation; only one can be registered at a time."""
     if not wanted:
         yield
         return

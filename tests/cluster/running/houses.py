@@ -115,7 +115,7 @@ def watermarked(stage: Stage, namespace: str, replicas: int = 2, load: float = 3
 
 
 def reaches(web: Workload, replicas: int, within: float = LONG) -> None:
-    """Wait until the replicas are so many, and ready."""
+    """Wait until there are so many replicas, and all are ready."""
     eventually(lambda: _has(web, replicas), within)
 
 

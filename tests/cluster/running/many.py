@@ -250,7 +250,7 @@ main()
 class Ungoverned(Controller):
     """hypot without the governor, which would allow only some of so many workloads to scale down in five minutes.
 
-    Its Lease lasts for minutes: a busy machine that stalls for 15 s must not lose a part of the recommendations.
+    Its Lease lasts for minutes: no recommendations may be lost when a busy machine stalls for 15 s.
     """
 
     command: ClassVar = [sys.executable, "-c", UNGOVERNED]

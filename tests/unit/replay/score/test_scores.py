@@ -31,7 +31,7 @@ def moment(at):
 class TestScorecard:
     @pytest.mark.parametrize("name", [score.name for score in fields(Scores)])
     def test_the_page_explains_every_score(self, name):
-        """Each score has a formula next to its row in the table of names."""
+        """Each score has a formula, in addition to its row in the table of names."""
         explained = PAGE.read_text(encoding="utf-8").split("<!-- end -->")[1]
         assert f"`{name}`" in explained or f"{name} = " in explained
 

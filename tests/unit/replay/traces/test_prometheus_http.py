@@ -92,7 +92,7 @@ def said(url, timeout=5.0) -> str:
 
 
 def test_what_is_asked(server):
-    """One form, with times in milliseconds."""
+    """One form, with times to the millisecond."""
     (trace,) = from_prometheus(f"{server.url}/prefix/", "sum(demand)", 0.5, 60, 15)
     assert trace.values.tolist() == [1.0, 2.0]
     form = {"query": ["sum(demand)"], "start": ["0.500"], "end": ["60.000"], "step": ["15.000"]}

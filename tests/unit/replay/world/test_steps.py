@@ -168,7 +168,7 @@ class TestMemory:
         assert row.used_memory == pytest.approx(200 * MIB + MIB * in_flight * (1.0 - exp(-0.5)))
 
     def test_it_is_given_back_slowly(self):
-        """It falls to 63 % of the way within half an hour."""
+        """63 % of it is given back within half an hour."""
         place = Place(World(memory=Heap(base=100 * MIB)), replicas=1)
         place.c.heap[0] = 900.0 * MIB
         rows = place.ticks(120)
