@@ -525,7 +525,7 @@ class TestManyMetrics:
         ]
 
     def test_the_stages_can_be_called_alone(self):
-        """decide is composed of such stages."""
+        """A decision is composed of such stages."""
         readings = recommend(hpa(*self.BOTH), self.world(1000, 2000), Settings())
         assert [r.proposal for r in readings] == [8, 2]
         assert [r.action(4) for r in readings] == ["scale_up", "scale_down"]

@@ -376,7 +376,7 @@ class TestLimits:
         assert (decision.desired, reason_of(decision, "ScalingLimited")) == (desired, reason)
 
     def test_the_stage_can_be_called_alone(self):
-        """decide is composed of such stages."""
+        """A decision is composed of such stages."""
         limited = restrain(with_defaults(between(60, 80)), 20, 10, 10)
         assert limited.replicas == 15
 
@@ -448,7 +448,7 @@ class TestWindows:
         [(None, 13, True), (NOW - 60, 13, True), (NOW - 59, 13, False), (NOW - 60, 8, False)],
     )
     def test_the_stage_can_be_called_alone(self, last, desired, opens):
-        """decide is composed of such stages."""
+        """A decision is composed of such stages."""
         passage = gate(with_defaults(self.SPEC), 10, desired, last, (), NOW, stable=False)
         assert passage.opens is opens
 
@@ -734,7 +734,7 @@ class TestManyMetrics:
         assert reason_of(decision, "ScalingActive") == "False/FailedGetExternalMetric"
 
     def test_the_stages_can_be_called_alone(self):
-        """decide is composed of such stages."""
+        """A decision is composed of such stages."""
         readings = recommend(with_defaults(self.BOTH), self.world(100, 120))
         assert [r.proposal for r in readings] == [13, 15]
         assert resolve(readings, 10) == readings[1]
