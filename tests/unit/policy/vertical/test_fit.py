@@ -1,4 +1,4 @@
-"""Recommendations made to fit: what policies, LimitRanges and limits do to them."""
+"""How policies, LimitRanges and limits change recommendations."""
 
 import pytest
 
@@ -14,7 +14,7 @@ MIB = 1024 * 1024
 
 
 def policy(**each):
-    """Policies by container; `every` is the one for all others."""
+    """Policies by container; `every` is the policy for all others."""
     written = [{"containerName": "*" if name == "every" else name, **own} for name, own in each.items()]
     return ResourcePolicy.read({"containerPolicies": written})
 
@@ -56,7 +56,7 @@ class TestArithmetic:
         assert proportional_limit(limit, request_, recommended, default) == (expected, False)
 
     def test_a_limit_beyond_the_largest_number_is_cut(self):
-        """And that is told."""
+        """The cut is reported."""
         assert proportional_limit(10**13, 1, 10**13, 0) == (LARGEST, True)
 
     @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ class TestArithmetic:
         ],
     )
     def test_the_maximum_wins(self, amount, low, high, expected):
-        """Zero is no bound, and a minimum above the maximum does not hold."""
+        """Zero is no bound, and a minimum above the maximum does not count."""
         assert within(amount, low, high) == expected
 
     @pytest.mark.parametrize(
@@ -100,21 +100,21 @@ class TestArithmetic:
         ],
     )
     def test_the_containers_of_a_pod_share_a_range(self, requests, limits, low, high, expected):
-        """The requests are raised to the minimum, the limits cut to the maximum; nothing without limits moves."""
+        """Requests are raised to the minimum, limits are cut to the maximum; without limits nothing changes."""
         assert pod_split(requests, limits, low, high) == expected
 
     def test_rounding(self):
-        """Up where parts have to reach a minimum, and nothing in proportion to nothing."""
+        """Up where parts must reach a minimum; a share of zero leaves the amount unchanged."""
         assert in_proportion(10, 3, 1).amount == 3
         assert in_proportion(10, 3, 1, up=True).amount == 4
         assert in_proportion(10, 0, 7).amount == 10
 
 
-class TestForEverybody:
-    """What the recommender does before any pod is at hand."""
+class TestForAllPods:
+    """What the recommender does before it sees any pod."""
 
     def test_a_policy_of_its_own_comes_before_the_general_one(self):
-        """Not both: the general one holds for those without."""
+        """Not both: the general policy applies to containers without their own."""
         own = policy(every={"maxAllowed": {"cpu": "50m"}}, app={"maxAllowed": {"cpu": "80m"}})
         result = capped([cpu(100), cpu(100, name="side")], own, Knobs())
         assert [each.target["cpu"] for each in result] == [80, 50]
@@ -128,7 +128,7 @@ class TestForEverybody:
         assert result.uncapped == given.uncapped
 
     def test_a_policy_that_cannot_be_read_bounds_nothing(self):
-        """The rules of the kind tell about it."""
+        """The rules of the kind report it."""
         (result,) = capped([cpu(100)], policy(app={"maxAllowed": {"cpu": "much"}, "minAllowed": []}), Knobs())
         assert result.target == {"cpu": 100}
 
@@ -146,15 +146,15 @@ class TestForOnePod:
     """What limits and ranges do."""
 
     def test_the_policy_overrides_the_limit_range(self):
-        """Both are told."""
+        """Both are reported."""
         ranges = (LimitRange("Container", high={"cpu": 150}),)
         container = app({"cpu": 100}, {"cpu": 100})
         result = fit([cpu(400)], policy(app={"minAllowed": {"cpu": "300m"}}), one(container), ranges)
         assert result.bounds == (cpu(300),)
         assert result.notes == {"app": ("cpu capped to fit Max in container LimitRange", "cpu capped to minAllowed")}
 
-    def test_lower_and_upper_are_fitted_too_and_not_told(self):
-        """The notes are about what is written, and that is the target."""
+    def test_lower_and_upper_are_fitted_too_and_not_reported(self):
+        """The notes are about what is written, which is the target."""
         own = policy(app={"minAllowed": {"cpu": "50m"}, "maxAllowed": {"cpu": "150m"}})
         result = fit([cpu(100, 10, 900)], own, one(), ())
         assert result.bounds == (cpu(100, 50, 150),)
@@ -168,7 +168,7 @@ class TestForOnePod:
         assert result.patch == Size("app", {"cpu": 50}, {"cpu": 100})
 
     def test_limits_stay_where_only_requests_are_controlled(self):
-        """And the request stays below its limit."""
+        """The request stays below its limit."""
         container = app({"cpu": 100}, {"cpu": 200})
         own = policy(every={"controlledValues": "RequestsOnly"})
         (result,) = fit([cpu(500)], own, one(container), ()).containers
@@ -176,7 +176,7 @@ class TestForOnePod:
         assert result.patch == Size("app", {"cpu": 200})
 
     def test_the_ratio_is_that_of_the_running_pod(self):
-        """A resize in place shows in the status first."""
+        """After a resize in place the status shows the new size first."""
         container = app({"cpu": 100}, {"cpu": 100}, actual_requests={"cpu": 100}, actual_limits={"cpu": 300})
         (size,) = fit([cpu(50)], None, one(container), ()).sizes
         assert size.limits == {"cpu": 150}
@@ -185,12 +185,12 @@ class TestForOnePod:
         ("own", "sidecar"), [(policy(app={"mode": "Off"}), False), (policy(every={"mode": "Off"}), False), (None, True)]
     )
     def test_what_is_switched_off_is_left_alone(self, own, sidecar):
-        """Whoever recommends something for it. Native sidecars are not sized."""
+        """Even if there is a recommendation for it. Native sidecars are not sized."""
         assert fit([cpu(500)], own, one(app(sidecar=sidecar)), ()) == Fitted()
 
     @pytest.mark.parametrize("bounds", [(), (cpu(500, name="gone"),)])
     def test_nothing_without_a_recommendation(self, bounds):
-        """Not even what a LimitRange of pods would cut: nothing shrinks on missing data."""
+        """Not even what a LimitRange of pods would cut: nothing scales down on missing data."""
         ranges = (LimitRange("Pod", high={"cpu": 10}),)
         assert fit(bounds, policy(app={}), one(app({"cpu": 100}, {"cpu": 100})), ranges) == Fitted()
 
@@ -200,17 +200,17 @@ class TestForOnePod:
         assert result == Fitted((), "the LimitRanges of the namespace cannot be read: forbidden")
 
     def test_the_first_of_two_recommendations_counts(self):
-        """As everywhere where a list names something twice."""
+        """As in every list with duplicates."""
         assert fitted_cpu([cpu(500), cpu(700)]) == {"app": 500}
 
 
 class TestPodRange:
-    """A LimitRange of pods, shared out."""
+    """A LimitRange of pods, divided among the containers."""
 
     CONTAINERS = (app({"cpu": 100}, {"cpu": 100}), Container("side", {"cpu": 100}, {"cpu": 100}))
 
     def test_containers_without_a_recommendation_take_part(self):
-        """With what they ask for, so that the pod as a whole fits."""
+        """With their requests, so that the pod as a whole fits."""
         ranges = (LimitRange("Pod", high={"cpu": 200}),)
         assert fitted_cpu([cpu(300)], None, one(*self.CONTAINERS), ranges) == {"app": 150, "side": 50}
 
@@ -218,8 +218,8 @@ class TestPodRange:
         ("own", "side"),
         [(policy(side={"mode": "Off"}), {}), (None, {"sidecar": True}), (None, {"target": {"memory": 5}})],
     )
-    def test_those_that_are_left_alone_take_their_part(self, own, side):
-        """Off means hands off, so the others fit into what is left: a pod above the range could not be made again."""
+    def test_unmanaged_containers_keep_their_part(self, own, side):
+        """Off means no change, so the others fit into the rest: a pod above the range could not be created again."""
         ranges = (LimitRange("Pod", high={"cpu": 200}),)
         beside = Container("side", {"cpu": 100}, {"cpu": 100}, sidecar="sidecar" in side)
         given = [cpu(300), *([Bounds("side", side["target"])] if "target" in side else [])]
@@ -228,26 +228,26 @@ class TestPodRange:
         assert all(size.requests["cpu"] == 100 for size in result.sizes)
 
     def test_a_range_without_room_is_not_shared(self):
-        """What is left alone breaks it already, and nothing that we write could mend it."""
+        """Unmanaged containers exceed it already, and nothing that we write could fix that."""
         ranges = (LimitRange("Pod", high={"cpu": 100}),)
         own = policy(side={"mode": "Off"})
         assert fitted_cpu([cpu(300)], own, one(*self.CONTAINERS), ranges) == {"app": 300}
 
     def test_a_recommendation_without_bounds_gets_none(self):
-        """A container that joins has a target and nothing else, and others may have all three."""
+        """A container that joins has only a target, while others may have all three."""
         ranges = (LimitRange("Pod", high={"cpu": 200}),)
         result = fit([cpu(300, 200, 500)], None, one(*self.CONTAINERS), ranges)
         assert result.bounds[0].upper == {"cpu": 166}
         assert (result.bounds[1].lower, result.bounds[1].upper) == ({}, {})
 
     def test_what_has_no_entry_counts_and_stays(self):
-        """Seen alone, the sharing out does not know why."""
+        """Called alone, the function does not know why."""
         of_pods = LimitRange("Pod", high={"cpu": 200})
         result = within_pod_range((cpu(300, name="side"),), one(*self.CONTAINERS), of_pods, "cpu", "target")
         assert result == (cpu(150, name="side"),)
 
-    def test_all_items_of_a_namespace_hold(self):
-        """Of one type each; the last default is the one that counts."""
+    def test_all_items_of_a_namespace_apply(self):
+        """Items of one type are merged; the last default counts."""
         ranges = (
             LimitRange("Container", {"cpu": 1, "memory": 5}, {"cpu": 9}, {"cpu": 3}),
             LimitRange("Pod", {"cpu": 100}),

@@ -1,4 +1,4 @@
-"""Whether a pod needs another size, and whether its autoscaler's own requirements let it have one."""
+"""Whether a pod needs another size, and whether its autoscaler's own requirements allow it."""
 
 from dataclasses import replace
 
@@ -36,24 +36,24 @@ class TestNeed:
         ],
     )
     def test_each_reason(self, ranked, killed, age, expected):
-        """Out of bounds and killed for memory at once, else half a day after the start and if it matters."""
+        """At once if out of bounds or OOM-killed, else half a day after the start and if the difference matters."""
         need = needs_update(ranked, killed, age, Knobs())
         assert (need.wanted, need.rule) == expected
 
     def test_the_first_request_out_of_bounds_is_named(self):
-        """With its numbers."""
+        """The reason has its numbers."""
         above = Bounds("app", {"cpu": 20}, {"cpu": 10}, {"cpu": 50})
         assert priority(pod(), [ADVICE], ["app"]).why == "cpu of app is 100m, below its lower bound of 150m"
         assert priority(pod(), [above], ["app"]).why == "cpu of app is 100m, above its upper bound of 50m"
 
     def test_a_missing_request_is_out_of_bounds(self):
-        """And it wants to grow, for whatever it has is less."""
+        """It needs more, as any request is more than none."""
         one = pod(container=Container("app"))
         assert priority(one, [ADVICE], ["app"])[:2] == (True, True)
         assert priority(one, [ADVICE], ["app"]).why == "container app has no request for cpu"
 
     def test_requests_are_summed_before_they_are_compared(self):
-        """What one container gets more and the other less is no difference of the pod."""
+        """More for one container and less for another is no difference of the pod."""
         one = replace(pod(), containers=(app(100), Container("side", {"cpu": 100})))
         rank = priority(one, [Bounds("app", {"cpu": 150}), Bounds("side", {"cpu": 50})], ["app", "side"])
         assert rank == Priority(outside_range=False, scale_up=True, resource_diff=0.0)
@@ -70,7 +70,7 @@ class TestNeed:
         ],
     )
     def test_containers_that_came_later_do_not_count(self, written, expected):
-        """A list that cannot be read is as good as none."""
+        """An unreadable list counts as no list."""
         annotations = {} if written is None else {"vpaObservedContainers": written}
         one = replace(pod(annotations=annotations), containers=(app(), Container("side")))
         assert observed_containers(one) == expected
@@ -85,17 +85,17 @@ class TestNeed:
         ],
     )
     def test_killed_for_memory_soon_after_the_start(self, ended, expected):
-        """What nobody dated did not happen soon."""
+        """A kill without a start time does not count as soon."""
         assert first([pod(container=app(190, ended=ended))], update=updates(minReplicas=1)).rule == expected
 
-    def test_the_object_says_how_soon(self):
-        """Its own figure comes before the cluster's."""
+    def test_the_object_has_its_own_threshold(self):
+        """Its own value comes before the cluster's."""
         one = pod(container=app(190, ended=Ended("OOMKilled", NOW - 700, NOW - 200)))
         assert first([one], update=updates(evictAfterOOMSeconds=400, minReplicas=1)).rule == "too-young"
         assert first([one], update=updates(evictAfterOOMSeconds=600, minReplicas=1)).rule == "quick-oom"
 
-    def test_of_two_that_were_killed_young_the_last_is_looked_at(self):
-        """The first may have lived on for long, while the other one dies again and again."""
+    def test_of_two_early_kills_the_last_counts(self):
+        """The first container may have run long since, while the other is killed again and again."""
         names = ("app", "proxy")
         for ago in ((9000, 10), (10, 9000)):
             ends = [Ended("OOMKilled", NOW - each - 60, NOW - each) for each in ago]
@@ -104,7 +104,7 @@ class TestNeed:
 
 
 class TestRequirements:
-    """What the object asks for before a pod may be disrupted."""
+    """What the object requires before a pod may be disrupted."""
 
     @pytest.mark.parametrize(
         "written",
@@ -115,13 +115,13 @@ class TestRequirements:
             ["nonsense"],
         ],
     )
-    def test_what_cannot_be_read_holds_for_nobody(self, written):
-        """Nothing is disrupted on a guess."""
+    def test_unreadable_requirements_are_never_met(self, written):
+        """No pod is disrupted on a guess."""
         requirements = updates(evictionRequirements=written).eviction_requirements
         assert not admits(pod(), [ADVICE], requirements)
 
-    def test_a_pod_that_is_not_let_go_says_so(self):
-        """It wants to grow, and the object lets pods only shrink."""
+    def test_unmet_requirements_are_reported(self):
+        """The pod needs more, and the object allows only less."""
         down = [{"resources": ["cpu"], "changeRequirement": "TargetLowerThanRequests"}]
         action = first(fleet(3), update=updates(evictionRequirements=down))
         assert (action.action, action.rule) == ("none", "eviction-requirements")

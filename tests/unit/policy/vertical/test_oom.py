@@ -1,4 +1,4 @@
-"""OOM kills and evictions for want of memory, as pods tell of them."""
+"""OOM kills and evictions because of memory pressure, as pods report them."""
 
 import pytest
 
@@ -23,7 +23,7 @@ KILL = Ended("OOMKilled", AT - 60, AT - 30)
     ],
 )
 def test_how_a_container_of_a_pod_last_ran_out(ended, eviction, reported):
-    """Killed with what it had, or put out with what it used; the latter is the end of the pod."""
+    """OOM-killed with what it had, or evicted with what it used; an eviction is the end of the pod."""
     container = Container("app", {"memory": 2_048_000}, ended=ended)
     found = Pod("web-1", containers=(container,), eviction=eviction)
     assert last_oom(found, container) == reported
@@ -31,7 +31,7 @@ def test_how_a_container_of_a_pod_last_ran_out(ended, eviction, reported):
 
 
 def test_what_the_kubelet_says_it_has_counts():
-    """A resize shows there first, and no request at all is nothing."""
+    """A resize shows there first; no request counts as zero."""
     resized = Container("app", {"memory": 1000}, actual_requests={"memory": 7000}, ended=KILL)
     assert last_oom(Pod("web-1"), resized) == (AT - 30, 7)
     assert last_oom(Pod("web-1"), Container("app", ended=KILL)) == (AT - 30, 0)

@@ -1,4 +1,4 @@
-"""Resizes in place: what they may not do, how long they are waited for, and what is remembered of them."""
+"""Resizes in place: what they cannot do, how long they are waited for, and what is remembered of them."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ class TestWaiting:
         ],
     )
     @pytest.mark.parametrize("mode", ["Recreate", "InPlaceOrRecreate"])
-    def test_when_to_give_up(self, mode, state, ago, expected):
+    def test_when_to_evict(self, mode, state, ago, expected):
         """Waiting is better than evicting, for a while."""
         pods = [resizing(state, NOW - ago), pod("web-1", app(200)), pod("web-2", app(200))]
         action = first(pods, mode)
@@ -38,8 +38,8 @@ class TestWaiting:
         if mode == "InPlaceOrRecreate" or expected == "none":
             assert action.rule == f"resize-{state}"
 
-    def test_what_the_node_says_is_told(self):
-        """Its message and how long it has been so."""
+    def test_what_the_node_says_is_reported(self):
+        """Its message, and since how long."""
         pods = [resizing("deferred", NOW - 60, "no room"), *fleet(3)[1:]]
         assert first(pods, "InPlace").sentence == (
             "Cpu of app is 100m, below its lower bound of 150m, but its node has deferred a resize for 60 s (no room): "
@@ -48,12 +48,12 @@ class TestWaiting:
 
     @pytest.mark.parametrize("state", ["deferred", "in-progress", "error", "unknown"])
     def test_in_place_only_waits_for_ever(self, state):
-        """Never an eviction."""
+        """It never evicts."""
         pods = [resizing(state, NOW - 1e6), *fleet(3)[1:]]
         assert first(pods, "InPlace")[:3] == ("web-0", "none", f"resize-{state}")
 
     def test_since_when_is_remembered_only_while_it_lasts(self):
-        """By the uid, for the next pod of a StatefulSet has the same name and a grace of its own."""
+        """By uid, as the next pod of a StatefulSet has the same name and its own waiting time."""
         undated = [replace(resizing("deferred", None), uid="1"), pod("web-1", uid="2")]
         once = planned(undated, "InPlaceOrRecreate", stuck={"2": NOW - 500, "gone": 1.0})
         assert once.stuck == {"1": NOW}
@@ -62,11 +62,11 @@ class TestWaiting:
         renewed = [replace(undated[0], uid="3"), undated[1]]
         assert planned(renewed, "InPlaceOrRecreate", stuck=again.stuck).actions[0].action == "none"
 
-    def test_the_condition_knows_better_since_when(self):
-        """Even one dump tells how long a resize waits."""
+    def test_the_time_of_the_condition_comes_first(self):
+        """Even a single dump shows how long a resize has waited."""
         assert still_waiting([resizing("deferred", NOW - 9)], {"web-0": 0.0}, NOW) == {"web-0": NOW - 9}
 
-    def test_what_was_refused_is_not_asked_for_again(self):
+    def test_what_was_refused_is_not_requested_again(self):
         """Unless less is recommended; the pod's spec is what was refused."""
         refused = resizing("infeasible", container=app(300, actual_requests={"cpu": 100, "memory": 64 * MI}))
         more = Bounds("app", {"cpu": 300, "memory": 64 * MIB}, {"cpu": 150})
@@ -79,19 +79,19 @@ class TestWaiting:
         assert "less than what its node refused" in less.sentence
 
     def test_refusals_are_forgotten_with_the_pod(self):
-        """And kept while it is there, whatever became of the resize."""
+        """They are kept while the pod exists, whatever happened to the resize."""
         known = {"web-0": {"app": {"cpu": 150}}, "gone": {"app": {"cpu": 1}}}
         assert still_refused([pod()], known) == {"web-0": {"app": {"cpu": 150}}}
         assert done(fleet(3), "InPlace", infeasible=known)[0] == ("web-0", "none", "resize-infeasible")
         assert done(fleet(3), "InPlaceOrRecreate", infeasible=known)[0][1] == "resize"
 
     def test_nothing_is_written_twice(self):
-        """The spec asks for the size already; the kubelet has not said anything yet."""
+        """The spec requests the size already; the kubelet has not reported anything yet."""
         asked = pod(container=app(200, actual_requests={"cpu": 100, "memory": 64 * MI}))
         assert done([asked, pod("web-1", app(200))], "InPlace")[0] == ("web-0", "none", "resize-asked")
 
     def test_without_a_recommendation_there_is_nothing_to_resize_to(self):
-        """Asked directly; a plan does not come that far."""
+        """Called directly; a plan does not get that far."""
         pods = fleet(3)
         budget = DisruptionBudget.of(pods, {WEB: Controller(*WEB, 3)}, minimum=2, tolerance=0.5)
         assert in_place(pods[0], None, budget, "InPlace", since=NOW, now=NOW)[:2] == ("deferred", "no-recommendation")
@@ -147,7 +147,7 @@ class TestObstacles:
         ],
     )
     def test_each_obstacle(self, container, asked, kubernetes, expected):
-        """In words that say what to change."""
+        """The message says what to change."""
         assert resize_obstacle(pod(container=container), [asked], kubernetes) == expected
 
     @pytest.mark.parametrize(
@@ -165,11 +165,11 @@ class TestObstacles:
         ],
     )
     def test_obstacles_of_the_whole_pod(self, changes, kubernetes, expected):
-        """Whatever is asked for."""
+        """Whatever the requested size is."""
         assert resize_obstacle(pod(**changes), [size(200, 64)], kubernetes) == expected
 
     def test_the_class_is_that_of_all_containers(self):
-        """One without limits is enough to be Burstable, and sums decide, not single containers."""
+        """One container without limits makes it Burstable, and sums decide, not single containers."""
         guaranteed = size(100, 64, 100, 64)
         assert qos_class([guaranteed]) == "Guaranteed"
         assert qos_class([guaranteed, size(1)]) == "Burstable"
@@ -180,13 +180,13 @@ class TestObstacles:
         ("mode", "expected"), [("InPlaceOrRecreate", ["evict", "none", "none"]), ("InPlace", ["none"] * 3)]
     )
     def test_what_follows_from_an_obstacle(self, mode, expected):
-        """An eviction where the mode has one, else nothing; both say why."""
+        """An eviction if the mode allows it, else nothing; both say why."""
         actions = planned(fleet(3, container=Container("app")), mode, advice=Bounds("app", {"cpu": 200})).actions
         assert [action.action for action in actions] == expected
         assert actions[0].rule == "resize-not-allowed"
         assert "a resize cannot change its class from BestEffort to Burstable" in actions[0].sentence
 
     def test_an_old_cluster_evicts(self):
-        """Where the mode has evictions."""
+        """If the mode allows evictions."""
         assert done(fleet(3), "InPlaceOrRecreate", kubernetes=(1, 32))[0] == ("web-0", "evict", "resize-not-allowed")
         assert done(fleet(3), "InPlace", kubernetes=(1, 32))[0] == ("web-0", "none", "resize-not-allowed")

@@ -1,4 +1,4 @@
-"""What a VerticalPodAutoscaler of a dump recommends, within what, and how its status tells of it."""
+"""What a VerticalPodAutoscaler of a dump recommends, within which bounds, and how its status reports it."""
 
 import pytest
 
@@ -38,7 +38,7 @@ STATUS = advised(recommended(target=("2", "2Gi"), lower=("1500m", "1Gi"), upper=
 
 
 def figures(decision, container="app"):
-    """What the status would tell of one container."""
+    """The figures of one container in the status."""
     listed = decision.reported["recommendation"]["containerRecommendations"]
     return next(one for one in listed if one["containerName"] == container)
 
@@ -51,14 +51,14 @@ def policy(name="app", **fields):
 
 
 def test_checkpoints_are_the_history_of_usage():
-    """They come before the status, and the answer says so."""
+    """They come before the status, and the sentence says so."""
     decision = decided(vpa(status=STATUS), CHECKPOINT, *fleet(2))
     assert sentences(decision, "size")[0].startswith("app, by the histograms of usage: cpu 410m")
     assert wanted(decision) == {"cpu": CPU, "memory": MEMORY}
 
 
 def test_without_checkpoints_the_status_counts():
-    """The answer says whose."""
+    """The sentence names the object."""
     decision = decided(vpa(status=STATUS), *fleet(2))
     assert sentences(decision, "size") == [
         "app, by the status of VerticalPodAutoscaler web: cpu 2 (1500m to 3), memory 2Gi (1Gi to 3Gi)."
@@ -67,18 +67,18 @@ def test_without_checkpoints_the_status_counts():
 
 
 def test_without_either_nothing_moves():
-    """It is held, told, and not decided."""
-    decision, memory = reported(vpa(), *fleet(2))
+    """The size is held, the reason is reported, and nothing is decided."""
+    decision, state = reported(vpa(), *fleet(2))
     assert (decision.decided, decision.current, decision.desired) == (False, 2, 2)
     assert decision.desired_sizes == decision.sizes
     assert (decision.actions, decision.events) == ((), ())
     assert sentences(decision, "no-size")
     assert conditions(decision) == {"RecommendationProvided": "False"}
-    assert memory.vertical.advice == {}
+    assert state.vertical.advice == {}
 
 
 def test_without_either_the_error_says_what_is_missing():
-    """It stands alone in a headline, so it must name what there is none of."""
+    """It is shown alone in a headline, so it must name what is missing."""
     assert "recommendation" in decided(vpa(), *fleet(2)).error
 
 
@@ -103,16 +103,16 @@ def test_without_either_the_error_says_what_is_missing():
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_a_broken_checkpoint_is_told_and_the_status_counts(broken, message):
-    """Nothing is made of half a history."""
+def test_a_broken_checkpoint_is_reported_and_the_status_counts(broken, message):
+    """Half a history is not used."""
     decision = decided(vpa(status=STATUS), checkpoint(**{"cpu": {20: 1}, "memory": {40: 1}, **broken}), *fleet(2))
     assert [note.startswith("checkpoint web-app cannot be used: ") for note in decision.unknown] == [True]
     assert message in decision.unknown[0]
     assert sentences(decision, "size")[0].startswith("app, by the status of VerticalPodAutoscaler web")
 
 
-def test_a_broken_checkpoint_beside_a_good_one():
-    """The container whose history is lost is left as it is, and the other is sized."""
+def test_a_broken_checkpoint_next_to_a_good_one():
+    """The container whose history is lost keeps its size, and the other is sized."""
     both = (box(), box("log"))
     broken = checkpoint("log", cpu={20: 1}, version="v2")
     decision = decided(vpa(), CHECKPOINT, broken, *fleet(2, *both))
@@ -123,8 +123,8 @@ def test_a_broken_checkpoint_beside_a_good_one():
     assert "web-log" in broken
 
 
-def test_another_recommender_speaks_through_the_status():
-    """Its histograms are not ours to read."""
+def test_another_recommender_writes_the_status():
+    """Its histograms are not used."""
     named = vpa(status=STATUS, spec={"recommenders": [{"name": "oracle"}]})
     assert wanted(decided(named, CHECKPOINT, *fleet(2))) == {"cpu": 2000, "memory": 2 * GI}
     named = vpa(status=STATUS, spec={"recommenders": [{"name": "default"}]})
@@ -134,8 +134,8 @@ def test_another_recommender_speaks_through_the_status():
 @pytest.mark.parametrize(
     "said", [{"ConfigUnsupported": "True"}, {"LowConfidence": "True"}, {"RecommendationProvided": "False"}]
 )
-def test_a_status_that_takes_its_recommendation_back(said):
-    """It is not used, and the answer says which condition is in the way."""
+def test_a_status_that_withdraws_its_recommendation(said):
+    """It is not used, and the error names the status."""
     status = advised(recommended(), **said)
     decision = decided(vpa(status=status), *fleet(2))
     assert not decision.decided
@@ -145,7 +145,7 @@ def test_a_status_that_takes_its_recommendation_back(said):
 # The numbers.
 
 
-def test_the_numbers_of_a_checkpoint_by_hand():
+def test_the_numbers_of_a_checkpoint_calculated_manually():
     """Weights 5, 10 and 1: the median and the 90th percentile are in the second bucket, the 95th in the third.
 
     Buckets end at 0.2 (1.05 ** (b + 1) - 1) cores: 357m and 707m; a margin of 15 % is cut to 53m and 106m. A week of
@@ -171,7 +171,7 @@ def test_little_history_widens_the_bounds():
 
 
 def test_one_sample_bounds_nothing():
-    """No history: everything between the pod's minimum and the most there is."""
+    """Without history the bounds are the pod's minimum and the largest amount."""
     learnt = checkpoint(cpu={20: 1}, memory={40: 1}, firstSampleStart=ago(MINUTE), totalSamplesCount=1)
     found = figures(decided(vpa(), learnt, *fleet(2)))
     assert found["lowerBound"] == {"cpu": "25m", "memory": "250Mi"}
@@ -179,7 +179,7 @@ def test_one_sample_bounds_nothing():
 
 
 def test_containers_share_the_minimum_of_a_pod():
-    """25m and 250Mi by two; a container that is switched off takes no share."""
+    """25m and 250Mi are divided by two; a container that is switched off gets no share."""
     idle = {"cpu": {0: 1}, "memory": {0: 1}}
     both = [checkpoint(name, **idle) for name in ("app", "log")]
     shared = decided(vpa(), *both, *fleet(2, box(), box("log")))
@@ -189,7 +189,7 @@ def test_containers_share_the_minimum_of_a_pod():
 
 
 def test_what_was_saved_is_recommended_again():
-    """State moves between recommenders: a checkpoint of ours gives the figures that our histograms gave."""
+    """Histories move between recommenders: our checkpoint gives the figures that our histograms gave."""
     usage, knobs = Usage(), Knobs()
     instance = usage.instance(usage.declare("web", "app", knobs, NOW - 2 * DAY), "u0")
     start = NOW - 2 * DAY
@@ -214,7 +214,7 @@ def test_what_was_saved_is_recommended_again():
 
 
 def test_annotations_are_knobs_of_one_object():
-    """Percentile and margin of this object; another object is not concerned."""
+    """Percentile and margin of this object; another object is not affected."""
     learnt = {"cpu": {10: 5000, 20: 10000, 30: 1000}, "memory": {40: 1}}
     knobs = {"hypot.dev/target-cpu-percentile": "0.3", "hypot.dev/safety-margin": "0"}
     tuned = vpa(annotations=knobs)
@@ -225,7 +225,7 @@ def test_annotations_are_knobs_of_one_object():
 
 
 def test_settings_are_knobs_of_all_objects():
-    """An annotation counts before them."""
+    """An annotation comes before them."""
     setup = {"vpa": Knobs(safety_margin=1.0, min_replicas=1)}
     assert wanted(decided(vpa(), CHECKPOINT, *fleet(1), **setup))["cpu"] == 714
     tuned = vpa(annotations={"hypot.dev/safety-margin": "0.5"})
@@ -234,7 +234,7 @@ def test_settings_are_knobs_of_all_objects():
 
 
 def test_a_knob_that_cannot_be_read_changes_nothing():
-    """And is told as a problem of the object."""
+    """It is reported as a problem of the object."""
     broken = vpa(annotations={"hypot.dev/safety-margin": "much"})
     assert wanted(decided(broken, CHECKPOINT, *fleet(2)))["cpu"] == CPU
     assert [p.where[-1] for p in VPA.from_dict(broken).problems()] == ["hypot.dev/safety-margin"]
@@ -247,18 +247,18 @@ def test_a_half_life_decays_what_comes_later():
 
 
 def test_the_cluster_s_maximum():
-    """It holds where the policy names none."""
+    """It applies where the policy has none."""
     setup = {"vpa": Knobs(max_allowed_cpu=300, max_allowed_memory=GI)}
     assert wanted(decided(vpa(), CHECKPOINT, *fleet(2), **setup)) == {"cpu": 300, "memory": GI}
     own = vpa(None, policy(maxAllowed=sized("350m")))
     assert wanted(decided(own, CHECKPOINT, *fleet(2), **setup)) == {"cpu": 350, "memory": GI}
 
 
-# Within what.
+# Bounds.
 
 
 def test_allowed_amounts_cap_all_but_the_uncapped_target():
-    """What the object allows is told in a step of its own."""
+    """A separate step says what the object allows."""
     decision = decided(
         vpa(None, policy(minAllowed=sized("600m", "1Gi"), maxAllowed=sized("800m", "1280Mi"))), CHECKPOINT, *fleet(2)
     )
@@ -304,13 +304,13 @@ def test_limits_follow_requests_in_proportion():
 
 
 def test_a_limit_range_bounds_limits():
-    """The request is the one whose limit fits; of several ranges the tightest holds."""
+    """The request is chosen so that its limit fits; of several ranges the tightest applies."""
     ranges = [limit_range(max=sized("1")), limit_range(name="tight", max=sized("600m"), min=sized(memory="1Gi"))]
     decision = decided(vpa(), CHECKPOINT, *ranges, *fleet(2, box(limits=sized("2", "1Gi"))))
     assert wanted(decision) == {"cpu": 300, "memory": MEMORY}
     assert limits(decision) == {"cpu": 600, "memory": MEMORY}
     assert "app: cpu capped to fit Max in container LimitRange, in 2 of 2 pods." in sentences(decision, "fitted")
-    # The recommendation itself knows nothing of it.
+    # The recommendation itself ignores it.
     assert figures(decision)["target"]["cpu"] == "410m"
 
 
@@ -322,8 +322,8 @@ def test_a_limit_range_of_pods_is_shared():
     assert [wanted(decision, name)["cpu"] for name in ("app", "log")] == [250, 250]
 
 
-def test_a_limit_range_of_another_namespace_is_nobody_s():
-    """Ranges hold where they stand."""
+def test_a_limit_range_of_another_namespace_is_ignored():
+    """A LimitRange applies only in its own namespace."""
     stranger = limit_range(max=sized("100m"))
     stranger["metadata"]["namespace"] = "elsewhere"
     assert wanted(decided(vpa(), CHECKPOINT, stranger, *fleet(2, box(limits=sized("2")))))["cpu"] == CPU

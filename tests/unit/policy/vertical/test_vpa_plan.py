@@ -1,4 +1,4 @@
-"""Which pods of a dump a VerticalPodAutoscaler changes now, how, and why it leaves the others."""
+"""Which pods of a dump a VerticalPodAutoscaler changes now, how, and why it leaves the others alone."""
 
 import pytest
 
@@ -35,12 +35,12 @@ def sizer(mode="Recreate", *policies, **more):
 
 
 def first(*containers, mode="Recreate", count=2, **more):
-    """What happens to the first of the pods, by which rule."""
+    """The action on the first pod, and its rule."""
     return acts(decided(sizer(mode), *fleet(count, *containers, **more)))[0][1:]
 
 
 def killed(ran, cpu="200m", memory="900Mi", reason="OOMKilled", since=HOUR, **state):
-    """Pods whose container ended an hour ago after so many seconds; 900Mi is 14 % away from the target."""
+    """Pods whose container ended an hour ago after this many seconds; 900Mi is 14 % away from the target."""
     ended = {"reason": reason, "startedAt": ago(since + ran), "finishedAt": ago(since)}
     status = {"name": "app", "restartCount": 1, "lastState": {"terminated": ended}, **state}
     return {
@@ -50,7 +50,7 @@ def killed(ran, cpu="200m", memory="900Mi", reason="OOMKilled", since=HOUR, **st
 
 
 def restless(count=2, *, mode="Recreate", updates=None, policies=(), knobs=None, **more):
-    """What is done about pods that were killed."""
+    """The action on pods that were killed."""
     given = killed(**more)
     fleeting = fleet(count, *given["containers"], status=given["status"])
     setup = {"vpa": knobs} if knobs else {}
@@ -71,17 +71,17 @@ def restless(count=2, *, mode="Recreate", updates=None, policies=(), knobs=None,
         (box(cpu="400m"), 12 * HOUR - 1, ("none", "too-young")),
         (box(cpu="400m"), 12 * HOUR, ("evict", "lasting-difference")),
         (box(cpu="190m"), 12 * HOUR, ("none", "small-change")),
-        # Ten per cent of both resources together.
+        # Ten percent of both resources together.
         (box(cpu="190m", memory="960Mi"), 12 * HOUR, ("evict", "lasting-difference")),
         (FITS, 12 * HOUR, ("none", "within-bounds")),
     ],
 )
 def test_when_a_pod_is_changed(container, age, expected):
-    """Outside its bounds at once; inside them late, and only if it matters."""
+    """Outside its bounds at once; inside them late, and only if the difference matters."""
     assert first(container, status={"startTime": ago(age)}) == expected
 
 
-def test_when_nobody_says_since_when_a_pod_runs():
+def test_when_the_start_of_a_pod_is_unknown():
     """Within its bounds it is left alone."""
     assert first(box(cpu="400m"), status={"startTime": None}) == ("none", "start-unknown")
     assert first(box(cpu="401m"), status={"startTime": None}) == ("evict", "outside-bounds")
@@ -91,12 +91,12 @@ def test_when_nobody_says_since_when_a_pod_runs():
     ("cpu", "expected"), [("199m", ("none", "fits-nowhere")), ("200m", ("evict", "outside-bounds"))]
 )
 def test_a_size_that_no_node_could_hold(cpu, expected):
-    """A pod that was evicted for it would wait for ever."""
+    """An evicted pod would stay Pending for ever."""
     assert acts(decided(sizer(), *fleet(2, box(cpu="100m")), node(cpu=cpu)))[0][1:] == expected
 
 
 def test_thresholds_are_knobs():
-    """Of one object, or of all."""
+    """For one object, or for all."""
     young = fleet(2, box(cpu="190m"), status={"startTime": ago(HOUR)})
     eager = {"hypot.dev/lifetime-threshold": "30m", "hypot.dev/update-threshold": "0.05"}
     assert acts(decided(sizer(annotations=eager), *young))[0][1:] == ("evict", "lasting-difference")
@@ -117,7 +117,7 @@ def test_thresholds_are_knobs():
     ],
 )
 def test_a_quick_oom(given, expected):
-    """Killed for memory soon after its start: waiting would not help it."""
+    """An OOM kill soon after the start: waiting would not help."""
     assert restless(**given) == expected
 
 
@@ -125,22 +125,22 @@ def test_a_quick_oom(given, expected):
     ("mode", "given", "expected"),
     [
         ("InPlaceOrRecreate", {"since": 599}, "evict"),
-        # It has lived since: it can take up a resize.
+        # It has run since: it can be resized.
         ("InPlaceOrRecreate", {"since": 600}, "resize"),
         ("InPlaceOrRecreate", {"since": 60, "updates": {"evictAfterOOMSeconds": 60}}, "resize"),
-        # Nobody may evict it, and a resize may still come in time.
+        # It must not be evicted, and a resize may still come in time.
         ("InPlace", {"since": 5}, "resize"),
         ("InPlaceOrRecreate", {"since": 5, "count": 1, "knobs": Knobs(in_place_skips_budget=True)}, "resize"),
         ("InPlaceOrRecreate", {"since": 5, "count": 1}, "none"),
     ],
 )
 def test_a_loop_of_kills(mode, given, expected):
-    """Whoever is killed for memory soon after each start takes up no resize before it dies again."""
+    """A pod that is OOM-killed soon after each start dies again before a resize is applied."""
     assert restless(mode=mode, **{"ran": 30, **given})[0] == expected
 
 
-def test_an_oom_of_a_container_that_nobody_sizes():
-    """Switched off, or injected later: it is no reason."""
+def test_an_oom_of_a_container_that_is_not_sized():
+    """A container that is switched off, or injected later, is no reason."""
     assert restless(ran=60, policies=({"containerName": "app", "mode": "Off"},)) == ("none", "no-recommendation")
     given = killed(60)
     seen_before = fleet(2, *given["containers"], status=given["status"], annotations={"vpaObservedContainers": "log"})
@@ -148,7 +148,7 @@ def test_an_oom_of_a_container_that_nobody_sizes():
 
 
 def test_a_container_that_was_injected_later():
-    """It was not there when the pod got its size, so its lack of requests evicts nobody."""
+    """It was not there when the pod got its size, so its missing requests evict no pod."""
     injected = box("proxy", cpu=None, memory=None)
     status = advised(*STATUS["recommendation"]["containerRecommendations"], recommended("proxy"))
     marked = fleet(2, FITS, injected, annotations={"vpaObservedContainers": "app"})
@@ -166,15 +166,15 @@ def test_a_container_that_was_injected_later():
     ],
 )
 def test_eviction_requirements(resources, change, expected):
-    """One of the resources has to change in the way that is wanted."""
+    """One of the resources must change in the required direction."""
     proposal = {"evictionRequirements": [{"resources": resources, "changeRequirement": change}]}
     decision = decided(sizer(updates=proposal), *fleet(2, box(cpu="100m")))
     assert acts(decision)[0][1] == expected
     assert ("eviction-requirements" in {action.rule for action in decision.actions}) == (expected == "none")
 
 
-def test_who_comes_first():
-    """Those that want to grow, then those furthest off, then by name."""
+def test_which_pod_comes_first():
+    """Pods that need more, then those furthest off, then by name."""
     sizes = ["500m", "120m", "100m", "600m", "100m", "200m"]
     there = [pod(index, box(cpu=cpu)) for index, cpu in enumerate(sizes)]
     objects = [workload("Deployment", 6), workload("ReplicaSet", 6, name="web-5d9c"), *there]
@@ -186,7 +186,7 @@ def test_who_comes_first():
 
 @pytest.mark.parametrize(("count", "taken"), [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2), (9, 4)])
 def test_half_of_the_pods_may_go(count, taken):
-    """Cut to a whole number; a single one is below the minimum of two."""
+    """Rounded down; a single pod is below the minimum of two."""
     decision = decided(sizer(), *fleet(count, box(cpu="100m")))
     assert [action for _, action, _ in acts(decision)].count("evict") == taken
     left = {rule for _, action, rule in acts(decision) if action == "none"}
@@ -195,7 +195,7 @@ def test_half_of_the_pods_may_go(count, taken):
 
 
 def test_the_minimum_of_replicas():
-    """The object's own counts before the cluster's; where the tolerance is nothing, one at a time may go."""
+    """The object's own minimum comes before the cluster's; with a tolerance of zero, one pod at a time may go."""
     alone = fleet(1, box(cpu="100m"))
     assert acts(decided(sizer(updates={"minReplicas": 1}), *alone)) == [("web-0", "evict", "outside-bounds")]
     assert acts(decided(sizer(), *alone, vpa=Knobs(min_replicas=1)))[0][1] == "evict"
@@ -210,7 +210,7 @@ def test_the_tolerance_is_a_knob():
 
 
 def test_pods_that_are_missing_count_against_the_tolerance():
-    """Of four only three are there, so one may go."""
+    """Only three of four exist, so one may go."""
     small = box(cpu="100m")
     objects = [
         workload("Deployment", 4),
@@ -230,14 +230,14 @@ def test_pods_that_are_missing_count_against_the_tolerance():
         ({"owner": []}, "no-controller"),
     ],
 )
-def test_pods_that_are_not_taken(more, rule):
-    """Gone, not there yet, or with nobody who would make a new one."""
+def test_pods_that_are_skipped(more, rule):
+    """Gone, not running yet, or without a controller that would replace them."""
     objects = [*fleet(2, FITS), pod(7, box(cpu="100m"), **more)]
     assert ("web-7", "none", rule) in acts(decided(sizer(), *objects))
 
 
 def test_a_pending_pod_is_no_loss():
-    """It is evicted beyond the tolerance, while those that run stay."""
+    """It is evicted beyond the tolerance, while running pods stay."""
     small = box(cpu="100m")
     objects = [workload("Deployment", 3), workload("ReplicaSet", 3, name="web-5d9c")]
     objects += [pod(0, small), pod(1, small), pod(2, small, status={"phase": "Pending"})]
@@ -254,13 +254,13 @@ def test_a_pending_pod_is_no_loss():
         (workload("DaemonSet", 4, status={"numberReady": 4}), 2),
         (workload("DaemonSet", 4, status={}), 0),
         ({**workload("Job", 4), "apiVersion": "batch/v1"}, 2),
-        # A controller of a kind that says nothing: each pod that runs is one too many.
+        # A controller of a kind without a count: every running pod may go.
         ({**workload("CloneSet", 4), "apiVersion": "apps.kruise.io/v1"}, 4),
     ],
     ids=lambda value: str(value["kind"]) if isinstance(value, dict) else str(value),
 )
-def test_who_says_how_many_there_should_be(controller, taken):
-    """The pod's own controller, each kind in its way."""
+def test_the_controller_gives_the_count(controller, taken):
+    """The pod's own controller, by the rules of its kind."""
     made = [pod(i, box(cpu="100m"), owner=owned(controller["kind"], "web")) for i in range(4)]
     target = {key: controller[key] for key in ("apiVersion", "kind")} | {"name": "web"}
     decision = decided(sizer(target=target), controller, *made)
@@ -268,13 +268,13 @@ def test_who_says_how_many_there_should_be(controller, taken):
 
 
 def test_a_controller_that_is_not_in_the_dump():
-    """Its pods are left, and the answer says what to add rather than to blame it."""
+    """Its pods are left alone, and the sentence says what to add to the input."""
     decision = decided(sizer(), workload(), *(pod(i, box(cpu="100m")) for i in range(2)))
     assert {rule for _, _, rule in acts(decision)} == {"replicas-unknown"}
     assert "not in the input" in decision.actions[0].sentence
 
 
-# How.
+# How pods are changed.
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_a_controller_that_is_not_in_the_dump():
     ],
 )
 def test_the_update_modes(mode, action, reason):
-    """What is done to a pod out of its bounds, and the event that tells of it."""
+    """The action on a pod outside its bounds, and its event."""
     decision = decided(sizer(mode), *fleet(2, box(cpu="100m")))
     assert acts(decision)[0][1] == action
     assert [(event.type, event.reason) for event in decision.events] == ([("Normal", reason)] if reason else [])
@@ -298,7 +298,7 @@ def test_the_update_modes(mode, action, reason):
 
 
 def test_an_action_carries_the_size_that_the_pod_gets():
-    """Requests, and limits in the proportion of this very pod."""
+    """Requests, and limits in the proportion of this pod."""
     decision = decided(sizer("InPlace"), *fleet(2, box(cpu="100m", limits=sized("150m", "1Gi"))))
     assert decision.actions[0].to_dict()["resources"] == {
         "app": {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"cpu": "300m", "memory": "1Gi"}}
@@ -311,7 +311,7 @@ def test_an_action_carries_the_size_that_the_pod_gets():
     [
         ("InPlaceOrRecreate", box(cpu="100m"), (1, 32), "evict", "resize-not-allowed"),
         ("InPlace", box(cpu="100m"), (1, 32), "none", "resize-not-allowed"),
-        # Requests where there were none make it Burstable.
+        # New requests make it Burstable.
         ("InPlaceOrRecreate", box(cpu=None, memory=None), (1, 36), "evict", "resize-not-allowed"),
         ("InPlace", box(cpu=None, memory=None), (1, 36), "none", "resize-not-allowed"),
         # A lower memory limit.
@@ -326,14 +326,14 @@ def test_an_action_carries_the_size_that_the_pod_gets():
     ],
 )
 def test_a_resize_that_the_cluster_would_refuse(mode, container, version, action, rule):
-    """It is not tried, and told."""
+    """It is not tried, and this is reported."""
     best_effort = {"qosClass": "BestEffort"} if not container["resources"] else {}
     there = fleet(2, container, status=best_effort)
     assert acts(decided(sizer(mode), *there, kubernetes=version))[0][1:] == (action, rule)
 
 
 def waiting(reason="Deferred", kind="PodResizePending", seconds=60.0, message=""):
-    """Pods that a resize waits on."""
+    """Pods with a pending resize."""
     condition = {"type": kind, "status": "True", "reason": reason, "message": message}
     since = {} if seconds is None else {"lastTransitionTime": ago(seconds)}
     return fleet(4, box(cpu="100m"), status={"conditions": [{**condition, **since}]})
@@ -352,38 +352,38 @@ def waiting(reason="Deferred", kind="PodResizePending", seconds=60.0, message=""
     ],
 )
 def test_a_resize_that_is_not_done_yet(pending, action, rule):
-    """The node is given some time; then the pod is better off elsewhere, where the mode lets it go."""
+    """The node gets some time; then the pod is evicted, if the mode allows it."""
     assert acts(decided(sizer("InPlaceOrRecreate"), *pending))[0][1:] == (action, rule)
     kept = acts(decided(sizer("InPlace"), *pending))[0]
     assert kept[1] == "none"
 
 
 def test_how_long_a_resize_waits_is_remembered():
-    """Where the condition does not say since when: five minutes after it was first seen, the pod is evicted."""
+    """If the condition has no time: five minutes after it was first seen, the pod is evicted."""
     pending = waiting(seconds=None)
-    decision, memory = reported(sizer("InPlaceOrRecreate"), *pending)
+    decision, state = reported(sizer("InPlaceOrRecreate"), *pending)
     assert {rule for _, _, rule in acts(decision)} == {"resize-deferred"}
-    assert memory.vertical.stuck == {f"u{i}": NOW for i in range(4)}
-    memory = State.from_dict(memory.to_dict())
-    decision, memory = reported(sizer("InPlaceOrRecreate"), *pending, memory=memory, now=NOW + 300)
+    assert state.vertical.stuck == {f"u{i}": NOW for i in range(4)}
+    state = State.from_dict(state.to_dict())
+    decision, state = reported(sizer("InPlaceOrRecreate"), *pending, memory=state, now=NOW + 300)
     assert {action for _, action, _ in acts(decision)} == {"none"}
-    decision, memory = reported(sizer("InPlaceOrRecreate"), *pending, memory=memory, now=NOW + 301)
+    decision, state = reported(sizer("InPlaceOrRecreate"), *pending, memory=state, now=NOW + 301)
     assert [action for _, action, _ in acts(decision)] == ["evict", "evict", "none", "none"]
-    decision, memory = reported(sizer("InPlaceOrRecreate"), *fleet(4, box(cpu="100m")), memory=memory, now=NOW + 302)
-    assert memory.vertical.stuck == {}
+    decision, state = reported(sizer("InPlaceOrRecreate"), *fleet(4, box(cpu="100m")), memory=state, now=NOW + 302)
+    assert state.vertical.stuck == {}
 
 
 def test_what_no_node_can_grant_is_remembered():
-    """It is asked for again only where less is recommended."""
+    """It is requested again only if less is recommended."""
     refused = waiting("Infeasible", message="Node didn't have enough capacity")
     for one in refused[2:]:
         one["spec"]["containers"] = [FITS]
         one["status"]["containerStatuses"] = [{"name": "app", "resources": {"requests": sized("100m", "1Gi")}}]
-    decision, memory = reported(sizer("InPlace"), *refused)
+    decision, state = reported(sizer("InPlace"), *refused)
     assert {action for _, action, _ in acts(decision)} == {"none"}
-    assert memory.vertical.infeasible["u0"] == {"app": {"cpu": 200, "memory": GI}}
-    memory = State.from_dict(memory.to_dict())
-    later = {"memory": memory, "now": NOW + DAY}
+    assert state.vertical.infeasible["u0"] == {"app": {"cpu": 200, "memory": GI}}
+    state = State.from_dict(state.to_dict())
+    later = {"memory": state, "now": NOW + DAY}
     assert {rule for _, _, rule in acts(decided(sizer("InPlace"), *fleet(4, box(cpu="100m")), **later))} == {
         "resize-infeasible"
     }
@@ -392,14 +392,14 @@ def test_what_no_node_can_grant_is_remembered():
     assert [action for _, action, _ in acts(again)] == ["resize", "resize", "none", "none"]
 
 
-def test_a_resize_that_was_asked_for_is_not_asked_for_again():
-    """The pod's own spec has the new size, and its node has not taken it up yet."""
+def test_a_requested_resize_is_not_requested_again():
+    """The pod's own spec has the new size, and its node has not applied it yet."""
     status = {"containerStatuses": [{"name": "app", "resources": {"requests": sized("100m", "1Gi")}}]}
     assert first(FITS, mode="InPlace", status=status) == ("none", "resize-asked")
 
 
-def test_one_step_for_pods_that_fare_alike():
-    """Many pods do not make a long answer, and their names are in its numbers."""
+def test_one_step_for_pods_with_the_same_result():
+    """Many pods do not make a long report; their names are in the numbers of the step."""
     decision = decided(sizer(), *fleet(9, box(cpu="100m")))
     steps = [step for step in decision.steps if step.stage == "restrain"]
     assert [(step.rule, len(step.numbers["pods"])) for step in steps] == [

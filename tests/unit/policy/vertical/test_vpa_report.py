@@ -1,4 +1,4 @@
-"""What a VerticalPodAutoscaler of a dump tells: of which containers, of what is there, and in its status."""
+"""What a VerticalPodAutoscaler of a dump reports: its containers, current sizes and status."""
 
 import copy
 
@@ -40,13 +40,13 @@ from unit.policy.sizes_world import (
 # One bucket each: all percentiles are its end, 357 millicores and 1,278,397,629 bytes.
 CHECKPOINT = checkpoint(cpu={20: 10000}, memory={40: 10000})
 CPU, MEMORY = 357 + 53, 1_278_397_629 + 191_759_644
-# What a histogram is made of.
+# The arrays of a histogram.
 ARRAYS = ("weights", "total", "reference", "half_life", "first", "last")
 STATUS = advised(recommended(target=("2", "2Gi"), lower=("1500m", "1Gi"), upper=("3", "3Gi")))
 
 
 def figures(decision, container="app"):
-    """What the status would tell of one container."""
+    """The figures of one container in the status."""
     listed = decision.reported["recommendation"]["containerRecommendations"]
     return next(one for one in listed if one["containerName"] == container)
 
@@ -55,11 +55,11 @@ def policy(name="app", **fields):
     return {"containerName": name, **fields}
 
 
-# Which containers.
+# Containers that are sized.
 
 
 def test_a_container_that_is_switched_off_is_left_alone():
-    """It gets no recommendation, and is no reason to disturb a pod."""
+    """It gets no recommendation, and is no reason to disrupt a pod."""
     both = [checkpoint(name, cpu={20: 1}, memory={40: 1}) for name in ("app", "log")]
     fits = box(cpu=f"{CPU}m", memory=str(MEMORY))
     decision = decided(vpa(None, policy("log", mode="Off")), *both, *fleet(2, fits, box("log")))
@@ -69,14 +69,14 @@ def test_a_container_that_is_switched_off_is_left_alone():
 
 
 def test_all_containers_switched_off():
-    """There are samples; that nobody wants them is another thing."""
+    """Samples exist, so the error must not say that there are none."""
     decision = decided(vpa(None, policy("*", mode="Off")), CHECKPOINT, *fleet(2))
     assert not decision.moves
     assert "no samples" not in decision.error
 
 
 def test_a_container_that_vanished_is_not_recommended_for():
-    """Nor does it take its share of the pod's minimum."""
+    """Nor does it use a share of the pod's minimum."""
     idle = {"cpu": {0: 1}, "memory": {0: 1}}
     decision = decided(vpa(), checkpoint(**idle), checkpoint("gone", **idle), *fleet(2))
     assert [one["containerName"] for one in decision.reported["recommendation"]["containerRecommendations"]] == ["app"]
@@ -84,7 +84,7 @@ def test_a_container_that_vanished_is_not_recommended_for():
 
 
 def test_only_a_container_that_vanished_has_a_history():
-    """Then nothing is known of the ones that are there."""
+    """Then nothing is known of the existing containers."""
     decision = decided(vpa(), checkpoint("gone", cpu={20: 1}, memory={40: 1}), *fleet(2))
     assert not decision.decided
     assert "no samples of the existing containers" in decision.error
@@ -98,7 +98,7 @@ def test_a_container_that_appeared_stays_as_it_is():
 
 
 def test_native_sidecars_are_left_alone():
-    """Even where somebody has a history of one."""
+    """Even if there is a history of the sidecar."""
     sidecar = {"initContainers": [box("proxy", restartPolicy="Always")]}
     learnt = checkpoint("proxy", cpu={20: 1}, memory={40: 1})
     decision = decided(vpa(), CHECKPOINT, learnt, *fleet(2, spec=sidecar))
@@ -106,8 +106,8 @@ def test_native_sidecars_are_left_alone():
     assert all(size.container == "app" for action in decision.actions for size in action.sizes)
 
 
-def test_a_status_that_speaks_of_other_containers():
-    """What is not there is not sized; what is there and not spoken of stays."""
+def test_a_status_with_other_containers():
+    """Containers that do not exist are not sized; containers that are not in the status stay."""
     status = advised(recommended("gone", ("2", "2Gi")), recommended(target=("2", "2Gi")))
     decision = decided(vpa(status=status), *fleet(2, box(), box("new")))
     assert [size.container for size in decision.desired_sizes] == ["app", "new"]
@@ -115,17 +115,17 @@ def test_a_status_that_speaks_of_other_containers():
 
 
 def test_only_memory_was_ever_measured():
-    """No size shrinks because nothing is known of it."""
+    """No size is lowered because nothing is known of it."""
     decision = decided(vpa(), checkpoint(memory={40: 1}), *fleet(2))
     assert wanted(decision) == {"cpu": 1000, "memory": MEMORY}
     assert set(figures(decision)["target"]) == {"memory"}
 
 
-# What is there.
+# Current sizes.
 
 
-def test_the_largest_of_several_sizes_is_the_present_one():
-    """During a rollout pods differ, and each is judged by what it has."""
+def test_the_largest_of_several_sizes_is_the_current_one():
+    """During a rollout pods differ, and each is judged by its own size."""
     small, large = box(cpu="300m", memory="1Gi"), box(cpu="410m", memory=str(MEMORY))
     objects = [workload(), workload("ReplicaSet", name="web-5d9c"), pod(0, small), pod(1, large)]
     decision = decided(vpa(), CHECKPOINT, *objects)
@@ -142,7 +142,7 @@ def test_what_the_kubelet_says_counts_before_what_was_asked_for():
 
 
 def test_without_pods_the_template_is_sized():
-    """New pods would have that size, and the conditions say that there are none."""
+    """New pods would have that size, and the conditions say that there are no pods."""
     decision = decided(vpa(generation=3), CHECKPOINT, workload("Deployment", 0))
     assert (decision.current, decision.desired) == (0, 0)
     assert wanted(decision) == {"cpu": CPU, "memory": MEMORY}
@@ -150,11 +150,11 @@ def test_without_pods_the_template_is_sized():
     assert decision.reported["observedGeneration"] == 3
 
 
-# What is told.
+# What is reported.
 
 
 def test_conditions_as_upstream_has_them():
-    """Without a recommendation and without pods the one is the reason of the other."""
+    """Without pods and a recommendation, the missing pods are the reason of both conditions."""
     bare = {kind: (c.status, c.reason, c.message) for c in decided(vpa(), workload()).conditions if (kind := c.type)}
     missing = ("NoPodsMatched", "No pods match this VPA object")
     assert bare == {"NoPodsMatched": ("True", *missing), "RecommendationProvided": ("False", *missing)}
@@ -163,8 +163,8 @@ def test_conditions_as_upstream_has_them():
     assert 'deployments.apps "web" is not in the input' in unread["ConfigUnsupported"]
 
 
-def test_conditions_that_hold_no_longer_are_taken_back():
-    """And the time of one that still holds stays."""
+def test_conditions_that_are_no_longer_true_are_removed():
+    """The time of a condition that is still true stays."""
     before = advised(recommended(), RecommendationProvided="True", NoPodsMatched="True", ConfigDeprecated="True")
     decision = decided(vpa(status=before), CHECKPOINT, *fleet(2))
     assert [(c.type, c.status, c.since) for c in decision.conditions] == [("RecommendationProvided", "True", NOW - DAY)]
@@ -174,7 +174,7 @@ def test_conditions_that_hold_no_longer_are_taken_back():
 
 
 def test_the_status_lists_containers_by_name():
-    """Whatever the order of the checkpoints, and of a status that somebody else wrote."""
+    """Whatever the order of the checkpoints, and of a status that another recommender wrote."""
     learnt = [checkpoint(name, cpu={20: 1}, memory={40: 1}) for name in ("web", "app", "log")]
     there = fleet(2, box("web"), box("log"), box())
     listed = decided(vpa(), *learnt, *there).reported["recommendation"]["containerRecommendations"]
@@ -184,15 +184,15 @@ def test_the_status_lists_containers_by_name():
     assert [one["containerName"] for one in listed] == ["app", "log", "web"]
 
 
-def test_an_undecided_status_keeps_what_was_there():
-    """A recommendation is not lost because the target is out of sight."""
+def test_an_undecided_status_keeps_its_recommendation():
+    """A recommendation is not lost because the target cannot be found."""
     decision = decided(vpa(status=STATUS, generation=2))
     assert decision.reported == {"recommendation": STATUS["recommendation"]}
     assert not decision.decided
 
 
 def test_a_spec_that_is_wrong_is_not_decided():
-    """All that is wrong is told at once."""
+    """All errors are reported at once."""
     broken = vpa("Sometimes", policy(mode="Perhaps"))
     decision = decided(broken, CHECKPOINT, *fleet(2))
     assert (decision.decided, decision.error_kind) == (False, "spec")
@@ -200,14 +200,14 @@ def test_a_spec_that_is_wrong_is_not_decided():
     assert "containerPolicies[0].mode" in decision.error
 
 
-def test_a_field_of_a_newer_version_is_no_fault():
-    """What is not known here is passed over, as it is for other kinds."""
+def test_a_field_of_a_newer_version_is_no_error():
+    """An unknown field is ignored, as for other kinds."""
     decision = decided(vpa(spec={"laterField": 1}), CHECKPOINT, *fleet(2))
     assert decision.decided
 
 
 def test_a_target_that_cannot_be_read():
-    """Whatever stands in its place, the answer is a decision."""
+    """Whatever is in its place, the result is a decision."""
     for junk in ("web", 7, [], {}):
         spec = VPA.from_dict({**vpa(), "spec": {"targetRef": junk}})
         decision, _ = decide(spec, Seen(NOW, Scale(1, 1, "app=web")), State(), Settings())
@@ -215,7 +215,7 @@ def test_a_target_that_cannot_be_read():
 
 
 def test_of_two_vpas_the_oldest_acts():
-    """The other leaves the pods alone, and says whose they are."""
+    """The other leaves the pods alone, and names the older VPA."""
     older = vpa(name="older", status=STATUS, creationTimestamp=ago(2 * DAY))
     younger = vpa(name="younger", status=STATUS, creationTimestamp=ago(DAY))
     assert decided(older, younger, *fleet(2), name="older").moves
@@ -235,16 +235,16 @@ def test_a_target_that_is_not_the_topmost_controller():
 
 
 def test_a_pod_in_its_startup_boost_is_left_alone():
-    """It has more cpu than its share for a while, and that is no reason to evict it."""
+    """It has extra cpu for a while, and that is no reason to evict it."""
     boosted = fleet(2, box(cpu="9"), annotations={"vpaCpuStartupBoost/app": "{}"})
     assert not decided(vpa(status=STATUS), *boosted).moves
 
 
 def test_a_write_that_failed():
-    """It is told, and nothing else is remembered."""
+    """The failure is reported."""
     spec = VPA.from_dict(vpa())
-    decision, memory = reported(vpa(), CHECKPOINT, *fleet(2))
-    failed = refused(spec, decision, memory, "conflict")
+    decision, state = reported(vpa(), CHECKPOINT, *fleet(2))
+    failed = refused(spec, decision, state, "conflict")
     assert (failed.decided, failed.error) == (False, "conflict")
     assert conditions(failed)["RecommendationProvided"] == "False"
     assert [event.reason for event in failed.events] == ["FailedUpdate"]
@@ -254,7 +254,7 @@ def test_a_write_that_failed():
 
 
 def test_deciding_twice_changes_nothing():
-    """Neither the objects, nor memory, nor the histograms."""
+    """Neither the objects, nor the state, nor the histograms."""
     objects = [vpa("InPlaceOrRecreate"), CHECKPOINT, limit_range(max=sized("2")), *fleet(3, box(limits=sized("2")))]
     before = copy.deepcopy(objects)
     snapshot, setup = Snapshot(objects), Settings()
@@ -271,10 +271,10 @@ def test_deciding_twice_changes_nothing():
 
 
 def test_without_any_snapshot():
-    """The policy takes what is seen from anywhere: here by hand."""
+    """The policy accepts observations from any source: here they are built manually."""
     advice = Recommendation((Bounds("app", {"cpu": 200}),), "oracle")
     seen = Seen(NOW, Scale(1, 1, "app=web"), pods=(Pod("web-0"),), size_advice=advice)
-    decision, memory = decide(VPA("deployment/web"), seen, State(), Settings())
+    decision, state = decide(VPA("deployment/web"), seen, State(), Settings())
     assert sentences(decision, "size") == ["app, by the oracle: cpu 200m."]
     assert acts(decision) == [("web-0", "none", "no-recommendation")]
-    assert memory.vertical.advice == {"app": {"cpu": 200}}
+    assert state.vertical.advice == {"app": {"cpu": 200}}

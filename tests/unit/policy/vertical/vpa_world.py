@@ -1,4 +1,4 @@
-"""A ReplicaSet called web whose pods want another size, and a pass over them."""
+"""A ReplicaSet called web whose pods need another size, and a pass over them."""
 
 from builders import LONG_AGO, MI, NOW
 from hypot.kinds.vpa.fields import UpdatePolicy
@@ -15,7 +15,7 @@ ADVICE = Bounds("app", {"cpu": 200}, {"cpu": 150}, {"cpu": 400})
 
 
 def app(cpu=100, **more):
-    """A container that asks for so much cpu; 100 is below its lower bound."""
+    """A container that requests this much cpu; 100 is below its lower bound."""
     return Container("app", {"cpu": cpu, "memory": 64 * MI}, **more)
 
 
@@ -37,7 +37,7 @@ def updates(mode="Recreate", **fields):
 
 
 def planned(pods, mode="Recreate", *, advice=ADVICE, policy=None, **more):
-    """A pass over pods of one ReplicaSet that are all there."""
+    """A pass over the pods of one ReplicaSet, all of which exist."""
     knobs = more.pop("knobs", Knobs())
     update = more.pop("update", updates(mode))
     ranges = more.pop("ranges", ())
@@ -50,7 +50,7 @@ def planned(pods, mode="Recreate", *, advice=ADVICE, policy=None, **more):
 
 
 def done(pods, mode="Recreate", **more):
-    """What happens to each pod, in the order in which they are taken."""
+    """The action on each pod, in the order in which they are handled."""
     return [(action.pod, action.action, action.rule) for action in planned(pods, mode, **more).actions]
 
 
