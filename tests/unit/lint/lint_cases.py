@@ -1,4 +1,4 @@
-"""Manifests that the lint tests share: sound ones to vary, and one breach of every rule of the kinds themselves."""
+"""Manifests that the lint tests share: valid ones to vary, and a violation of every rule of the kinds themselves."""
 
 import copy
 from typing import Any
@@ -33,7 +33,7 @@ def external(name="queue", **target):
 
 
 def hpa(name="web", *, target=None, annotations=None, api_version="autoscaling/v2", owners=None, **spec) -> Manifest:
-    """A HorizontalPodAutoscaler with nothing to say against it, and these fields; None takes one away."""
+    """A HorizontalPodAutoscaler without findings, with these fields; None removes a field."""
     metadata = {"name": name, "namespace": "shop"}
     if annotations:
         metadata["annotations"] = annotations
@@ -59,7 +59,7 @@ def band(kind="External", **changes):
 
 
 def wpa(name="web", *, target=None, annotations=None, **spec) -> Manifest:
-    """A WatermarkPodAutoscaler with nothing to say against it, and these fields; None takes one away."""
+    """A WatermarkPodAutoscaler without findings, with these fields; None removes a field."""
     metadata = {"name": name, "namespace": "shop"}
     if annotations:
         metadata["annotations"] = annotations
@@ -83,7 +83,7 @@ WEB = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 
 
 def vpa(name="web", *, target=None, annotations=None, **spec) -> Manifest:
-    """A VerticalPodAutoscaler with nothing to say against it, and these fields; None takes one away."""
+    """A VerticalPodAutoscaler without findings, with these fields; None removes a field."""
     body = {"targetRef": WEB | (target or {}), "updatePolicy": {"updateMode": "InPlaceOrRecreate"}} | spec
     made = thing("autoscaling.k8s.io/v1", "VerticalPodAutoscaler", name, **_without_none(body))
     return changed(made, "metadata", "annotations", to=annotations) if annotations else made
@@ -95,7 +95,7 @@ def sized(*policies, **more) -> Manifest:
 
 
 def hvpa(name="web", *, annotations=None, **spec) -> Manifest:
-    """An Hvpa with nothing to say against it, and these fields; None takes one away."""
+    """An Hvpa without findings, with these fields; None removes a field."""
     body = {
         "targetRef": WEB,
         "hpa": hpa_block(cpu(100)),
@@ -155,7 +155,7 @@ def container(name="app", requests=None, limits=None, **more):
 
 
 def workload(name="web", *containers, kind="Deployment", labels=None, selector=None, metadata=None, **spec) -> Manifest:
-    """A workload whose pods ask for cpu and memory, with these further fields of its spec."""
+    """A workload whose pods request cpu and memory, with these further fields of its spec."""
     labels = labels or {"app": name}
     pod = {"containers": list(containers) or [container()]} | spec.pop("pod", {})
     body = {
@@ -198,7 +198,7 @@ def requiring(**requirement):
     return vpa(updatePolicy={"updateMode": "Off", "evictionRequirements": [requirement]})
 
 
-# Rule id of a kind's own -> a manifest that breaks it.
+# Id of a kind's own rule -> a manifest that breaks it.
 OWN = {
     "name": hpa("Web"),
     "namespace": changed(hpa(), "metadata", "namespace", to="Shop"),
@@ -301,5 +301,5 @@ OWN = {
     "no-source": hvpa(hpa=hpa_block(deploy=False), vpa=vpa_block(deploy=False)),
     "unread-field": changed(hvpa(), "spec", "vpa", "scaleUp", to={"stabilizationDuration": "3m"}),
 }
-# Rule id -> the version of Kubernetes that the breach is one in.
+# Rule id -> the version of Kubernetes in which the manifest breaks it.
 OWN_KUBERNETES = {"in-place-version": "1.32"}

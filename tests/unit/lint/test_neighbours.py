@@ -1,4 +1,4 @@
-"""Targets, conflicts, budgets and quotas: the cases beside the plain ones."""
+"""Targets, conflicts, budgets and quotas: the less common cases."""
 
 import pytest
 
@@ -46,17 +46,17 @@ def budget(selector=None, api_version="policy/v1", **spec):
 class TestTarget:
     @pytest.mark.parametrize("ref", [{"kind": "deployment"}, {"kind": "Replicaset"}, {"apiVersion": "v1"}])
     def test_wrong_spelling_or_group(self, ref):
-        """Kinds are looked up exactly; before 1.34 nobody asks for the group."""
+        """Kinds are looked up exactly; before 1.34 the group is not required."""
         found = check(hpa(target=ref), kubernetes="1.33").findings
         assert [one.rule for one in found] == ["target-kind"]
 
-    def test_missing_group_is_told_once(self):
+    def test_missing_group_is_reported_once(self):
         """From 1.34 on the API server refuses it itself."""
         found = check(hpa(target={"apiVersion": "v1"})).findings
         assert [one.rule for one in found] == ["reference-version"]
 
     def test_replication_controller_has_no_group(self):
-        """It is the one kind that lives in the core group."""
+        """It is the only such kind in the core group."""
         assert not findings("target-kind", hpa(target={"apiVersion": "v1", "kind": "ReplicationController"}))
 
     def test_workload_of_another_namespace(self):
@@ -65,23 +65,23 @@ class TestTarget:
         (found,) = findings("target-missing", hpa(), away)
         assert "there is one in namespace prod" in found.message
 
-    def test_replica_sets_of_a_deployment_are_no_kind_to_compare_with(self):
-        """What a controller made does not turn advice into a warning."""
+    def test_owned_replica_sets_are_not_compared(self):
+        """Objects that a controller made do not turn advice into a warning."""
         owned = {"ownerReferences": [{"kind": "Deployment", "name": "x", "controller": True}]}
         made = workload("x-1", kind="ReplicaSet", metadata=owned)
         scaler = hpa(target={"kind": "ReplicaSet"})
         assert [one.rule for one in check(scaler, made).findings] == ["target-not-given"]
 
     def test_zero_replicas_are_not_a_fixed_count(self):
-        """A manifest with 0 replicas switches its autoscaler off; that is all there is to say."""
+        """A manifest with 0 replicas switches its autoscaler off; nothing else is reported."""
         assert [one.rule for one in check(hpa(), workload(replicas=0)).findings] == ["target-at-zero"]
 
     def test_dry_run_does_not_scale(self):
-        """A fixed count is right beside a WatermarkPodAutoscaler that only watches."""
+        """A fixed count is fine with a WatermarkPodAutoscaler in a dry run."""
         assert not findings("replicas-on-target", wpa(dryRun=True), workload(replicas=3))
 
     def test_pods_of_what_the_target_made_are_its_own(self):
-        """The ReplicaSets of a Deployment in a dump are no strangers."""
+        """The ReplicaSets of a Deployment in a dump are not foreign pods."""
         owned = {"ownerReferences": [{"kind": "Deployment", "name": "web", "controller": True}]}
         made = workload("web-5d4", kind="ReplicaSet", labels={"app": "web", "hash": "5d4"}, metadata=owned)
         assert not check(hpa(), workload(), made).findings
@@ -89,12 +89,12 @@ class TestTarget:
 
 class TestTwoAutoscalers:
     @pytest.mark.parametrize("other", [hpa("b"), wpa("b"), scaled_object("b")])
-    def test_any_mix_is_told_on_both(self, other):
-        """Each of the two learns of the other."""
+    def test_any_mix_is_reported_on_both(self, other):
+        """Each of the two has a finding that names the other."""
         assert len(findings("two-autoscalers", hpa(), other, workload())) == 2
 
     def test_version_of_the_reference_does_not_matter(self):
-        """Group, kind, namespace and name do."""
+        """Only group, kind, namespace and name matter."""
         assert findings("two-autoscalers", hpa(), hpa("b", target={"apiVersion": "apps/v1beta1"}))
 
     @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ class TestTwoAutoscalers:
         ],
     )
     def test_no_conflict(self, other):
-        """Another target, another namespace, a paused one, and the same object again."""
+        """Another target, another namespace, a paused object, and the same object again."""
         assert not findings("two-autoscalers", hpa(), other)
 
     def test_autoscaler_of_a_scaled_object_is_its_own(self):
@@ -116,20 +116,20 @@ class TestTwoAutoscalers:
         assert not findings("two-autoscalers", hpa("keda-hpa-web", owners=owners), scaled_object())
 
     def test_autoscaler_that_keda_takes_over(self):
-        """With the annotation the ScaledObject becomes the owner of the one it names."""
+        """With the annotation the ScaledObject becomes the owner of the autoscaler that it names."""
         advanced = {"horizontalPodAutoscalerConfig": {"name": "web"}}
         annotations = {"scaledobject.keda.sh/transfer-hpa-ownership": "true"}
         assert not findings("two-autoscalers", hpa(), scaled_object("web", annotations, advanced=advanced))
 
     def test_many_conflicts_are_counted(self):
-        """A sentence names three and counts the rest."""
+        """The message names three and counts the rest."""
         found = findings("two-autoscalers", *(hpa(f"web-{i}") for i in range(6)))
         assert "HorizontalPodAutoscaler shop/web-3 and 2 more" in found[0].message
 
 
 class TestAmbiguousSelector:
-    def test_wider_selector_takes_in_the_other_pods(self):
-        """One direction is enough: the pods of the narrow one belong to both."""
+    def test_wider_selector_includes_the_other_pods(self):
+        """One direction is enough: the pods of the narrow selector belong to both."""
         wide = workload("web", labels={"app": "shop"})
         narrow = workload("api", labels={"app": "shop", "part": "api"})
         found = findings("ambiguous-selector", hpa(), hpa("api", target={"name": "api"}), wide, narrow)
@@ -168,12 +168,12 @@ class TestVpa:
 
     @pytest.mark.parametrize("mode", ["Auto", "Recreate", "InPlaceOrRecreate", None])
     def test_modes_that_change_running_pods(self, mode):
-        """All others do."""
+        """All other modes do."""
         assert findings("vpa-conflict", hpa(), workload(), vpa(mode))
 
     @pytest.mark.parametrize("metric", [pods(), external()])
     def test_metrics_that_are_no_resource(self, metric):
-        """They may go with any VerticalPodAutoscaler."""
+        """They work with any VerticalPodAutoscaler."""
         assert not findings("vpa-conflict", hpa(metrics=[metric]), workload(), vpa())
 
     def test_only_the_container_of_the_metric_matters(self):
@@ -184,7 +184,7 @@ class TestVpa:
         assert not findings("vpa-conflict", scaler, two, vpa("Auto", containerName="proxy", mode="Off"))
 
     def test_without_the_workload_the_default_policy_decides(self):
-        """Nobody knows the containers then."""
+        """The containers are unknown then."""
         (found,) = findings("vpa-conflict", hpa(), vpa())
         assert "the cpu requests of the containers" in found.message
 
@@ -226,12 +226,12 @@ class TestBudget:
         assert findings("pdb-blocks-evictions", hpa(), *covered, budget(both, minAvailable=4))
 
     def test_empty_selector_takes_all_in_v1_only(self):
-        """policy/v1beta1 took none."""
+        """In policy/v1beta1 it selected none."""
         assert findings("pdb-blocks-evictions", hpa(), workload(), budget({}, minAvailable=2))
         assert not findings("pdb-blocks-evictions", hpa(), workload(), budget({}, "policy/v1beta1", minAvailable=2))
 
-    def test_workload_that_nobody_scales(self):
-        """Budgets of other workloads are not this linter's business."""
+    def test_workload_that_is_not_scaled(self):
+        """Budgets of other workloads are not checked."""
         assert not findings("pdb-blocks-evictions", workload(replicas=1), budget(minAvailable=1))
 
 
@@ -250,13 +250,13 @@ class TestQuota:
         ],
     )
     def test_ten_pods_of_half_a_core_and_512_mebibytes(self, hard, enough):
-        """Each kind of quota is compared with what all the pods ask for; without limits there is none to compare."""
+        """Each kind of quota is compared with what all pods request; without limits there is nothing to compare."""
         assert (
             bool(findings("quota-too-small", hpa(), workload(), thing("v1", "ResourceQuota", hard=hard))) is not enough
         )
 
     def test_scoped_quota_is_for_some_pods_only(self):
-        """Nobody knows here which."""
+        """It is unknown for which."""
         scoped = thing("v1", "ResourceQuota", hard={"pods": 1}, scopes=["BestEffort"])
         assert not findings("quota-too-small", hpa(), workload(), scoped)
 
@@ -269,8 +269,8 @@ class TestPaceAndMetrics:
         assert rules == {"no-scale-down", "no-scale-up", "wpa-slow-scale-up"}
         assert findings("no-down-window", wpa(downscaleForbiddenWindowSeconds=59))
 
-    def test_tolerance_behind_a_closed_gate_is_told_once(self):
-        """A dropped tolerance is not also too wide."""
+    def test_tolerance_behind_a_closed_gate_is_reported_once(self):
+        """A tolerance that is dropped is not also reported as too wide."""
         found = check(paced(tolerance="10"), workload(), kubernetes="1.34").findings
         assert [one.rule for one in found] == ["gate-closed"]
 
@@ -281,14 +281,14 @@ class TestPaceAndMetrics:
         assert not findings("gate-closed", scaler, kubernetes="1.27")
 
     def test_whole_cores_of_large_pods_are_meant(self):
-        """Sixteen cores are no slip where a pod asks for sixteen."""
+        """Sixteen cores are not a mistake if a pod requests sixteen."""
         scaler = hpa(metrics=[cpu(type="AverageValue", averageValue="16")])
         assert findings("unit-slip", scaler, workload())
         assert not findings("unit-slip", scaler, workload("web", container(requests={"cpu": "16"})))
 
     @pytest.mark.parametrize(("amount", "slip"), [("512", True), ("512k", True), ("1Mi", False), ("1500m", True)])
     def test_bytes_of_memory(self, amount, slip):
-        """Less than a mebibyte for each pod is nobody's intention."""
+        """Less than a mebibyte for each pod is always a mistake."""
         scaler = hpa(metrics=[memory(type="AverageValue", averageValue=amount), cpu()])
         assert bool(findings("unit-slip", scaler)) is slip
 
@@ -307,32 +307,32 @@ class TestPaceAndMetrics:
         ],
     )
     def test_field_decides_for_every_source_but_object(self, metric, field):
-        """The type is only for readers."""
+        """The controller ignores the type."""
         (found,) = findings("target-type-mismatch", hpa(metrics=[metric]))
         assert f"but the controller uses {field}" in found.message
 
     def test_same_name_of_another_queue_is_another_metric(self):
-        """The selector belongs to a metric's identity."""
+        """The selector is part of a metric's identity."""
         mail = changed(external(), "external", "metric", "selector", to={"matchLabels": {"queue": "mail"}})
         assert not findings("duplicate-metric", hpa(metrics=[external(), mail]))
         assert findings("duplicate-metric", hpa(metrics=[external(), mail, mail]))
 
     def test_never_served_version(self):
-        """Any other group or version is no HorizontalPodAutoscaler."""
+        """Any other group or version is not a HorizontalPodAutoscaler."""
         assert findings("api-version-not-served", hpa(api_version="autoscaling/v3"))
         assert findings("api-version-not-served", hpa(api_version="apps/v1"))
         assert findings("api-version-not-served", wpa() | {"apiVersion": "datadoghq.com/v1"})
         assert not check(hpa(api_version="example.com/v1")).findings
 
     def test_annotations_of_the_watermark_controller(self):
-        """Each has its own grammar."""
+        """Each has its own syntax."""
         prefix = "wpa.datadoghq.com"
         assert findings("wpa-annotation", wpa(annotations={f"{prefix}/skip-owner-check": "True"}))
         assert not findings("wpa-annotation", wpa(annotations={f"{prefix}/skip-owner-check": "false"}))
         assert findings("wpa-annotation", wpa(annotations={f"{prefix}/logs-attributes": "team=shop"}))
         assert not findings("wpa-annotation", wpa(annotations={f"{prefix}/logs-attributes": '{"team": "shop"}'}))
 
-    def test_selector_that_takes_in_other_workloads(self):
+    def test_selector_that_includes_other_workloads(self):
         """Their usage is added to the sum."""
         scaler = wpa(metrics=[band("Resource", metricSelector={"matchLabels": {"part": "shop"}})])
         mine, other = (workload(n, labels={"app": n, "part": "shop"}) for n in ("web", "api"))

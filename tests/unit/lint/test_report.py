@@ -1,4 +1,4 @@
-"""The library's entry: what it takes, what it gives back, what it withstands."""
+"""The library's entry point: its input, its output, and its robustness."""
 
 from collections import Counter
 
@@ -25,7 +25,7 @@ def rules(report):
 
 
 def test_objects_may_be_authored_or_read():
-    """An authored object is checked beside a manifest; without files there are no lines."""
+    """An authored object is checked together with a manifest; without files there are no lines."""
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     authored = HPA(target, max_replicas=5, min_replicas=2, metrics=[cpu_metric(utilization=70)], namespace="shop")
     (found,) = check(authored, NO_CPU).findings
@@ -34,7 +34,7 @@ def test_objects_may_be_authored_or_read():
 
 
 def test_errors_are_raised_together():
-    """One exception, in the form in which authored objects report."""
+    """One exception, in the same form as for authored objects."""
     report = check(hpa(minReplicas=1), hpa("b", minReplicas=20), NO_CPU)
     with pytest.raises(InvalidAutoscaler) as caught:
         report.raise_for_errors()
@@ -43,7 +43,7 @@ def test_errors_are_raised_together():
 
 
 def test_advice_alone_raises_nothing():
-    """Only errors stop anybody."""
+    """Only errors raise."""
     report = check(hpa(minReplicas=1), workload())
     report.raise_for_errors()
     assert rules(report) == ["single-replica"]
@@ -51,20 +51,20 @@ def test_advice_alone_raises_nothing():
 
 
 def test_rules_are_silenced_for_all_or_for_one():
-    """By argument everywhere, by annotation on the object that has it; both are counted."""
+    """By argument for all objects, by annotation for one; both are counted."""
     first, second = hpa("a", minReplicas=1, annotations={IGNORE: "single-replica"}), hpa("b", minReplicas=1)
     assert rules(check(first, second, ignore=["two-autoscalers", "target-not-given"])) == ["single-replica"]
     assert check(first, second, ignore=["two-autoscalers", "target-not-given"]).silenced == 5
 
 
 def test_generated_autoscalers_get_no_advice():
-    """Whoever made the object decides; errors are told all the same."""
+    """The controller that made the object decides; errors are still reported."""
     owners = [{"apiVersion": "keda.sh/v1", "kind": "ScaledObject", "name": "web", "uid": "1", "controller": True}]
     assert rules(check(hpa(minReplicas=1, owners=owners), NO_CPU)) == ["request-missing"]
 
 
 def test_findings_come_by_file_and_line(tmp_path):
-    """Whatever the order of rules and files."""
+    """The order of rules and files does not matter."""
     for name in ("b.yaml", "a.yaml"):
         (tmp_path / name).write_text(
             "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata:\n  name: web\nspec:\n"
@@ -76,24 +76,24 @@ def test_findings_come_by_file_and_line(tmp_path):
     assert {line for _, line in places} >= {6, 7, 8}
 
 
-def test_repeated_problem_is_told_once():
-    """The API server says of an unknown type twice that it is unknown."""
+def test_repeated_problem_is_reported_once():
+    """The API server reports an unknown type twice."""
     report = check(hpa(metrics=[{"type": "Cpu"}]), workload())
     assert rules(report) == ["metric-type"]
 
 
 def test_unreadable_part_is_not_judged_further():
-    """Metrics of the wrong type are not taken for absent ones, which would mean cpu at 80 %."""
+    """Metrics of the wrong type do not count as absent, which would mean cpu at 80 %."""
     assert rules(check(hpa(metrics="cpu"), NO_CPU)) == ["type"]
 
 
 def test_workload_given_twice_is_not_judged():
-    """Nothing says which of the two counts."""
+    """It is unknown which of the two counts."""
     assert rules(check(hpa(), workload(), NO_CPU)) == ["duplicate-object"]
 
 
-def test_what_is_passed_over_while_reading():
-    """Pods and metrics of a dump go by; whatever may be scaled stays."""
+def test_what_is_skipped_while_reading():
+    """Pods and metrics of a dump are skipped; anything that may be scaled stays."""
     passed = [
         ("v1", "Pod"),
         ("metrics.k8s.io/v1beta1", "PodMetrics"),
@@ -169,7 +169,7 @@ PLACES = [
 @settings(max_examples=200, deadline=None)
 @given(place=st.sampled_from(PLACES), value=ANYTHING)
 def test_nothing_in_a_manifest_breaks_the_linter(place, value):
-    """Any value anywhere is reported or passed over, never an exception."""
+    """Any value anywhere is reported or ignored, never an exception."""
     manifest, path = place
     limits = thing("v1", "LimitRange", limits=[{"type": "Container", "max": {"cpu": "1"}}])
     beside = [hpa("beside"), vpa("beside"), hvpa("beside"), workload(), limits]
@@ -179,7 +179,7 @@ def test_nothing_in_a_manifest_breaks_the_linter(place, value):
 
 
 def test_cost_grows_with_the_input_not_with_its_square(monkeypatch):
-    """Equal labels, equal selectors and one target for all are the worst an input can do."""
+    """Equal labels, equal selectors and one target for all are the worst case."""
     many, asked = 500, Counter()
     for cls, name in ((Selector, "matches"), (Key, "__str__")):
         monkeypatch.setattr(cls, name, counted(getattr(cls, name), name, asked))
@@ -200,8 +200,8 @@ def counted(function, name, asked):
     return wrapper
 
 
-def test_many_different_labels_are_told_apart_by_the_rarest(monkeypatch):
-    """A label that all of them share does not make every selector a candidate."""
+def test_many_different_labels_are_distinguished_by_the_rarest(monkeypatch):
+    """A label that all objects share does not make every selector a candidate."""
     many, asked = 500, Counter()
     monkeypatch.setattr(Selector, "matches", counted(Selector.matches, "matches", asked))
     objects = [hpa(f"w{i}", target={"name": f"w{i}"}) for i in range(many)]

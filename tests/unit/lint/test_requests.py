@@ -1,4 +1,4 @@
-"""Requests: whose, from where, in which version, and what usage can reach."""
+"""Requests: of which container, from which source, in which version, and what usage can reach."""
 
 import pytest
 
@@ -22,14 +22,14 @@ def limit_range(**item):
 
 
 def test_default_metric_needs_the_request_too():
-    """Where no metrics are written cpu at 80 % is the default, and the message says so."""
+    """Without metrics the default is cpu at 80 %, and the message says so."""
     (found,) = findings("request-missing", hpa(metrics=None), workload("web", NO_CPU))
     assert found.field == "spec.metrics"
     assert "the default is 80 % of cpu" in found.message
 
 
 def test_every_container_is_named():
-    """Several containers without the request stand in one finding."""
+    """Several containers without the request are in one finding."""
     (message,) = messages("request-missing", hpa(), workload("web", NO_CPU, container(), container("b", requests={})))
     assert message.startswith("containers app and b of Deployment shop/web have no cpu request")
 
@@ -40,8 +40,8 @@ def test_one_of_several_metrics_blocks_the_way_down():
     assert "never removes one" in message
 
 
-def test_percentage_of_v1_is_found_where_it_stands():
-    """autoscaling/v1 has its one metric as a percentage in the spec."""
+def test_percentage_of_v1_is_found_in_its_field():
+    """autoscaling/v1 has its only metric as a percentage in the spec."""
     old = hpa(api_version="autoscaling/v1", metrics=None, targetCPUUtilizationPercentage=70)
     (found,) = findings("request-missing", old, workload("web", NO_CPU))
     assert found.field == "spec.targetCPUUtilizationPercentage"
@@ -51,19 +51,19 @@ def test_percentage_of_v1_is_found_where_it_stands():
     "metric", [cpu(type="AverageValue", averageValue="500m"), memory(), pods(), of_container("proxy")]
 )
 def test_metrics_that_do_not_need_this_request(metric):
-    """Averages need no request, and a container's metric only that container's."""
+    """Averages need no request, and a container's metric needs only that container's."""
     assert not findings("request-missing", hpa(metrics=[metric]), workload("web", NO_CPU, container("proxy")))
 
 
 def test_container_metric_needs_its_own_request():
-    """ContainerResource asks one container, whatever the others have."""
+    """ContainerResource needs the request of one container, whatever the others have."""
     scaler = hpa(metrics=[of_container("app")])
     (message,) = messages("request-missing", scaler, workload("web", NO_CPU, container("proxy")))
     assert "FailedGetContainerResourceMetric" in message
 
 
 def test_native_sidecar_counts_from_the_version_that_has_them():
-    """Init containers count when they run on, and only then."""
+    """Init containers count only if they keep running."""
     pod = {"initContainers": [SIDECAR]}
     assert findings("request-missing", hpa(), workload(pod=pod))
     assert not findings("request-missing", hpa(), workload(pod=pod), kubernetes="1.28")
@@ -77,7 +77,7 @@ def test_limit_is_a_request():
 
 @pytest.mark.parametrize("key", ["defaultRequest", "default", "max", "min"])
 def test_limit_range_fills_the_request(key):
-    """Each of the four ends up as a default request."""
+    """Each of the four becomes a default request."""
     assert not findings("request-missing", hpa(), workload("web", NO_CPU), limit_range(**{key: {"cpu": "100m"}}))
 
 
@@ -97,20 +97,20 @@ def test_pod_level_request_counts_from_1_34_on():
 
 
 def test_pod_level_request_of_another_resource_is_not_enough():
-    """With pod-level memory the cpu must come from some container."""
+    """With pod-level memory the cpu request must come from a container."""
     pod = {"resources": {"requests": {"memory": "1Gi"}}}
     assert findings("request-missing", hpa(), workload("web", NO_CPU, pod=pod))
     assert not findings("request-missing", hpa(), workload("web", NO_CPU, container("b"), pod=pod))
 
 
 def test_pod_level_request_does_not_help_a_container_metric():
-    """ContainerResource looks at the container alone."""
+    """ContainerResource uses only the container's request."""
     pod = {"resources": {"requests": {"cpu": "1"}}}
     assert findings("request-missing", hpa(metrics=[of_container("app")]), workload("web", NO_CPU, pod=pod))
 
 
 def test_requests_of_zero_are_no_base():
-    """A share of nothing cannot be computed either."""
+    """A share of zero cannot be computed either."""
     (message,) = messages("request-missing", hpa(), workload("web", container(requests={"cpu": 0})))
     assert "add up to 0" in message
 
@@ -133,7 +133,7 @@ def test_init_container_is_no_container_to_measure():
     assert not findings("container-missing", scaler, workload(pod=sidecar))
 
 
-def test_resource_of_a_container_that_the_api_server_refuses_is_told_once():
+def test_refused_resource_of_a_container_is_reported_once():
     """What a kind's own rule refuses is not reported again."""
     report = check(hpa(metrics=[of_container("app", name="storage")]), workload())
     assert [one.rule for one in report.findings] == ["resource-name"]
@@ -160,13 +160,13 @@ def test_watermark_of_an_unserved_resource():
     ],
 )
 def test_what_usage_can_reach(metric, limits, reached):
-    """Usage stops at the limit; above target and tolerance there must be room."""
+    """Usage stops at the limit, which must be above target and tolerance."""
     scaler = hpa(metrics=[metric])
     assert bool(findings("target-unreachable", scaler, workload("web", container(limits=limits)))) is not reached
 
 
 def test_reach_is_that_of_the_whole_pod():
-    """One container without a limit is enough room for all."""
+    """One container without a limit gives room for all."""
     tight, free = container(limits={"cpu": "500m"}), container("b")
     assert not findings("target-unreachable", hpa(metrics=[cpu(95)]), workload("web", tight, free))
     pod = {"resources": {"limits": {"cpu": "1"}}}
@@ -174,7 +174,7 @@ def test_reach_is_that_of_the_whole_pod():
 
 
 def test_own_tolerance_decides_the_reach():
-    """scaleUp.tolerance replaces the 10 %, from the version on that keeps it."""
+    """scaleUp.tolerance replaces the 10 % from the version on that keeps it."""
     scaler = hpa(metrics=[cpu(95)], behavior={"scaleUp": {"tolerance": "0.01"}})
     tight = workload("web", container(limits={"cpu": "500m"}))
     assert not findings("target-unreachable", scaler, tight)

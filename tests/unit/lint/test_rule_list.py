@@ -1,4 +1,4 @@
-"""The catalogue knows every rule id, and no other; the docs are its image."""
+"""The catalogue has exactly the rule ids that exist; the docs are made from it."""
 
 import ast
 import re
@@ -17,14 +17,14 @@ from unit.lint.lint_cases import OWN, OWN_KUBERNETES, vpa
 
 ROOT = Path(__file__).parents[3]
 KINDS = Path(hypot.kinds.__path__[0])
-# Calls that make a Problem, and take its rule id first.
+# Calls that make a Problem, with its rule id as the first argument.
 MAKERS = {"Problem", "_invalid", "below", "too_many"}
 # Ids that the kinds put together from a key.
 COMPOSED = {"reference-kind", "reference-name", "labels", "annotations"}
 
 
 def ids_in_code():
-    """The rule ids that stand in the source of the kinds."""
+    """The rule ids in the source of the kinds."""
     for path in KINDS.rglob("*.py"):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in MAKERS:
@@ -41,7 +41,7 @@ def update_problems():
 
 
 def test_every_id_in_the_kinds_is_known():
-    """A rule that a kind reports has its words in the catalogue."""
+    """A rule that a kind reports is in the catalogue."""
     assert set(ids_in_code()) - RULES.keys() == set()
 
 
@@ -66,20 +66,20 @@ def test_update_rules_have_the_message_of_the_docs():
 
 
 def test_closed_gate_has_the_message_of_the_docs():
-    """Lint knows no gates of the vertical autoscaler's components; who does is told."""
+    """Lint does not know the gates of the VPA components; a caller that does gets the message."""
     in_place = VPA.from_dict(vpa(updatePolicy={"updateMode": "InPlace"}))
     (found,) = in_place.problems(gates={"InPlace": False})
     assert str(found).removeprefix(f"{found.field}: ") == RULES["vpa-gate"].example
 
 
-def test_every_rule_has_a_breach():
-    """Own rules, update rules, rules with code and the one over gates are all there is."""
+def test_every_rule_has_a_violation():
+    """Own rules, update rules, rules with code and the rule for gates are all rules."""
     with_code = {rule.id for rule in RULES.values() if rule.check is not None}
     assert with_code | OWN.keys() | {rule.id for rule in UPDATES.rules} | {"vpa-gate"} == RULES.keys()
 
 
-def test_ids_are_unique_and_words_complete():
-    """Kebab case, each id once, and no word missing."""
+def test_ids_are_unique_and_texts_complete():
+    """Ids are kebab case and unique, and no text is missing."""
     rules = [rule for family in FAMILIES for rule in family.rules]
     assert len(rules) == len(RULES)
     for rule in rules:
@@ -91,7 +91,7 @@ def test_ids_are_unique_and_words_complete():
         assert rule.kinds
 
 
-def test_unknown_ids_are_refused_with_what_is_near():
-    """A mistyped id says what may have been meant."""
+def test_unknown_ids_are_refused_with_a_suggestion():
+    """The error for a mistyped id suggests a similar id."""
     with pytest.raises(UnknownRule, match="did you mean request-missing"):
         known_ids(["request-mising", "memory-alone"])

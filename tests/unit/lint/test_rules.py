@@ -1,4 +1,4 @@
-"""Every relational rule: a manifest that breaks it, on which line, and the nearest one that does not."""
+"""Every relational rule: a manifest that breaks it, the line of the finding, and a minimal change that does not."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +34,7 @@ from unit.lint.lint_cases import (
 
 @dataclass(frozen=True)
 class Case:
-    """Two inputs that differ in as little as they can, and the text of the line that is found in the first."""
+    """Two inputs that differ as little as possible, and the text of the line that is found in the first."""
 
     breach: list[Any]
     sound: list[Any]
@@ -280,7 +280,7 @@ CASES = {
 
 @pytest.fixture
 def linted(tmp_path, monkeypatch):
-    """Lints manifests as one file, and gives back what was found beside the lines of that file."""
+    """Lint manifests as one file, and return the report and the lines of that file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "base").mkdir()
 
@@ -293,8 +293,8 @@ def linted(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("rule", CASES)
-def test_breach_is_found_where_it_stands(linted, rule):
-    """The rule names the object and the line, with its own severity and the very message the docs show."""
+def test_violation_is_found_in_its_line(linted, rule):
+    """The finding has the object, the line, the rule's severity and exactly the message of the docs."""
     case = CASES[rule]
     report, lines = linted(case.breach, case.kubernetes)
     found = next(finding for finding in report.findings if finding.rule == rule)
@@ -304,15 +304,15 @@ def test_breach_is_found_where_it_stands(linted, rule):
 
 
 @pytest.mark.parametrize("rule", CASES)
-def test_nearest_sound_manifest_is_left_alone(linted, rule):
-    """What differs in just that point breaks the rule no more."""
+def test_nearest_valid_manifest_is_left_alone(linted, rule):
+    """A manifest that differs only in that point does not break the rule."""
     case = CASES[rule]
     report, _ = linted(case.sound, case.sound_kubernetes)
     assert rule not in {finding.rule for finding in report.findings}
 
 
 def test_every_rule_with_code_has_a_case():
-    """No rule without a breach and a neighbour."""
+    """Every rule has a violation and a valid neighbour."""
     assert set(CASES) == {rule.id for rule in RULES.values() if rule.check is not None}
 
 
@@ -327,6 +327,6 @@ def test_every_rule_with_code_has_a_case():
         [hpa(target=ON_HVPA), hvpa(replicas=2), vpa(updatePolicy={"updateMode": "Off"}), workload()],
     ],
 )
-def test_sound_manifests_yield_nothing(manifests):
-    """A reasonable pair has no finding at all, advice included."""
+def test_valid_manifests_have_no_findings(manifests):
+    """Reasonable manifests have no finding at all, not even advice."""
     assert check(*manifests).findings == ()

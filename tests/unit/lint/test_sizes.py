@@ -1,4 +1,4 @@
-"""VerticalPodAutoscalers and Hvpas beside workloads and each other: the cases beside the plain ones."""
+"""VerticalPodAutoscalers and Hvpas with workloads and each other: the less common cases."""
 
 import pytest
 
@@ -47,36 +47,36 @@ def limit_range(name="compute", kind="Container", **item):
 class TestTarget:
     @pytest.mark.parametrize("kind", ["DaemonSet", "Job", "CronJob"])
     def test_sizes_need_no_replica_count(self, kind):
-        """What cannot be scaled can be sized; an Hvpa does both."""
+        """A VPA can size what cannot be scaled; an Hvpa needs both."""
         group = "apps/v1" if kind == "DaemonSet" else "batch/v1"
         target = {"apiVersion": group, "kind": kind}
         assert rules(vpa(target=target)) == ["target-not-given"]
         assert "target-not-scalable" in rules(hvpa(targetRef=WEB | target))
 
     def test_pods_and_services_are_no_workload(self):
-        """Nothing can be done with them."""
+        """They can be neither scaled nor sized."""
         (found,) = findings("target-not-scalable", vpa(target={"apiVersion": "v1", "kind": "Pod"}))
         assert found.field == "spec.targetRef.kind"
 
     @pytest.mark.parametrize("version", ["extensions/v1beta1", ""])
-    def test_vertical_autoscaler_goes_by_kind(self, version):
-        """Kubernetes' own workloads are found whatever the group says; an Hvpa asks for the group too."""
+    def test_vertical_autoscaler_uses_the_kind(self, version):
+        """Kubernetes' own workloads are found whatever the group says; an Hvpa needs the group too."""
         assert rules(vpa(target={"apiVersion": version}), workload(replicas=2)) == []
         assert "target-kind" in rules(hvpa(targetRef=WEB | {"apiVersion": version}), workload())
 
     def test_misspelt_kind(self):
-        """No kind is found by another spelling."""
+        """A kind must be spelt exactly."""
         (found,) = findings("target-kind", vpa(target={"kind": "deployment"}))
         assert "nothing is sized" in found.message
 
     @pytest.mark.parametrize("scaler", [vpa(target={"name": "wbe"}), hvpa(targetRef=WEB | {"name": "wbe"})])
     def test_mistyped_name(self, scaler):
-        """Among other workloads of the kind it is a warning, at the name."""
+        """If other workloads of the kind exist it is a warning, at the name."""
         (found,) = findings("target-missing", scaler, workload())
         assert found.field == "spec.targetRef.name"
 
     def test_hvpa_sets_replicas_too(self):
-        """A fixed count fights it, a count of zero switches it off, and a budget is held against its minimum."""
+        """A fixed count conflicts, a count of zero switches it off, and a budget is compared with its minimum."""
         budget = thing("policy/v1", "PodDisruptionBudget", selector={"matchLabels": {"app": "web"}}, minAvailable=2)
         assert rules(hvpa(), workload(replicas=3)) == ["replicas-on-target"]
         (found,) = findings("target-at-zero", hvpa(), workload(replicas=0))
@@ -89,7 +89,7 @@ class TestTarget:
         assert findings("container-missing", scaled, hvpa(), workload())
 
     def test_object_given_twice(self):
-        """Sizes that are given twice are told like anything else."""
+        """Duplicates are reported as for other kinds."""
         assert findings("duplicate-object", vpa(), vpa())
         assert findings("duplicate-object", hvpa(), hvpa())
 
@@ -97,20 +97,20 @@ class TestTarget:
 class TestConflicts:
     @pytest.mark.parametrize("other", [hpa("b"), wpa("b"), hvpa("b")])
     def test_hvpa_and_another_that_scales_its_target(self, other):
-        """Each of the two learns of the other, where it says what it points at."""
+        """Each of the two has a finding, at its target reference, that names the other."""
         found = findings("two-autoscalers", hvpa(), other, workload())
         assert {one.name for one in found} == {"web", "b"}
         assert all("undo each other's writes" in one.message for one in found)
         assert {one.field for one in found if one.kind == "Hvpa"} == {"spec.targetRef"}
 
-    def test_hpa_is_sent_to_the_hvpa(self):
-        """The way out is to let it scale the Hvpa."""
+    def test_hpa_should_scale_the_hvpa(self):
+        """The hint is to let it scale the Hvpa."""
         found = findings("two-autoscalers", hvpa(), hpa(), workload())
         assert all("scale the Hvpa" in one.hint for one in found)
         assert not findings("two-autoscalers", hvpa(), hpa(target=ON_HVPA), workload())
 
     @pytest.mark.parametrize("word", ["Off", False])
-    def test_hvpa_that_only_tells(self, word):
+    def test_hvpa_that_only_recommends(self, word):
         """Off in both directions writes nothing, so there is no conflict."""
         off = {"updatePolicy": {"updateMode": word}}
         silent = hvpa(scaleUp=off, scaleDown=off)
@@ -120,45 +120,45 @@ class TestConflicts:
 
     @pytest.mark.parametrize("word", ["Initial", "Recreate", "InPlace", None])
     def test_hvpa_and_a_vertical_autoscaler_that_acts(self, word):
-        """Any mode but Off writes requests, be it when pods start."""
+        """Any mode but Off writes requests, even if only when pods start."""
         found = findings("two-sizers", hvpa(), mode(word) if word else vpa(updatePolicy=None), workload())
         assert [one.kind for one in found] == ["Hvpa", "VerticalPodAutoscaler"]
         assert "undo each other's writes" in found[0].message
 
     @pytest.mark.parametrize("other", [vpa("b", **OFF), vpa("b", target={"name": "api"}), vpa()])
     def test_no_conflict_in_size(self, other):
-        """One that only recommends, one for another target, and the same object again."""
+        """A VPA that only recommends, a VPA for another target, and the same object again."""
         assert not findings("two-sizers", vpa(), other)
 
     def test_template_of_an_hvpa_is_its_own(self):
-        """What a controller made of the vpa block belongs to the Hvpa."""
+        """An object that a controller made from the vpa block belongs to the Hvpa."""
         owners = [{"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "name": "web", "uid": "1"}]
         owned = changed(vpa("web-vpa"), "metadata", "ownerReferences", to=owners)
         assert not findings("two-sizers", hvpa(), owned)
 
-    def test_hvpas_alone_are_told_once(self):
-        """That they scale the same target says it all."""
+    def test_two_hvpas_are_reported_once(self):
+        """The finding that they scale the same target is enough."""
         assert not findings("two-sizers", hvpa(), hvpa("b"))
 
     def test_group_of_the_released_redesign(self):
-        """It is read as the same kind, and told to be old."""
+        """It is read as the same kind, and reported as old."""
         alias = hvpa("b") | {"apiVersion": "autoscaling.gardener.cloud/v1alpha1"}
         assert len(findings("two-autoscalers", hvpa(), alias)) == 2
         assert findings("old-api-version", alias)
 
     def test_metrics_of_an_hvpa_and_its_sizes_are_one_decision(self):
-        """Utilisation within an Hvpa is no conflict with sizes."""
+        """Utilisation within an Hvpa is not a conflict with sizes."""
         assert not findings("vpa-conflict", hvpa(hpa=hpa_block(cpu(70))), workload(), vpa())
 
 
 class TestSizes:
     def test_policies_of_an_hvpa(self):
-        """They stand in its template of a VerticalPodAutoscaler."""
+        """They are in its template of a VerticalPodAutoscaler."""
         (found,) = findings("policy-container-missing", hvpa(vpa=vpa_block({"containerName": "api"})), workload())
         assert found.field == "spec.vpa.template.spec.resourcePolicy.containerPolicies[0].containerName"
 
     def test_containers_that_a_policy_may_name(self):
-        """Native sidecars run on and may be named, ordinary init containers have ended."""
+        """Native sidecars keep running and may be named, ordinary init containers have ended."""
         pod = {"initContainers": [container("proxy", restartPolicy="Always"), container("prepare")]}
         assert not findings("policy-container-missing", sized({"containerName": "proxy"}), workload(pod=pod))
         (found,) = findings("policy-container-missing", sized({"containerName": "prepare"}), workload(pod=pod))
@@ -169,8 +169,8 @@ class TestSizes:
         """The name of a container, or the star for all others."""
         assert not findings("policy-container-missing", sized(policy), workload())
 
-    def test_policies_of_one_that_is_off(self):
-        """Nobody applies them."""
+    def test_policies_of_a_vpa_that_is_off(self):
+        """They are not applied."""
         quiet = sized({"containerName": "api", "maxAllowed": {"cpu": "4"}}, **OFF)
         assert not rules(quiet, workload(), limit_range(max={"cpu": "2"}))
 
@@ -187,13 +187,13 @@ class TestSizes:
         ],
     )
     def test_half_a_core_to_two(self, bounds, outcome):
-        """Beyond the range a bound is never reached, or makes pods that are refused."""
+        """A bound outside the range is never reached, or leads to pods that are refused."""
         allowed = limit_range(min={"cpu": "500m"}, max={"cpu": "2"})
         found = findings("limit-range-bounds", sized(bounds), allowed)
         assert [one.message.partition(": ")[2] for one in found] == ([outcome] if outcome else [])
 
-    def test_narrowest_of_several_ranges_holds(self):
-        """The message names the LimitRange that says so."""
+    def test_narrowest_of_several_ranges_applies(self):
+        """The message names its LimitRange."""
         ranges = limit_range(max={"cpu": "8"}), limit_range("small", max={"cpu": "2"})
         (found,) = findings("limit-range-bounds", hvpa(vpa=vpa_block({"maxAllowed": {"cpu": "4"}})), *ranges)
         assert "LimitRange shop/small" in found.message
@@ -219,18 +219,18 @@ class TestSizes:
         ],
     )
     def test_too_few_replicas(self, scaler, beside, reported):
-        """Two are needed unless it is said, without a count there is one, and what is scaled may have any."""
+        """Two are needed by default, a workload without a count has one, and a scaled workload may have any."""
         assert bool(findings("too-few-replicas", scaler, *beside)) is reported
 
     def test_knobs_say_how_many_are_needed(self):
-        """An annotation stands in for the field, and in-place resizes may be let off."""
+        """An annotation replaces the field, and in-place resizes may be exempt."""
         one = changed(vpa(), "metadata", "annotations", to={"hypot.dev/min-replicas": "1"})
         let_off = changed(vpa(), "metadata", "annotations", to={"hypot.dev/in-place-skips-budget": "true"})
         assert not rules(one, workload(replicas=1))
         assert not rules(let_off, workload(replicas=1))
 
     def test_daemon_sets_have_no_count(self):
-        """Their pods are as many as there are nodes."""
+        """They have one pod per node."""
         target = {"kind": "DaemonSet"}
         assert not findings("too-few-replicas", vpa(target=target), workload(kind="DaemonSet"))
 
@@ -243,7 +243,7 @@ class TestSizes:
         ],
     )
     def test_eviction_where_a_resize_would_do(self, policy, reported):
-        """Recreate is what holds where nothing is said, and what Auto means."""
+        """Recreate is the default, and what Auto means."""
         found = findings("recreates-pods", vpa(updatePolicy=policy))
         assert [one.message.startswith(reported) for one in found] == ([True] if reported else [])
 
@@ -266,25 +266,25 @@ class TestSources:
             hvpa(hpa=hpa_block(external())),
         ],
     )
-    def test_nothing_to_drown(self, manifest):
-        """One source alone, an amount per pod, or a metric that is no resource."""
+    def test_nothing_to_dominate(self, manifest):
+        """Only one source, an amount per pod, or a metric that is not a resource."""
         assert not findings("hpa-dominates", manifest)
 
-    def test_each_metric_below_a_hundred_is_told(self):
-        """Of memory as of cpu, of one container as of all."""
+    def test_each_metric_below_a_hundred_is_reported(self):
+        """For memory and cpu, for one container and for all."""
         found = findings("hpa-dominates", hvpa(hpa=hpa_block(cpu(120), memory(), of_container("app"))))
         assert [one.field for one in found] == [
             "spec.hpa.template.spec.metrics[1].resource.target.averageUtilization",
             "spec.hpa.template.spec.metrics[2].containerResource.target.averageUtilization",
         ]
 
-    def test_metrics_of_the_released_controller_are_found_where_they_stand(self):
-        """autoscaling/v2beta1 wrote the target beside the name; the field is the one it is read as."""
+    def test_metrics_of_the_released_controller_are_found(self):
+        """autoscaling/v2beta1 has the target next to the name; it is read as the newer field."""
         old = {"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 70}}
         assert findings("hpa-dominates", hvpa(hpa=hpa_block(old)))
 
     def test_rules_over_metrics_reach_into_the_template(self):
-        """A metric that fails always fails there too, and is named by its place."""
+        """A metric that always fails is reported there too, with its place."""
         block = hpa_block(cpu(100), cpu(120), of_container("api"))
         behavior = limited(periodSeconds=10)["spec"]["behavior"]
         block["template"]["spec"]["behavior"] = behavior
@@ -296,16 +296,16 @@ class TestSources:
 
 class TestVersions:
     def test_versions_of_every_kind(self):
-        """Old ones are read as the newest; others are none."""
+        """Old versions are read as the newest; other versions are not served."""
         assert rules(vpa() | {"apiVersion": "autoscaling.k8s.io/v1beta2"})[0] == "old-api-version"
         assert rules(vpa() | {"apiVersion": "autoscaling.k8s.io/v2"})[0] == "api-version-not-served"
         assert rules(hvpa() | {"apiVersion": "autoscaling.k8s.io/v1"})[0] == "api-version-not-served"
         assert rules(checkpoint() | {"apiVersion": "autoscaling.k8s.io/v0"}) == ["api-version-not-served"]
 
     def test_kinds_of_other_groups_are_left_alone(self):
-        """A kind of the same name in somebody else's group is not ours."""
+        """A kind of the same name in another group is not ours."""
         assert rules(vpa() | {"apiVersion": "example.com/v1"}, hvpa() | {"apiVersion": "example.com/v1"}) == []
 
     def test_autoscalers_are_counted(self):
-        """Checkpoints are none."""
+        """Checkpoints are not autoscalers."""
         assert check(vpa(), hvpa("b", targetRef=WEB | {"name": "b"}), checkpoint()).autoscalers == 2

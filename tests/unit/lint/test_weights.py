@@ -1,4 +1,4 @@
-"""The interval form of a weight-based Hvpa: what is printed loads, and says the same."""
+"""The interval form of a weight-based Hvpa: the printed form can be loaded, and means the same."""
 
 import pytest
 import yaml
@@ -34,7 +34,7 @@ def rows(hvpa):
 
 
 def test_weights_of_nothing_and_of_all():
-    """Weight 0 keeps the size of today, weight 100 ends at the largest that is allowed."""
+    """Weight 0 keeps the current size, weight 100 ends at the largest allowed size."""
     made = formed(weighted(), template(app=HALF))
     assert rows(made) == [
         (3, HALF, "horizontalOnly"),
@@ -43,8 +43,8 @@ def test_weights_of_nothing_and_of_all():
     assert made.problems() == ()
 
 
-def test_only_the_number_moves_at_the_size_that_was_reached():
-    """Where pods have grown before, they keep the largest size."""
+def test_only_the_count_changes_at_the_size_that_was_reached():
+    """Pods that were raised before keep the largest size."""
     made = formed(weighted((100, 2, 2), (0, 3, 4)), template(app=HALF))
     largest = {"cpu": 2, "memory": "4Gi"}
     assert rows(made) == [(2, largest, None), (4, largest, "horizontalOnly")]
@@ -52,12 +52,12 @@ def test_only_the_number_moves_at_the_size_that_was_reached():
 
 
 def test_a_weight_in_between_grows_both_ways():
-    """No interval blends; counts and sizes rise together up to the largest total."""
+    """No interval blends both; counts and sizes rise together up to the largest total."""
     assert rows(formed(weighted((50, 2, 4)), None)) == [(4, {"cpu": 2, "memory": "4Gi"}, None)]
 
 
 def test_released_manifest_loses_nothing_and_gains_intervals():
-    """What stood in the blocks stands at the top, and the form is without errors once it is filled in."""
+    """The fields of the blocks move to the top level, and the completed form has no errors."""
     data = manifest(RELEASED)
     data["spec"]["vpa"]["template"]["spec"]["resourcePolicy"]["containerPolicies"][0]["maxAllowed"]["cpu"] = "4"
     made = formed(data, template(app=HALF))
@@ -70,29 +70,29 @@ def test_released_manifest_loses_nothing_and_gains_intervals():
 
 
 def test_of_two_modes_the_safer_is_kept():
-    """Going up the freer one, so that no pod waits longer; going down the stricter one."""
+    """Going up the freer mode, so that no pod waits longer; going down the stricter mode."""
     made = formed(manifest(RELEASED))
     assert (made.scale_up.mode, made.scale_down.mode) == ("Auto", "Off")
     assert made.scale_up.stabilization == "2m"
     assert made.scale_up.min_change.cpu.percentage == 80
 
 
-def test_sizes_that_nobody_tells_are_left_to_fill_in():
-    """A placeholder is refused until somebody has filled it in, and the comment says what belongs there."""
+def test_unknown_sizes_are_left_to_fill_in():
+    """A placeholder is refused until the user fills it in, and the comment says what belongs there."""
     text = interval_form(Hvpa.from_dict(weighted(vpa=vpa_block())), None)
     assert text.count("<current request>  # fill in") == 2
     assert text.count("<largest size>  # fill in") == 2
     assert {problem.rule for problem in errors(Hvpa.from_dict(yaml.safe_load(text)))} == {"quantity"}
 
 
-def test_pods_that_do_not_say_what_they_ask_for():
-    """A request that is missing is filled in by hand, one that is there is taken."""
+def test_pods_without_a_request():
+    """A missing request is left to fill in manually, a given request is used."""
     text = interval_form(Hvpa.from_dict(weighted()), template(app={"cpu": "500m"}))
     assert "cpu: 500m\n      memory: <current request>" in text
 
 
-def test_last_count_that_nobody_tells():
-    """Without a maxReplicas anywhere somebody has to write one."""
+def test_unknown_last_count():
+    """Without a maxReplicas the user has to write it."""
     block = hpa_block()
     del block["template"]["spec"]["maxReplicas"]
     open_end = changed(weighted((100, 2, 0)), "spec", "hpa", to=block)
@@ -100,20 +100,20 @@ def test_last_count_that_nobody_tells():
 
 
 def test_containers_that_are_not_sized_do_not_count():
-    """A sidecar that is off, or of no matter to a resource, makes no interval larger."""
+    """A container that is off, or a resource that is not controlled, makes no interval larger."""
     policies = {"containerName": "*", "mode": "Off"}, {"controlledResources": ["cpu"]} | LARGEST
     made = formed(weighted(vpa=vpa_block(*policies)), template(app=HALF, proxy={"cpu": "8", "memory": "8Gi"}))
     assert rows(made)[0] == (3, {"cpu": "500m"}, "horizontalOnly")
     assert errors(made) == []
 
 
-def test_containers_of_several_sizes_are_told():
-    """An interval has one size for all of them, so the form says whom to keep small."""
+def test_containers_of_several_sizes_are_reported():
+    """An interval has one size for all of them, so the form says how to keep some small."""
     text = interval_form(Hvpa.from_dict(weighted()), template(app=HALF, proxy={"cpu": "50m", "memory": "64Mi"}))
     assert "# app and proxy all get this size; write maxAllowed or mode Off" in text
 
 
-def test_size_of_today_is_brought_within_bounds():
+def test_current_size_is_brought_within_bounds():
     """A size that the policy does not allow would be refused."""
     bounds = {"minAllowed": {"cpu": "1"}, "maxAllowed": {"cpu": "2", "memory": "256Mi"}}
     made = formed(weighted(vpa=vpa_block(bounds)), template(app=HALF))
@@ -133,7 +133,7 @@ def test_size_of_today_is_brought_within_bounds():
     ],
 )
 def test_every_count_has_one_weight(weights, expected):
-    """Gaps go with the counts below them, and of weights that share a count the first holds."""
+    """Gaps belong to the counts below them, and of weights that share a count the first applies."""
     assert stretches(Hvpa.from_dict(weighted(*weights))) == expected
 
 
@@ -149,8 +149,8 @@ def test_what_the_cluster_added_is_left_out():
     assert formed(dumped).metadata == {"name": "web", "namespace": "shop", "labels": {"app": "web"}}
 
 
-def test_finding_shows_the_form_for_the_workload_beside_it():
-    """The hint is the form, with the sizes of the pods that are there."""
+def test_finding_shows_the_form_for_the_given_workload():
+    """The hint is the form, with the sizes of the given pods."""
     (found,) = [one for one in check(weighted(), workload("web", container())).findings if one.rule == "weight-based"]
     message, _, form = found.hint.partition("\n")
     assert message == "write scalingIntervals, which depend on the total only:"
@@ -167,7 +167,7 @@ BOUNDS = st.fixed_dictionaries({"cpu": AMOUNT, "memory": AMOUNT})
 @settings(max_examples=200, deadline=None)
 @given(weights=WEIGHTS, low=BOUNDS, high=BOUNDS, asked=BOUNDS, most=COUNTS)
 def test_any_weights_have_a_form(weights, low, high, asked, most):
-    """Whatever was written, the form is YAML that holds an Hvpa with intervals."""
+    """For any input, the form is YAML that holds an Hvpa with intervals."""
     policy = {"minAllowed": low, "maxAllowed": high}
     data = weighted(*weights, hpa=hpa_block(maxReplicas=most), vpa=vpa_block(policy))
     assert formed(data, template(app={key: value for key, value in asked.items() if value is not None})).intervals
@@ -176,6 +176,6 @@ def test_any_weights_have_a_form(weights, low, high, asked, most):
 @settings(max_examples=200, deadline=None)
 @given(weights=st.lists(st.integers(0, 100), min_size=1, max_size=4), size=st.integers(100, 2000))
 def test_known_sizes_give_a_form_without_errors(weights, size):
-    """However the weights follow each other, totals rise from each interval to the next."""
+    """For any order of weights, totals rise from each interval to the next."""
     data = weighted(*((weight, i + 2, i + 2) for i, weight in enumerate(weights)), vpa=vpa_block(LARGEST))
     assert errors(formed(data, template(app={"cpu": f"{size}m", "memory": f"{size}Mi"}))) == []
