@@ -81,7 +81,7 @@ class TestQueue:
         assert len(state.admitted) == 5
 
     def test_the_next_go_when_the_window_has_passed(self):
-        """Not a moment earlier."""
+        """They are admitted exactly when the window is over."""
         _, state = govern(NOBODY, wants(8), 20, 20_000, NOW)
         later = wants(3, start=5)
         assert govern(state, later, 20, 20_000, NOW + WINDOW - 1)[0] == frozenset()
@@ -237,7 +237,7 @@ class TestFreed:
         assert not shrinks(decision, around)
         assert freed(decision, around) == 0
 
-    def test_what_is_not_written_is_no_shrink(self):
+    def test_what_is_not_written_is_no_scale_down(self):
         """A dry run only reports."""
         decision, around = self.reported(1)
         assert not shrinks(replace(decision, dry_run=True), around)
@@ -277,7 +277,7 @@ class TestFreed:
         assert not shrinks(grows, around)
 
     def test_an_hpa_is_governed_alike(self):
-        """By the pods that go."""
+        """The pods that are removed count."""
         around = queue(1000, 8, pods=fleet(8))
         decision = decided(hpa(external("queue", average="1"), min_replicas=1), around)
         assert shrinks(decision, around) == (decision.desired < 8)

@@ -124,7 +124,7 @@ class TestWindows:
         assert reason_of(unwritten, "AbleToScale") == f"True/{reason}"
 
     def test_the_window_down_comes_from_the_controller_unless_written(self):
-        """Five minutes by default, as without behavior, but exactly as old is out."""
+        """Five minutes by default, as without behavior, but an entry exactly as old no longer counts."""
         spec = paced(up=Pace(window=0))
         assert decided(spec, items(3, 10), reported((10, 299))).desired == 10
         assert decided(spec, items(3, 10), reported((10, 300))).desired == 3
@@ -320,7 +320,7 @@ class TestUnknown:
 
     @pytest.mark.parametrize("seconds", [60, 61, 3600])
     def test_after_its_period_it_is_forgotten(self, seconds):
-        """Exactly as old as the period is out."""
+        """A move exactly as old as the period no longer counts."""
         decision = decided(paced(up=Pace([limit(pods=4, per=60)])), items(40, 10), self.after_a_move(seconds))
         assert (decision.desired, decision.unknown) == (14, ())
 

@@ -27,7 +27,7 @@ class TestRequest:
     """What is sent."""
 
     def test_everything_the_service_may_need(self):
-        """The current count is the desired count of the scale; the marks are plain numbers."""
+        """The desired count of the scale is sent as currentReplicas; the marks are plain numbers."""
         spec = advised(min_replicas=2, max_replicas=40, namespace="shop")
         body = build_request(spec, seen(10, status=12).scale, 9, "blue")
         assert json.loads(json.dumps(body)) == {

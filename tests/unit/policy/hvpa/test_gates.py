@@ -167,7 +167,7 @@ class TestSeveral:
         assert point(decision) == (2, {"a": sizes(240, 900 * M), "b": sizes(10, M)})
         assert blocked(decision) == ["ParadoxicalScaling"]
 
-    def test_a_small_container_shrinks_while_another_keeps_the_count(self):
+    def test_a_small_container_gets_less_while_another_keeps_the_count(self):
         """Alone it would need one larger pod; with five pods there is no reason to postpone it."""
         seen = world(5, box("a", 8000), box("b", 100), a=sizes(7900), b=sizes(80))
         decision = decided(hvpa(), seen)

@@ -114,7 +114,7 @@ class TestTotals:
 class TestSteady:
     """Both sources together."""
 
-    def test_a_steady_hpa_lets_pods_shrink_and_keeps_their_number(self):
+    def test_a_steady_hpa_allows_smaller_pods_and_keeps_their_number(self):
         """The VPA gives the total, the HPA the number of replicas."""
         decision = decided(both(), world(3, box(cpu=1000), app=sizes(600), desired=3))
         assert one(decision) == (3, sizes(600))

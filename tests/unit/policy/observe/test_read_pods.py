@@ -38,7 +38,7 @@ def test_a_pod_in_full():
     assert (app.restarts, app.restarts_on_resize) == (2, frozenset({"memory"}))
 
 
-def test_native_sidecars_run_beside_the_others():
+def test_native_sidecars_run_with_the_others():
     """Other init containers end before the pod runs."""
     spec = {"initContainers": [box("proxy", restartPolicy="Always"), box("init")]}
     found = read_pod(pod(0, spec=spec))
