@@ -167,11 +167,15 @@ def test_a_fleet(tab, tmp_path):
 
 
 def test_intervals(tab, tmp_path):
-    """The page of scaling intervals stands in the same frame."""
+    """The page of scaling intervals stands in the same frame, and follows the room."""
     path = tmp_path / "intervals.html"
     path.write_text(interval_page([Hvpa.from_dict(one.data) for one in load([str(EXAMPLE)])]), encoding="utf-8")
     shown(tab, path, PHONE, dark=True)
     drawn = tab.run(DRAWN)
     assert len(drawn) == 8
     assert all(drawn.values())
+    colours = "document.getElementById('hvpa-1-1-cpu-replicas').data.map(line => line.line.color)"
+    assert tab.run(colours) == ["#4887fc", "#ffac2b"]
+    tab.look(*PHONE)
+    tab.until(f"{colours}[0] === '#3b35cc'")
     assert (tab.complaints, tab.requests) == ([], [path.as_uri()])

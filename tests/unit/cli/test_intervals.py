@@ -280,6 +280,17 @@ class TestPlot:
         for chart in drawn(path.read_text(encoding="utf-8")).values():
             assert len(Figure(chart).data) in {2, 3, 4}
 
+    def test_every_chart_has_a_legend(self, tmp_path):
+        """And hovering shows all lines at one total; an excess also in percent."""
+        path = tmp_path / "a.html"
+        hypot("-f", EXAMPLE, "--plot", path)
+        charts = drawn(path.read_text(encoding="utf-8"))
+        layouts = [chart["layout"] for chart in charts.values()]
+        assert {(layout["showlegend"], layout["hovermode"]) for layout in layouts} == {(True, "x unified")}
+        excess = charts["hvpa-1-1-cpu-deviation"]["data"][1]
+        assert excess["hovertemplate"] == "%{y:.4~g}%{hovertext}"
+        assert excess["hovertext"][excess["x"].index(0.501)] == " (+100 %)"
+
     def test_the_table_is_on_the_page(self, tmp_path):
         """The page has the figures that the charts show."""
         path = tmp_path / "a.html"
@@ -327,7 +338,8 @@ class TestPlot:
     def test_without_matplotlib(self, tmp_path, monkeypatch):
         """The error says what to install; pages do not need it."""
         monkeypatch.setitem(sys.modules, "matplotlib", None)
-        monkeypatch.delitem(sys.modules, "hypot.face.intervals.picture", raising=False)
+        for name in ("hypot.face.intervals.picture", "hypot.face.matplotlib_chart"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
         result = hypot("-f", EXAMPLE, "--plot", tmp_path / "a.png")
         assert (result.status, result.err) == (2, "Error: matplotlib is not installed: pip install hypot[pictures]\n")
         assert hypot("-f", EXAMPLE, "--plot", tmp_path / "a.html").status == 0

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
-from hypot.face.intervals.charts import COLOURS, WIDTHS, IntervalAxis, IntervalChart, Panel, Series, parts_of
+from hypot.face.intervals.charts import Panel, parts_of
 from hypot.face.intervals.table import UNITS, CountRow, IntervalTable, figure, notes_of, silent
 from hypot.face.page import framed
+from hypot.face.plotly_chart import ChartOptions, plotted
 from hypot.kinds.hvpa import Hvpa
 
-_DASHES = {"up": "solid", "untrimmed": "dot", "down": "solid"}
-_MARGIN = {"l": 58, "r": 12, "t": 8, "b": 46}
 _INTRO = """<h1>Effective scaling intervals</h1>
 <p>The demand for one resource at a time, without the gates for time and minimum change. Where <em>up</em> and
 <em>down</em> differ, a workload stays unchanged although the demand varies. Drag to zoom, double-click to reset.</p>"""
@@ -42,57 +41,10 @@ def _panel(panel: Panel, name: str, key: str, charts: dict[str, Any]) -> Iterato
     yield '<div class="charts">'
     for chart in panel.charts:
         where = f"{key}-{chart.key}"
-        charts[where] = {"data": [_trace(chart, one) for one in chart.series], "layout": _layout(chart)}
+        charts[where] = plotted(chart, ChartOptions())
         yield f"<div><h4>{escape(chart.title)}</h4><p>{escape(chart.label)}</p>"
         yield f'<div class="chart" id="{where}"></div></div>'
     yield "</div>"
-
-
-def _trace(chart: IntervalChart, series: Series) -> dict[str, Any]:
-    dash = "dash" if series.dashed else _DASHES[series.role]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers" if chart.marked else "lines",
-        "name": series.name,
-        "x": [_short(x) for x in series.xs],
-        "y": [None if y is None else _short(y) for y in series.ys],
-        "line": {"color": COLOURS[series.role], "width": WIDTHS[series.role], "dash": dash},
-        **_hover(chart, series),
-    }
-
-
-def _hover(chart: IntervalChart, series: Series) -> dict[str, Any]:
-    if chart.key != "deviation":
-        return {"hovertemplate": "%{y}"}
-    percents = [f"{100 * (y or 0.0) / x:+.0f}" for x, y in zip(series.xs, series.ys, strict=True)]
-    return {"hovertemplate": "%{y} (%{customdata} %)", "customdata": percents}
-
-
-def _short(value: float) -> float:
-    """Rounded to six digits, more than a screen can show."""
-    return float(f"{value:.6g}")
-
-
-def _layout(chart: IntervalChart) -> dict[str, Any]:
-    return {
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"size": 12},
-        "margin": _MARGIN,
-        "hovermode": "x unified",
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"},
-        "xaxis": _axis(chart.x),
-        "yaxis": {**_axis(chart.y), "rangemode": "tozero"},
-    }
-
-
-def _axis(axis: IntervalAxis) -> dict[str, Any]:
-    drawn: dict[str, Any] = {"title": {"text": axis.title, "standoff": 8}, "automargin": True, "hoverformat": ".4~g"}
-    if axis.log:
-        drawn["type"] = "log"
-    if axis.ticks:
-        drawn |= {"tickvals": list(axis.ticks), "ticktext": [f"{tick:g}" for tick in axis.ticks]}
-    return drawn
 
 
 def _table(table: IntervalTable) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from hypot.face.replay.figure import Axis, Chart, Line, Look, Note, round_ticks
+from hypot.face.chart import Axis, Chart, Line, Look, Note, round_ticks
 from hypot.face.replay.moments import decisions
 from hypot.face.replay.plane import pareto, plane, spread
 from hypot.face.replay.value import ReplayReport
@@ -90,7 +90,7 @@ def _demand_lines(report: ReplayReport) -> Iterator[Line]:
 def _replicas(report: ReplayReport) -> Chart:
     most = max(float(run.ticks.replicas.max(initial=1.0)) for run in report.runs)
     few = tuple([float(count) for count in range(int(most) + 1)]) if most <= 6 else ()
-    axis = Axis("pods", ticks=few, label=tuple([f"{count:g}" for count in few]), unit=" pods")
+    axis = Axis("pods", ticks=few, unit=" pods")
     lines = _lines(report, lambda run: run.ticks.replicas)
     return Chart("replicas", "Replicas", "The requested number of pods.", _TIME, axis, lines)
 
@@ -139,21 +139,20 @@ def _lines(
 
 def _thinned(line: Line, columns: int, *, log: bool = False) -> Iterator[Line]:
     """A line that changes too fast to be distinguished becomes a haze, with its mean as the line."""
-    few = thin(line.xs, line.ys, columns)
-    if roughness(line.xs, np.log(line.ys) if log else line.ys, columns) <= _ROUGH:
+    at, values = np.asarray(line.xs), np.asarray(line.ys)
+    few = thin(at, values, columns)
+    if roughness(at, np.log(values) if log else values, columns) <= _ROUGH:
         yield line._replace(xs=few[0], ys=few[1])
         return
-    mean = means(line.xs, line.ys, columns)
+    mean = means(at, values, columns)
     yield line._replace(xs=few[0], ys=few[1], look="haze", dash="solid", width=1.0)
     yield line._replace(xs=mean[0], ys=mean[1], look="step")
 
 
 def _with_level(chart: Chart, level: float, label: str) -> Chart:
     """Adds a horizontal line with a label."""
-    ends = (
-        np.array([end for line in chart.lines for end in line.xs[[0, -1]]]) if len(chart.lines[0].xs) else np.empty(0)
-    )
-    across = np.array([ends.min(), ends.max()]) if len(ends) else ends
+    at = np.concatenate([np.asarray(line.xs) for line in chart.lines])
+    across = np.array([at.min(), at.max()]) if len(at) else at
     line = Line(label, "", "ink", across, np.full(len(across), level), dash="dash", width=1.2)
     notes = tuple([Note(float(x), level, label) for x in across[:1]])
     return chart._replace(lines=(*chart.lines, line), notes=notes)
@@ -161,7 +160,7 @@ def _with_level(chart: Chart, level: float, label: str) -> Chart:
 
 def _powers(title: str, unit: str, lines: tuple[Line, ...], level: float, *, least: float = 0.0) -> Axis:
     """An axis that covers the lines and the level."""
-    seen = np.concatenate([line.ys for line in lines] + [np.array([level / 1.5, level * 2.0])])
+    seen = np.concatenate([np.asarray(line.ys) for line in lines] + [np.array([level / 1.5, level * 2.0])])
     seen = seen[np.isfinite(seen) & (seen > 0.0)]
     ends = (float(seen.min()) / 1.2, float(seen.max()) * 1.3)
     ticks, label = round_ticks(*ends)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from hypot.face.chart import Line
 from hypot.face.replay.charts import DEMAND
-from hypot.face.replay.figure import Line
 from hypot.face.replay.scores import (
     CHOSEN,
     SPREAD,

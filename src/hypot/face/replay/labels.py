@@ -5,7 +5,7 @@ from itertools import pairwise
 from math import log10
 from typing import NamedTuple, get_args
 
-from hypot.face.replay.figure import Axis, Dots, Line, Side
+from hypot.face.chart import Axis, Dots, Line, Side
 
 # The size of a figure on a phone in pixels, and the size of a letter.
 _WIDTH, _HEIGHT = 320.0, 250.0

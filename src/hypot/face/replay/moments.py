@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hypot.face.replay.figure import Axis, Chart, Dots, Note, Symbol
+from hypot.face.chart import Axis, Chart, Dots, Note, Symbol
 from hypot.face.replay.value import ReplayReport
 from hypot.face.style import printable, tint_of
 from hypot.policy.model.decision import Decision

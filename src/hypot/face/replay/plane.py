@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hypot.face.replay.figure import Axis, Chart, Dots, Line, Note, Symbol, round_ticks
+from hypot.face.chart import Axis, Chart, Dots, Line, Note, Symbol, round_ticks
 from hypot.face.replay.labels import labelled
 from hypot.face.replay.scores import of_policy, policies_of
 from hypot.face.replay.value import REFERENCES, ReplayReport
@@ -109,8 +109,8 @@ def plane(report: ReplayReport) -> Chart:
         dots.append(_spots(run, place, apart, report.share(_MOST_SPOTS)))
     label = "On a diagonal the total of cores is the same. Dots are larger where a policy stayed longer."
     label += " Bars are scaling intervals." if report.intervals else ""
-    x = Axis("replicas", "log", *_doubled(left, right), (left, right), " pods")
-    y = Axis("cores of a pod", "log", *_doubled(bottom, top), (bottom, top), " cores")
+    x = Axis("replicas", "log", _doubled(left, right), ends=(left, right), unit=" pods")
+    y = Axis("cores of a pod", "log", _doubled(bottom, top), ends=(bottom, top), unit=" cores")
     return Chart("plane", "Replicas and size", label, x, y, tuple(lines), tuple(dots), tuple(notes))
 
 
@@ -217,9 +217,8 @@ def _total_notes(total: float, across: tuple[float, float], up: tuple[float, flo
         yield Note(x, y, f"{total:g} {'core' if total == 1 else 'cores'}")
 
 
-def _doubled(low: float, high: float) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    ticks = tuple([2.0**power for power in range(ceil(log2(low)), floor(log2(high)) + 1)])
-    return ticks, tuple([f"{tick:g}" for tick in ticks])
+def _doubled(low: float, high: float) -> tuple[float, ...]:
+    return tuple([2.0**power for power in range(ceil(log2(low)), floor(log2(high)) + 1)])
 
 
 def spread(report: ReplayReport) -> Chart:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypot.core.interval import Interval
+from hypot.face.chart import TimeSpan
 from hypot.replay.policies.policy import TAKEN
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.world.record import Floats, Run
@@ -68,16 +69,12 @@ class ReplayReport:
         return tuple([name for name in dict.fromkeys(names) if name not in REFERENCES])
 
     @property
-    def span(self) -> tuple[float, float]:
-        """From the first to the last moment of the runs."""
+    def span(self) -> TimeSpan:
+        """From the first to the last moment of the runs; their times are dates, or seconds since the start."""
         at = [run.ticks.at for run in self.runs if len(run.ticks.at)]
         ends = [run.ticks.at[-1] + run.world.tick for run in self.runs if len(run.ticks.at)]
-        return (float(min(one[0] for one in at)), float(max(ends))) if at else (0.0, 0.0)
-
-    @property
-    def dated(self) -> bool:
-        """Whether times are dates, and not hours since the start."""
-        return self.span[0] >= _CLOCK
+        start = float(min((one[0] for one in at), default=0.0))
+        return TimeSpan(start, float(max(ends, default=0.0)), dated=start >= _CLOCK)
 
     def bounded(self) -> "ReplayReport":
         """The report with no more runs than a page can hold; all scores stay."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hypot.face.replay.figure import Axis, Chart, Line, Look
+from hypot.face.chart import Axis, Chart, Line, Look
 from hypot.face.replay.value import ReplayReport
 from hypot.face.style import printable, tint_of
 from hypot.face.thin import thin

@@ -1,6 +1,7 @@
 """The effective scaling intervals as people see them: rows, curves and charts."""
 
 from itertools import pairwise
+from math import isnan
 
 import pytest
 
@@ -257,27 +258,54 @@ class TestCharts:
     def test_thresholds_are_the_table(self):
         """Up and down, in total and per pod."""
         (part,) = parts_of(seed_example(scalingIntervalsOverlap=CPU_30))
-        series = {series.name: series.ys for series in part.panels[0].charts[2].series}
-        assert series["up to, in total"] == (0.5, 2, 6, 16, 40)
-        assert series["down to, in total"] == (None, 0.35, 1.4, 4.2, 11.2)
-        assert series["up to, per pod"] == (0.5, 1, 2, 4, 8)
-        assert series["down to, per pod"] == pytest.approx((None, 0.175, 1.4 / 3, 1.05, 2.24))
+        lines = {line.name: line for line in part.panels[0].charts[2].lines}
+        assert lines["up to, in total"].ys == (0.5, 2, 6, 16, 40)
+        assert isnan(lines["down to, in total"].ys[0])
+        assert lines["down to, in total"].ys[1:] == (0.35, 1.4, 4.2, 11.2)
+        assert lines["up to, per pod"].ys == (0.5, 1, 2, 4, 8)
+        assert isnan(lines["down to, per pod"].ys[0])
+        assert lines["down to, per pod"].ys[1:] == pytest.approx((0.175, 1.4 / 3, 1.05, 2.24))
+        assert [line.dash for line in lines.values()] == ["solid", "solid", "dash", "dash"]
+        assert all(line.marked for line in lines.values())
+
+    @pytest.mark.parametrize(("counts", "ticks"), [(12, tuple(range(1, 13))), (13, ())])
+    def test_few_counts_are_marked(self, counts, ticks):
+        """Each with a tick; of many only whole ones get a tick."""
+        (part,) = parts_of(made(sized((counts, "1", "1Gi"))))
+        chart = part.panels[0].charts[2]
+        assert (chart.x.ticks, chart.x.whole) == (ticks, True)
+        assert {line.marked for line in chart.lines} == {bool(ticks)}
+
+    def test_colours_are_directions(self):
+        """The same in all charts; what is not trimmed yet has the colour of rising, dotted."""
+        (part,) = parts_of(seed_example(scalingIntervalsOverlap=CPU_30))
+        lines = [line for panel in part.panels for chart in panel.charts for line in chart.lines]
+        assert {line.tint for line in lines if line.name.startswith("up")} == {"tint-1"}
+        assert {line.tint for line in lines if line.name.startswith("down")} == {"tint-2"}
+        assert {line.dash for line in lines if line.name == "up, not trimmed yet"} == {"dot"}
 
     def test_wide_ranges_are_shown_on_a_logarithmic_scale(self):
         """From half a core to forty; with few ticks, all of them round."""
         (part,) = parts_of(seed_example())
         axis = part.panels[0].charts[0].x
-        assert (axis.log, axis.ticks) == (True, (0.1, 0.2, 0.5, 1, 2, 5, 10, 20))
+        assert (axis.kind, axis.ticks) == ("log", (0.1, 0.2, 0.5, 1, 2, 5, 10, 20))
+        assert axis.tick_labels == ("0.1", "0.2", "0.5", "1", "2", "5", "10", "20")
+
+    def test_very_wide_ranges_have_ticks_at_powers_of_ten(self):
+        """With those at 2 and 5 there would be too many."""
+        (part,) = parts_of(made(sized((1, "2m", "1Gi"), (3, "500", "2Gi"))))
+        assert part.panels[0].charts[0].x.ticks == (0.001, 0.01, 0.1, 1, 10, 100, 1000)
 
     def test_narrow_ranges_are_not(self):
         """There zero has its place."""
         (part,) = parts_of(made(sized((2, "1", "1Gi"), (4, "1", "1Gi"))))
         charts = part.panels[0].charts
-        assert [chart.x.log or chart.y.log for chart in charts] == [False] * 4
-        assert charts[2].series[1].ys[0] == 0
+        assert [(chart.x.kind, chart.y.kind) for chart in charts] == [("linear", "linear")] * 4
+        assert charts[2].lines[1].ys[0] == 0
 
     def test_a_deviation_is_what_is_given_beyond_what_is_asked(self):
         """501m are asked for, and two pods have 500m each until they are trimmed."""
         (part,) = parts_of(seed_example())
-        untrimmed = next(series for series in part.panels[0].charts[3].series if series.role == "untrimmed")
-        assert dict(zip(untrimmed.xs, untrimmed.ys, strict=True))[0.501] == pytest.approx(0.499)
+        untrimmed = next(line for line in part.panels[0].charts[3].lines if line.name == "up, not trimmed yet")
+        place = untrimmed.xs.index(0.501)
+        assert (untrimmed.ys[place], untrimmed.texts[place]) == (pytest.approx(0.499), " (+100 %)")

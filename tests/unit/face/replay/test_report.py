@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from plotly.graph_objects import Figure
 
+from hypot.face.chart import Dots, Line
 from hypot.face.replay.charts import charts_of, columns_for, spent
-from hypot.face.replay.figure import Dots, Line
 from hypot.face.replay.labels import _SIDES, _box, labelled
 from hypot.face.replay.moments import MOST_MARKS, chosen, decision_lines, move_of
 from hypot.face.replay.picture import figures_of, picture

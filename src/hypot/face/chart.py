@@ -1,9 +1,8 @@
-"""The elements of a figure: lines and dots as plain numbers; what to draw, not with which library."""
+"""The elements of a chart: lines and dots as plain numbers; what to draw, not with which library."""
 
+from collections.abc import Collection, Sequence
 from math import ceil, floor, log10
 from typing import Literal, NamedTuple
-
-from hypot.replay.world.record import Floats
 
 # A path; steps that hold until the next value; a filled area; a shade from top to bottom wherever the value is 1; a
 # broad translucent bar; or a haze for values that change too fast.
@@ -30,11 +29,16 @@ class Line(NamedTuple):
     name: str
     who: str
     tint: str
-    xs: Floats
-    ys: Floats
+    # Arrays or tuples; NaN is a gap.
+    xs: Collection[float]
+    ys: Collection[float]
     look: Look = "line"
     dash: str = "solid"
     width: float = 1.6
+    # Whether each point has a marker.
+    marked: bool = False
+    # What each point shows on hover after its value; empty: nothing.
+    texts: tuple[str, ...] = ()
 
 
 class Dots(NamedTuple):
@@ -62,15 +66,31 @@ class Note(NamedTuple):
     label: str
 
 
+class TimeSpan(NamedTuple):
+    """The start and end of the time axis, which all charts over time share, in seconds."""
+
+    start: float = 0.0
+    end: float = 0.0
+    # Whether times are dates; otherwise they are shown as hours.
+    dated: bool = False
+
+
 class Axis(NamedTuple):
     title: str
     kind: Kind = "linear"
-    # The ticks and their labels; empty: the renderer chooses.
+    # Empty: the renderer chooses.
     ticks: tuple[float, ...] = ()
+    # The labels of the ticks; empty: plain numbers.
     label: tuple[str, ...] = ()
     ends: tuple[float, float] | None = None
     # The unit of a value, shown on hover.
     unit: str = ""
+    # Whether only whole numbers can be ticks.
+    whole: bool = False
+
+    @property
+    def tick_labels(self) -> tuple[str, ...]:
+        return self.label or tuple([f"{tick:g}" for tick in self.ticks])
 
 
 class Chart(NamedTuple):
@@ -97,14 +117,19 @@ class Chart(NamedTuple):
 
 def round_ticks(low: float, high: float) -> tuple[tuple[float, ...], tuple[str, ...]]:
     """Round numbers within the ends of a logarithmic scale, denser ones if there are few; and their labels."""
-    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
-    ticks: list[float] = []
+    ticks: tuple[float, ...] = ()
     for digits in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
-        ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
-        ticks = [tick for tick in ticks if low <= tick <= high]
+        ticks = ticks_at(digits, low, high)
         if len(ticks) >= _ENOUGH_TICKS:
             break
-    return tuple(ticks), tuple([short(tick) for tick in ticks])
+    return ticks, tuple([short(tick) for tick in ticks])
+
+
+def ticks_at(digits: Sequence[float], low: float, high: float) -> tuple[float, ...]:
+    """The numbers within the ends that are one of the digits times a power of ten."""
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
+    return tuple([tick for tick in ticks if low <= tick <= high])
 
 
 def short(tick: float) -> str:
