@@ -165,6 +165,7 @@ def _findings(entries: list[_HvpaEntry], *, colour: bool) -> str:
         return ""
     from hypot.cli.lint import as_text  # noqa: PLC0415  only if something is wrong
     from hypot.lint.report import Finding, LintReport  # noqa: PLC0415
+    from hypot.lint.rule_list import RULES  # noqa: PLC0415
 
     found = [
         Finding(
@@ -178,7 +179,7 @@ def _findings(entries: list[_HvpaEntry], *, colour: bool) -> str:
             entry.hvpa.name,
             problem.field,
             str(problem).removeprefix(f"{problem.field}: "),
-            problem.hint,
+            problem.hint or RULES[problem.rule].fix,
         )
         for entry in entries
         for problem in entry.problems

@@ -136,7 +136,9 @@ class Reflector(Generic[Row]):
         if answer.status == 410:
             return self._expired()
         if "sendInitialEvents" in request.query and _knows_no_streaming_lists(answer):
-            _log.info("server does not support streaming lists, using pages", path=self.path, said=answer.message[:200])
+            _log.info(
+                "server does not support streaming lists, using pages", path=self.path, message=answer.message[:200]
+            )
             self._streams_lists = False
             return 0.0
         if answer.gone:

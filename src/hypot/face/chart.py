@@ -20,7 +20,7 @@ Side = Literal[
     "bottom left",
 ]
 _ENOUGH_TICKS = 4
-Kind = Literal["time", "linear", "log", "lanes"]
+AxisKind = Literal["time", "linear", "log", "lanes"]
 
 
 class Line(NamedTuple):
@@ -77,7 +77,7 @@ class TimeSpan(NamedTuple):
 
 class Axis(NamedTuple):
     title: str
-    kind: Kind = "linear"
+    kind: AxisKind = "linear"
     # Empty: the renderer chooses.
     ticks: tuple[float, ...] = ()
     # The labels of the ticks; empty: plain numbers.

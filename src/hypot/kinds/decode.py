@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from hypot.kinds.meta import TIME
-from hypot.kinds.node import QUANTITY, Node, Scalar, Wire
+from hypot.kinds.node import INT32, QUANTITY, Node, Scalar, Wire
 from hypot.kinds.problem import Problem, Where, dotted, shown
 
 
@@ -71,6 +71,9 @@ def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
         return Problem("type", "Decode", where, message, value, f"write {want}")
     found = f"number {shown(value)}" if go.startswith("int") and json_type(value) == "number" else json_type(value)
     message = _unmarshal(found, owner, where, go)
+    if w.type is INT32 and isinstance(value, int) and not isinstance(value, bool):
+        hint = f"write a whole number from {-(2**31)} to {2**31 - 1}"
+        return Problem("type", "Decode", where, message, value, hint)
     return Problem("type", "Decode", where, message, value, f"{_bounded(value)} is not {want}")
 
 

@@ -96,7 +96,7 @@ FAMILIES: dict[str, Family] = {
         is_undecidable=lambda problem: problem.kind == DECODE,
         undecidable=(ABLE, "False", "FailedSpecCheck"),
         unmeasured=freshness.left_out,
-        holds_for=lambda reason: "DatadogMonitor" in reason,
+        holds_for=lambda reason: reason in wpa.MONITOR_REASONS,
         names_last_condition=True,
         in_order=wpa.newest_first,
     ),

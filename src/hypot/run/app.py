@@ -145,7 +145,7 @@ class App:
             self.reconciler = None
 
     def _message(self) -> dict[str, str]:
-        """The annotations that tell the other replica and other installations what this leader does."""
+        """The annotations of the Lease: what this leader does, for the other replica and other installations."""
         return {ACTS_IN: acts_in(self.config), SCALES_DOWN: str(self._remembers()).lower()}
 
     def _remembers(self) -> bool:

@@ -224,7 +224,7 @@ class Reconciler:
                     return await self.executor.execute(one)
                 except Exception:
                     # An unexpected error must not keep the other objects from being reported and saved.
-                    log.exception("cannot carry out", object=str(one.move.autoscaler))
+                    log.exception("cannot execute", object=str(one.move.autoscaler))
                     return Executed(replace(without_writes(one, settings), acting="observe", unsure=True))
 
         working = [one for one in judged if self.executor.has_work(one)]

@@ -42,7 +42,7 @@ def find() -> Path | None:
     if given and _complete(Path(given)):
         return Path(given)
     if given:
-        say(f"KUBEBUILDER_ASSETS={given} is passed over: it has not all of {', '.join(PACKAGES)}")
+        say(f"KUBEBUILDER_ASSETS={given} is ignored: it does not have all of {', '.join(PACKAGES)}")
     return folder if _complete(folder := _cached()) else None
 
 

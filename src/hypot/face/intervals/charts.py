@@ -50,8 +50,8 @@ def charts_of(table: IntervalTable, resource: str, curves: Curves) -> tuple[Char
     unit = UNITS[resource][0]
     asked = _axis(f"requested in total, {unit}", _numbers(resource, [p.asked for p in curves.up]), log=curves.wide)
     counts = _counts_axis([row.replicas for row in table.rows])
-    sizes = [p.per_pod for curve in curves[:3] for p in curve]
-    size = _axis(f"per pod, {unit}", _numbers(resource, sizes), log=curves.wide)
+    sizes = _numbers(resource, [p.per_pod for curve in curves[:3] for p in curve])
+    size = _axis(f"per pod, {unit}", sizes, log=max(sizes, default=0) >= WIDE * min(sizes, default=1))
     excess = _paths(curves, resource, lambda p: in_units(resource, _beyond(resource, p)), untrimmed=True)
     return (
         Chart(

@@ -32,6 +32,9 @@ from hypot.policy.stages.saturation import saturation, usage_message
 
 ABLE = "AbleToScale"
 ABOVE, BELOW = "AboveHighWatermark", "BelowLowWatermark"
+# The reasons of lifecycle control by a DatadogMonitor.
+MONITOR_OK, MONITOR_NOT_OK, MONITOR_MISSING = "DatadogMonitorOK", "DatadogMonitorNotOK", "FailedGetDatadogMonitor"
+MONITOR_REASONS = {MONITOR_OK, MONITOR_NOT_OK, MONITOR_MISSING}
 # Lets scale-ups skip windows and delays while the pods use all they can get.
 URGENT = "hypot.dev/urgent"
 
@@ -198,19 +201,19 @@ class _WpaPass(Findings):
         word = self.wpa.annotations.get(LIFECYCLE_CONTROL)
         if word and word not in TRUE_WORDS | FALSE_WORDS:
             message = f"the annotation {LIFECYCLE_CONTROL} is {word!r}, which is neither true nor false"
-            self.condition("ScalingBlocked", "False", "FailedGetDatadogMonitor", message)
+            self.condition("ScalingBlocked", "False", MONITOR_MISSING, message)
         if word not in TRUE_WORDS:
             return None
         state = self.seen.monitor
         if state == "OK":
-            self.condition("ScalingBlocked", "False", "DatadogMonitorOK", "the monitor is OK")
+            self.condition("ScalingBlocked", "False", MONITOR_OK, "the monitor is OK")
             return None
         return self._blocked(state)
 
     def _blocked(self, state: str | None) -> tuple[Move, State]:
-        reason, message = "DatadogMonitorNotOK", f"the monitor is {state or 'in an unknown state'}"
+        reason, message = MONITOR_NOT_OK, f"the monitor is {state or 'in an unknown state'}"
         if state is None:
-            reason, message = "FailedGetDatadogMonitor", "no DatadogMonitor of this name was found"
+            reason, message = MONITOR_MISSING, "no DatadogMonitor of this name was found"
             self.warn(reason, message)
         self.condition("ScalingBlocked", "True", reason, message)
         current = self._seen_replicas()

@@ -12,6 +12,7 @@ from hypot.cluster.port import JSON, MERGE_PATCH, Answer, Method, Request, encod
 from hypot.policy.model.decision import Event, Hold, show_time
 from hypot.policy.report import HELD_EVENT
 from hypot.policy.stages.report import sentence
+from hypot.run.observe.conflicts import CONFLICT
 from hypot.run.outcome import WEBHOOK_UNAVAILABLE, Outcome
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 
@@ -116,7 +117,7 @@ def _lasting(holds: Sequence[Hold]) -> Iterator[Event]:
     """Events of holds that people have to lift: reported while they last, others only when they hold back a move."""
     if any(hold.reason in {"Paused", "Held"} for hold in holds):
         yield scaling_held(holds)
-    yield from [conflict(hold.message) for hold in holds if hold.reason == "Conflict"]
+    yield from [conflict(hold.message) for hold in holds if hold.reason == CONFLICT]
 
 
 def scaling_held(holds: Iterable[Hold]) -> Event:

@@ -15,7 +15,15 @@ from hypot.kinds.vpa.fields import ContainerPolicy
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Recount, State, Vertical
 from hypot.replay.numbers import plan as planning
-from hypot.replay.numbers.hvpa import ask_metrics, hvpa_act, hvpa_moved, hvpa_step, is_held, no_hvpa_past, stand
+from hypot.replay.numbers.hvpa import (
+    ask_metrics,
+    hvpa_act,
+    hvpa_moved,
+    hvpa_step,
+    is_held,
+    no_hvpa_past,
+    record_current_size,
+)
 from hypot.replay.numbers.hvpa_resolve import has_one_size
 from hypot.replay.numbers.hvpa_rule import rule_of, state_of
 from hypot.replay.numbers.plan import begin_plan, is_bound, no_plan, pursue_plan
@@ -126,7 +134,7 @@ class TestStep:
         """Its size counts for all requested replicas."""
         place, past = settled(), no_hvpa_past()
         place.c.used[0] = 0
-        assert stand(past, place.c, place.s, 2) == -inf
+        assert record_current_size(past, place.c, place.s, 2) == -inf
         assert (past.request, past.limit, past.current_total) == ([1000, GIB], [1200, GIB], [2000, 2 * GIB])
 
     def test_no_recommendation(self):
