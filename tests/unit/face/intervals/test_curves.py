@@ -296,6 +296,14 @@ class TestCharts:
         (part,) = parts_of(made(sized((1, "2m", "1Gi"), (3, "500", "2Gi"))))
         assert part.panels[0].charts[0].x.ticks == (0.001, 0.01, 0.1, 1, 10, 100, 1000)
 
+    def test_narrow_sizes_of_wide_totals_are_on_a_linear_scale(self):
+        """No round number is between 1.3 and 1.8 cores, so a logarithmic scale would have no tick."""
+        bounds = vpa(policy("*", {"cpu": "1300m"}, {"cpu": "1800m"}))
+        intervals = [(replicas, "1800m", "1Gi") for replicas in (1, 100)]
+        (part,) = parts_of(made(sized(*intervals, vpa=bounds)))
+        total, size = part.panels[0].charts[0].x, part.panels[0].charts[1].y
+        assert (total.kind, size.kind) == ("log", "linear")
+
     def test_narrow_ranges_are_not(self):
         """There zero has its place."""
         (part,) = parts_of(made(sized((2, "1", "1Gi"), (4, "1", "1Gi"))))
