@@ -26,7 +26,7 @@ settings.load_profile("fuzz" if FUZZ else "fixed")
 def examples(own: int) -> int:
     """How many examples a property draws, given its own number.
 
-    A fixed run draws the same examples each time, so half of them find nearly as much. `make fuzz` draws the full
+    A fixed run draws the same examples each time, and only half of them, to save time. `make fuzz` draws the full
     number, and a multiple of it where there is much time.
     """
     if not FUZZ:
