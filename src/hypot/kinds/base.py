@@ -5,12 +5,13 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from hypot.kinds.decode import decode_problems, python_path
 from hypot.kinds.metadata import metadata_problems
 from hypot.kinds.names import path_segment
-from hypot.kinds.node import STRING, Node, Scalar, node, replaced, wire
+from hypot.kinds.node import STRING, Itself, Node, Scalar, node, replaced, wire
 from hypot.kinds.problem import Problem, Where, shown
 from hypot.kinds.version import NEWEST, Version
 
@@ -97,6 +98,11 @@ def count_of(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
+@lru_cache(4096)
+def _readable(this: Itself[Any]) -> Any:
+    return Node.readable(this.value)
+
+
 @dataclass(frozen=True, slots=True)
 class Kind(Node):
     """A Kubernetes object. Its fields are those of `spec`; everything else is kept as it was read."""
@@ -113,6 +119,11 @@ class Kind(Node):
     read_from: str = dataclass_field(default="", kw_only=True, hash=False, compare=False, repr=False)
     # What the decoder of that version would have rejected.
     misread: tuple[Problem, ...] = dataclass_field(default=(), kw_only=True, hash=False, compare=False, repr=False)
+
+    def readable(self) -> Self:
+        """The same object without what could not be decoded; cached, because every decision asks for it."""
+        found: Self = _readable(Itself(self))
+        return found
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -70,6 +70,8 @@ def _shown(word: str) -> str:
 def held(move: Move, holds: Iterable[Hold], seen: Seen) -> Move:
     """The move with these holds applied and listed."""
     every = tuple(dict.fromkeys(holds))
+    if every == move.holds == ():
+        return move
     kept, steps = move, list[Step]()
     for hold in sorted(every, key=lambda hold: hold.pinned is None):
         before, kept = kept, _under(kept, hold, seen)

@@ -47,8 +47,9 @@ def report(spec: Kind, move: Move, state: State, settings: Settings, effect: Eff
     elif effect.done == "all":
         events = (*events, *[event for event in made.events if not event.pod or event.pod not in effect.undone])
         events = (*events, *_held_event(move, blocked))
+    unwritten = _with(unwritten, effect.progress)
     return Decision.of(
-        replace(move, unwritten=_with(unwritten, effect.progress)),
+        move if unwritten is move.unwritten else replace(move, unwritten=unwritten),
         _with(family.in_order(conditions), effect.progress),
         events,
         {key: value for key, value in status.items() if value is not None},

@@ -262,7 +262,7 @@ class Move:
     actions: tuple[PodAction, ...] = ()
     # Whether running pods are resized one by one, by `actions`, and not all at once.
     by_pod: bool = False
-    # The holds from outside its kind's own rules; None if they were not determined yet.
+    # The holds from outside its kind's own rules; None if the object could not be decided.
     holds: tuple[Hold, ...] | None = None
     # The move before the holds changed it; None if they changed nothing.
     wanted: "Move | None" = None

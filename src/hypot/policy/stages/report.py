@@ -226,6 +226,7 @@ class Findings:
             catches_up=self.catches_up,
             actions=self.actions,
             by_pod=by_pod,
+            holds=(),
         )
 
     def stays(self, current: int | None, observed: Mapping[str, Any], **more: Any) -> Move:
