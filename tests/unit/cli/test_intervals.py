@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from plotly.graph_objects import Figure
 
 from hypot.cli.main import main
+from hypot.lint.rule_list import RULES
 from unit.policy.hvpa.hvpa_cases import INTERVALS, RELEASED, manifest, policy, seed, sized, vpa
 
 EXAMPLE = str(Path(__file__).resolve().parents[3] / "examples" / "hvpa.yaml")
@@ -150,6 +151,15 @@ class TestMachines:
 
 class TestInput:
     """What is read, and what is refused."""
+
+    def test_an_error_without_a_hint_has_the_fix_of_its_rule(self, tmp_path):
+        """As in `hypot lint`."""
+        target = {"type": "Utilization", "averageUtilization": 0}
+        metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+        hvpa = called("zero")
+        hvpa["spec"]["hpa"] = {"deploy": True, "template": {"spec": {"maxReplicas": 2, "metrics": metrics}}}
+        result = hypot("-f", given(tmp_path, hvpa))
+        assert f"fix: {RULES['utilization'].fix}\n" in result.out
 
     def test_a_manifest_with_errors(self, tmp_path):
         """All errors have file and line, as in `hypot lint`; manifests without errors are still shown."""

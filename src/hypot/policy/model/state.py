@@ -1,7 +1,7 @@
 """The state that one decision passes to the next: explicit, frozen, serialisable."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
@@ -205,13 +205,13 @@ class State:
 
     def after_deciding(self, recommendations: TimedValues | None, vertical: Vertical | None = None) -> "State":
         """The state after a decision, before any action: only observations and recommendations are added."""
-        return _copied(self, recommendations=recommendations, vertical=self.vertical if vertical is None else vertical)
+        return replace(self, recommendations=recommendations, vertical=self.vertical if vertical is None else vertical)
 
     def after_report(self, decision: Decision) -> "State":
         """The state before the decision is written: its conditions, and the count if that does not change."""
         stays = decision.decided and (decision.by_pod or not decision.moves)
         desired = decision.desired if stays and decision.desired is not None else self.desired
-        return _copied(self, conditions=decision.unwritten, desired=desired)
+        return replace(self, conditions=decision.unwritten, desired=desired)
 
     def first_seen(self, replicas: int, at: float) -> "State":
         """The state at the start of a controller: the current count is the first recommendation."""
@@ -351,14 +351,3 @@ def read_time(text: Any) -> float | None:
         return None
     at = (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
     return at if EARLIEST <= at <= LATEST else None
-
-
-_FIELDS = tuple(each.name for each in fields(State))
-
-
-def _copied(state: State, **changes: Any) -> State:
-    """Like `dataclasses.replace`, but several times faster: every decision copies its state twice."""
-    made = object.__new__(State)
-    for name in _FIELDS:
-        object.__setattr__(made, name, changes[name] if name in changes else getattr(state, name))
-    return made

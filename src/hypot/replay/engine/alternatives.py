@@ -21,8 +21,8 @@ from hypot.policy.model.size import Size, briefly
 from hypot.policy.model.state import State
 from hypot.policy.vertical import vpa
 from hypot.policy.vertical.fit import capped
-from hypot.replay.engine.deciders import Decider, Feed, Scene, act, is_held_back
-from hypot.replay.numbers.plan import NumericPlan, no_plan, pursue_plan
+from hypot.replay.engine.deciders import Decider, Feed, Scene, carry_out
+from hypot.replay.numbers.plan import NumericPlan, no_plan
 from hypot.replay.policies.vpa_step import SizeRange, stepped
 from hypot.replay.policies.weights import Blend, Direction, Situation, released
 from hypot.replay.world.lifecycle import scale_to
@@ -71,15 +71,9 @@ class Weighted:
         blended = released(self.blend, self._situation(seen, has, asked, scene))
         sizes = tuple([one.size for one in has])
         decision = self._decision(asked, blended.replicas, sizes, blended.sizes, sorted(blended.blocked))
-        held = is_held_back(scene, self.plan, self.hvpa, decision)
-        if (decision.moves and not held) or scene.is_explained(now):
-            scene.moments.append(Moment(now, decision))
-        if held:
-            pursue_plan(self.plan, scene.c, scene.s, scene.p, scene.in_place, now)
-        elif decision.moves:
+        if carry_out(scene, self.plan, self.hvpa, decision, now):
             self.last = now
             self.last_up = now if decision.grows else self.last_up
-            act(scene, self.plan, decision, now)
 
     def _situation(self, seen: Seen, has: tuple[CurrentSize, ...], asked: Decision, scene: Scene) -> Situation:
         urgent = urgency(seen, has, frozenset(), self.last_up, self.last)

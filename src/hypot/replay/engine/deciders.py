@@ -152,14 +152,8 @@ class ExplainedDecider:
     def step(self, scene: Scene, i: int, now: float) -> None:
         usage = None if self.feed is None else self.feed.view()
         decision, state = decide(self.autoscaler, scene.observer.seen(i, now, usage), self.state, scene.settings)
-        held = is_held_back(scene, self.plan, self.autoscaler, decision)
-        if (decision.rescales and not held) or scene.is_explained(now):
-            scene.moments.append(Moment(now, decision))
-        if held:
-            pursue_plan(self.plan, scene.c, scene.s, scene.p, scene.in_place, now)
-        elif decision.rescales:
+        if carry_out(scene, self.plan, self.autoscaler, decision, now):
             state = state.acted(decision, now)
-            act(scene, self.plan, decision, now)
         elif decision.by_pod and not family_of(self.autoscaler).is_off(self.autoscaler):
             prepare(scene, decision)
         self.state = state
@@ -252,6 +246,18 @@ def is_held_back(scene: Scene, plan: NumericPlan, autoscaler: Autoscaler, decisi
     sized = sized_by(autoscaler, decision) if isinstance(autoscaler, Hvpa) else decision
     cpu, memory, *_ = size_of(sized.desired_sizes, scene.container) or (0, 0)
     return is_bound(plan, (decision.desired or 0) if decision.rescales else 0, cpu, memory)
+
+
+def carry_out(scene: Scene, plan: NumericPlan, autoscaler: Autoscaler, decision: Decision, now: float) -> bool:
+    """Whether the decision is carried out. One that waits for a plan in progress lets the plan take its next step."""
+    held = is_held_back(scene, plan, autoscaler, decision)
+    if (decision.rescales and not held) or scene.is_explained(now):
+        scene.moments.append(Moment(now, decision))
+    if held:
+        pursue_plan(plan, scene.c, scene.s, scene.p, scene.in_place, now)
+    elif decision.rescales:
+        act(scene, plan, decision, now)
+    return decision.rescales and not held
 
 
 def act(scene: Scene, plan: NumericPlan, decision: Decision, now: float) -> None:
