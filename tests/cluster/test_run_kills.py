@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cluster.plane.controlplane import ControlPlane, free_ports
+from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
 from cluster.running.controller import Controller
 from cluster.running.houses import (
@@ -29,6 +29,7 @@ from cluster.running.proxy import When, paths
 from cluster.running.stage import Autoscaler, Object, Stage, Workload, stays
 from hypot.core.quantity import milli
 from hypot.run.webhook.registration import configuration
+from ports import free_ports
 
 Results = dict[Any, Future[Any]]
 # The kind of write at which it is killed, and when.

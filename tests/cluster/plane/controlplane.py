@@ -1,7 +1,6 @@
 """A control plane on loopback: etcd, kube-apiserver and kube-controller-manager, new for each run."""
 
 import json
-import socket
 import ssl
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 import trustme
 
 from cluster.plane.api import Api
+from ports import free_ports
 
 GUARD = Path(__file__).with_name("guard.py")
 READY_WITHIN = 120.0
@@ -248,14 +248,3 @@ class ControlPlane:
 
 def token_of(user: str) -> str:
     return f"{user}-of-a-test"
-
-
-def free_ports(count: int) -> list[int]:
-    """Free ports; all are bound at the same time, so that they differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports

@@ -10,8 +10,9 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from cluster.plane.controlplane import GUARD, ControlPlane, free_ports
+from cluster.plane.controlplane import GUARD, ControlPlane
 from cluster.plane.waiting import PATIENCE, eventually
+from ports import free_ports
 
 Object = dict[str, Any]
 HYPOT = [sys.executable, "-c", "from hypot.cli.main import main; main()"]

@@ -14,6 +14,7 @@ import yaml
 from click.testing import CliRunner
 
 from hypot.cli.main import main
+from ports import free_port
 
 COMMAND = [sys.executable, "-c", "from hypot.cli.main import main; main()", "run"]
 WITHIN = 300.0
@@ -54,12 +55,6 @@ def kubeconfig(folder, server):
         "users": [{"name": "me", "user": {"token": "secret-word"}}],
     }
     return written(folder, yaml.safe_dump(data), "kubeconfig")
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """A real Prometheus server for tests, with given samples in it."""
 
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -11,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from ports import free_port
 
 MISSING = [name for name in ("prometheus", "promtool") if shutil.which(name) is None]
 needs_prometheus = pytest.mark.skipif(
@@ -51,12 +52,6 @@ def serving(folder: Path, openmetrics: str, lookback: int) -> Iterator[str]:
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_until_ready(server: "subprocess.Popen[bytes]", url: str, log: Path) -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypot.replay.traces import prometheus as traces_prometheus
 from hypot.replay.traces.prometheus import from_prometheus, workload_names
 from hypot.replay.traces.trace import TraceError
-from unit.replay.traces.prometheus_server import free_port, needs_prometheus, serving
+from ports import free_port
+from unit.replay.traces.prometheus_server import needs_prometheus, serving
 
 START, STEP, POINTS = 1_700_000_000, 15, 400
 END = START + STEP * (POINTS - 1)
