@@ -36,7 +36,7 @@ def stored(api: Api, name: str, namespace: str):
         one,
         key=(where.kind, where.namespace, where.name),
         autoscaler=type(one.autoscaler).from_dict(held),
-        decision=replace(one.decision, autoscaler=where),
+        decision=one.decision._replace(autoscaler=where),
     )
     return f"{path}/{metadata['name']}", metadata["resourceVersion"], moved
 
@@ -64,7 +64,9 @@ def test_a_status_is_accepted_and_kept(api: Api, namespace: str, name: str):
     managers = {each["manager"]: each for each in answer.body["metadata"]["managedFields"]}
     if one.decision.status:
         assert (managers["hypot"]["operation"], managers["hypot"]["subresource"]) == ("Apply", "status")
-    changed = replace(one, decision=replace(one.decision, reported={**one.decision.reported, "observedGeneration": 7}))
+    report = one.decision.report
+    report = report._replace(status={**report.status, "observedGeneration": 7})
+    changed = replace(one, decision=one.decision._replace(report=report))
     assert wrote(changed, NOW) != wrote(one, NOW)
     assert send(api, status_request(changed, path, version)).status == 409
 

@@ -385,4 +385,4 @@ verticals = st.builds(
     ),
     hot=st.sampled_from([{}, {"app/cpu": NOW - 100}, {"side/memory": NOW - 100, "app/memory": NOW - 10}]),
 )
-remembered = st.builds(lambda state, vertical: replace(state, vertical=vertical), memories, verticals)
+remembered = st.builds(lambda state, vertical: state._replace(vertical=vertical), memories, verticals)

@@ -12,7 +12,7 @@ from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, Recommen
 from hypot.policy.model.decision import Condition
 from hypot.policy.model.seen import Container, Failure, Owner, Pod, PodSample, Reply, Scale, Seen, Value, metric_key
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import State, TimedValues
+from hypot.policy.model.state import NO_PAST, State, TimedValues
 from property.picks import among, either, maybe, set_or_not, within
 
 NOW = 1_800_000_000.0
@@ -213,6 +213,8 @@ memories = st.builds(
     desired=st.integers(0, 60),
     conditions=conditions,
     scalings=st.integers(0, 9),
+    vertical=st.just(NO_PAST),
+    plan=st.none(),
 )
 
 settings_of = st.builds(

@@ -16,10 +16,10 @@ from hypot.kinds.node import INT32, node, wire
 from hypot.kinds.problem import Problem
 from hypot.lint import rule_list  # noqa: F401  its list of kinds is made on import, before the made-up kind exists
 from hypot.policy.families import ABLE, DECODE, FAMILIES, Family
-from hypot.policy.model.decision import Event
+from hypot.policy.model.decision import Event, MoveReport
 from hypot.policy.model.seen import Failure
 from hypot.policy.observe.questions import Questions
-from hypot.policy.stages.report import Findings, MoveReport, Refusal
+from hypot.policy.stages.report import Findings, Refusal
 from hypot.run.rights import cluster_rules, rights_for, said_by
 from unit.policy.sizes_world import NAMESPACE, TARGET, made
 from unit.run.run_world import World, all_kinds, web

@@ -23,7 +23,7 @@ from hypot.kinds.version import Version, parse_version, show_version
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
-from hypot.policy.model.decision import Decision, show_time
+from hypot.policy.model.decision import Decision, MoveReport, show_time
 from hypot.policy.model.seen import Scale
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.snapshot import (
@@ -59,7 +59,7 @@ class _Run:
         in_the_way = blocking(autoscaler, problems)
         if in_the_way:
             refused = refusal(autoscaler, in_the_way, self.now)
-            return Verdict(Decision.of(refused, (), (), {}), source, problems)
+            return Verdict(Decision.of(refused, MoveReport()), source, problems)
         return Verdict(self._decision(autoscaler), source, problems)
 
     def _decision(self, autoscaler: Autoscaler) -> Decision:

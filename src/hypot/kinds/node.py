@@ -241,17 +241,19 @@ class Node:
         return replaced(self, **changes) if changes else self
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Itself(Generic[N]):
     """A cache key that compares a value by identity, not by content."""
 
-    value: N
+    __slots__ = ("value",)
+
+    def __init__(self, value: N) -> None:
+        self.value = value
 
     def __hash__(self) -> int:
         return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Itself) and other.value is self.value
+        return type(other) is Itself and other.value is self.value
 
 
 def replaced(value: N, /, **changes: Any) -> N:

@@ -5,7 +5,7 @@ by how much. What neither of them says is unknown and never guessed.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from hypot.kinds.catalogue import Autoscaler
@@ -46,7 +46,7 @@ def resumed(
     family = family_of(autoscaler)
     if family.behavior is None:
         at = _moved_at(earlier.state, reported, earlier.replicas, current, now)
-        moved = earlier.state if at is None else replace(earlier.state, last_scale=at)
+        moved = earlier.state if at is None else earlier.state._replace(last_scale=at)
         return _updated(moved, reported, autoscaler.status)
     state = earlier.state
     if (behavior := family.behavior(autoscaler, settings)) is not None:
@@ -60,8 +60,7 @@ def _updated(state: State, reported: State, status: Any) -> State:
     if not isinstance(status, Mapping):
         return state
     times = [at for at in (state.last_scale, reported.last_scale) if at is not None]
-    return replace(
-        state,
+    return state._replace(
         last_scale=max(times, default=None),
         desired=reported.desired if "desiredReplicas" in status else state.desired,
         conditions=reported.conditions or state.conditions,
@@ -78,7 +77,7 @@ def _with_moves(
         return state
     if before is None or after is None or before == after:
         # It scaled, but by how much is unknown: it may have scaled there and back.
-        return replace(state, unknown_move=at)
+        return state._replace(unknown_move=at)
     pace = behavior.scale_up if after > before else behavior.scale_down
     return state.with_event(before, after, at, _period(pace))
 
@@ -102,4 +101,4 @@ def _without_outdated(state: State, now: float, window: float) -> State:
     known = state.recommendations
     if known is None or max(known.times, default=now) >= now - window:
         return state
-    return replace(state, recommendations=None, since=None)
+    return state._replace(recommendations=None, since=None)

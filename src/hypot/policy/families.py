@@ -17,14 +17,14 @@ from hypot.kinds.wpa import WPA
 from hypot.policy.horizontal import hpa, wpa
 from hypot.policy.hvpa import gates, hvpa
 from hypot.policy.hvpa import report as hvpa_report
-from hypot.policy.model.decision import Conditions, Move
+from hypot.policy.model.decision import Conditions, Move, MoveReport
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.policy.observe import freshness, questions
 from hypot.policy.observe.questions import Questions
 from hypot.policy.observe.snapshot import Snapshot
-from hypot.policy.stages.report import Effect, MoveReport, Refusal
+from hypot.policy.stages.report import Effect, Refusal
 from hypot.policy.vertical import vpa
 
 ABLE = "AbleToScale"

@@ -6,7 +6,6 @@ done by half if that would leave less than both the current and the proposed tot
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from hypot.policy.model.current_size import has_crashed
@@ -78,9 +77,9 @@ def held(move: Move, holds: Iterable[Hold], seen: Seen) -> Move:
         if kept is not before:
             steps.append(_step(hold, before, kept))
     if _comes_to(kept) == _comes_to(move):
-        return replace(move, holds=every)
+        return move._replace(holds=every)
     reason = _reason(move, kept, every)
-    return replace(kept, reason=reason, steps=(*move.steps, *steps), holds=every, wanted=move)
+    return kept._replace(reason=reason, steps=(*move.steps, *steps), holds=every, wanted=move)
 
 
 def _comes_to(move: Move) -> tuple[Any, ...]:
@@ -94,13 +93,13 @@ def blocked(move: Move, hold: Hold, seen: Seen) -> Move:
     if not move.moves:
         return move
     if hold.blocks == "both" or _is_half(move, hold.blocks):
-        return replace(move, desired=move.current, desired_sizes=move.sizes, catches_up=False)
+        return move._replace(desired=move.current, desired_sizes=move.sizes, catches_up=False)
     current, desired, edge = move.current or 0, move.desired or 0, EDGES[hold.blocks]
     count, sizes = int(edge(current, desired)), _limited(move, edge)
     catches_up = move.catches_up and hold.blocks == "down"
     if (count, sizes, catches_up) == (desired, move.desired_sizes, move.catches_up):
         return move
-    return replace(move, desired=count, desired_sizes=sizes, catches_up=catches_up)
+    return move._replace(desired=count, desired_sizes=sizes, catches_up=catches_up)
 
 
 def _is_half(move: Move, blocks: Blocks) -> bool:
@@ -132,7 +131,7 @@ def _blocked_by_pod(move: Move, hold: Hold, seen: Seen) -> Move:
     sizes = move.sizes if hold.blocks == "both" else _limited(move, EDGES[hold.blocks])
     if actions == move.actions and sizes == move.desired_sizes:
         return move
-    return replace(move, actions=actions, desired_sizes=sizes)
+    return move._replace(actions=actions, desired_sizes=sizes)
 
 
 def _blocked_action(action: PodAction, hold: Hold, pod: Pod | None, now: float) -> PodAction:
@@ -162,7 +161,7 @@ def _under(move: Move, hold: Hold, seen: Seen) -> Move:
         return move
     if move.desired == hold.pinned and not move.resizes:
         return move
-    return replace(move, decided=True, desired=hold.pinned, desired_sizes=move.sizes, catches_up=False)
+    return move._replace(decided=True, desired=hold.pinned, desired_sizes=move.sizes, catches_up=False)
 
 
 def _only_metrics_are_missing(move: Move) -> bool:

@@ -1,7 +1,5 @@
 """The report of a move: conditions, events and status, from the move, its holds and the result of its writes."""
 
-from dataclasses import replace
-
 from hypot.kinds.base import Kind
 from hypot.kinds.hvpa.status import BLOCKED
 from hypot.policy.families import Family, family_of
@@ -12,6 +10,7 @@ from hypot.policy.model.decision import (
     Decision,
     Event,
     Move,
+    MoveReport,
     condition_of,
     main_reason,
     placed,
@@ -43,17 +42,16 @@ def report(spec: Kind, move: Move, state: State, settings: Settings, effect: Eff
             message = (refusal.condition, "False", refusal.reason, refusal.message, move.at)
             conditions = unwritten = with_condition(unwritten, *message)
             events = (*events, Event("Warning", refusal.event, refusal.message))
-            move = replace(move, decided=False, error=refusal.message, error_kind="internal")
+            move = move._replace(decided=False, error=refusal.message, error_kind="internal")
     elif effect.done == "all":
         events = (*events, *[event for event in made.events if not event.pod or event.pod not in effect.undone])
         events = (*events, *_held_event(move, blocked))
     unwritten = _with(unwritten, effect.progress)
-    return Decision.of(
-        move if unwritten is move.unwritten else replace(move, unwritten=unwritten),
-        _with(family.in_order(conditions), effect.progress),
-        events,
-        {key: value for key, value in status.items() if value is not None},
-    )
+    shown = _with(family.in_order(conditions), effect.progress)
+    status = {key: value for key, value in status.items() if value is not None}
+    if unwritten is not move.unwritten:
+        move = move._replace(unwritten=unwritten)
+    return Decision.of(move, MoveReport(shown, events, status))
 
 
 def _with(conditions: Conditions, one: Condition | None) -> Conditions:

@@ -1,7 +1,6 @@
 """Objects that cannot be decided, and what is reported for them."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.problem import Problem
@@ -52,8 +51,7 @@ def explained(refused: Move, autoscaler: Autoscaler, conditions: Conditions, why
     kind, word, usual = family_of(autoscaler).undecidable
     reason = why or usual
     old = autoscaler.status if isinstance(autoscaler.status, dict) else {}
-    return replace(
-        refused,
+    return refused._replace(
         unwritten=with_condition(conditions, kind, word, reason, refused.error, refused.at),
         warnings=(Event("Warning", reason, sentence(refused.error)),),
         observed={key: value for key, value in old.items() if key != "conditions"},

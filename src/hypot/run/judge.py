@@ -170,7 +170,8 @@ class Judge:
         message = f"hypot could not decide: {type(error).__name__}"
         seen = Seen(now, Failure(message))
         try:
-            refused = replace(refusal(autoscaler, [Problem("undecided", "Internal", (), message)], now), error=message)
+            problem = Problem("undecided", "Internal", (), message)
+            refused = refusal(autoscaler, [problem], now)._replace(error=message)
             return self._undecided(key, autoscaler, seen, refused, acting, "DecisionFailed")
         except Exception:
             log.exception("cannot report", object="/".join(key))
@@ -275,8 +276,7 @@ def _without_plan(state: State, now: float) -> State:
     if state.plan is None:
         return state
     message = "The plan is abandoned: hypot no longer acts on this object."
-    return replace(
-        state,
+    return state._replace(
         plan=None,
         conditions=with_condition(state.conditions, CARRIED_OUT, "False", "Superseded", message, now),
     )
@@ -309,7 +309,7 @@ def _moved_unseen(state: State, known: Remembered | None, count: int | None, now
         return state
     if state.last_scale is not None and known.at is not None and state.last_scale >= known.at:
         return state
-    return replace(state, last_scale=now, unknown_move=now)
+    return state._replace(last_scale=now, unknown_move=now)
 
 
 def _count(seen: Seen) -> int | None:

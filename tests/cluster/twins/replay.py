@@ -278,7 +278,7 @@ class _Replay:
 def _as_stored(memory: State, hpa: Object) -> State:
     """What a controller remembers of a status is what it reads from it."""
     stored = State.from_status(hpa.get("status"))
-    return replace(memory, conditions=stored.conditions, desired=stored.desired, last_scale=stored.last_scale)
+    return memory._replace(conditions=stored.conditions, desired=stored.desired, last_scale=stored.last_scale)
 
 
 def _gist(memory: State) -> tuple[tuple[int, ...], ...]:

@@ -1,7 +1,6 @@
 """What holds for every decision of a WatermarkPodAutoscaler."""
 
 import json
-from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,7 +86,7 @@ def check_no_move_is_larger_than_its_factor(spec, seen, state):
 
 def check_no_move_within_the_forbidden_window(spec, seen, state, ago):
     """The window counts after any move, in any direction."""
-    decision, _ = decide(spec, inside(spec, seen), replace(state, last_scale=NOW - ago), SETUP)
+    decision, _ = decide(spec, inside(spec, seen), state._replace(last_scale=NOW - ago), SETUP)
     full = with_defaults(spec)
     if decision.moves:
         assert ago >= (full.up_rest if decision.desired > decision.current else full.down_rest)

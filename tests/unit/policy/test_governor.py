@@ -221,7 +221,7 @@ class TestFreed:
         """Different sizes are averaged."""
         small, large = (pod(f"web-{i}", containers=(Container("app", {"cpu": c}),)) for i, c in enumerate((500, 1000)))
         decision, around = self.reported(1, 4, pods=(small, large))
-        assert freed(replace(decision, desired=2), around) == 1500
+        assert freed(decision._replace(desired=2), around) == 1500
 
     def test_without_pods_the_template_counts(self):
         """Without a template the result is zero."""
@@ -240,9 +240,9 @@ class TestFreed:
     def test_what_is_not_written_is_no_scale_down(self):
         """A dry run only reports."""
         decision, around = self.reported(1)
-        assert not shrinks(replace(decision, dry_run=True), around)
-        assert freed(replace(decision, dry_run=True), around) == 0
-        assert not shrinks(replace(decision, decided=False), around)
+        assert not shrinks(decision._replace(dry_run=True), around)
+        assert freed(decision._replace(dry_run=True), around) == 0
+        assert not shrinks(decision._replace(decided=False), around)
 
     def test_sizes_free_what_all_replicas_give(self):
         """For an Hvpa: the total before minus the total after."""
@@ -256,7 +256,7 @@ class TestFreed:
         around = world(4, box(cpu=1000), app={"cpu": 1000})
         decision = decided(hvpa(), around)
         larger = (decision.sizes[0]._replace(requests={"cpu": 2000}),)
-        crossed = replace(decision, desired=2, desired_sizes=larger)
+        crossed = decision._replace(desired=2, desired_sizes=larger)
         assert shrinks(crossed, around)
         assert freed(crossed, around) == 0
 
@@ -273,7 +273,7 @@ class TestFreed:
         assert [one.action for one in decision.actions] == ["resize", "resize"]
         assert shrinks(decision, around)
         assert freed(decision, around) == 400
-        grows = replace(decision, actions=tuple(one for one in decision.actions if one.pod == "web-0"))
+        grows = decision._replace(actions=tuple(one for one in decision.actions if one.pod == "web-0"))
         assert not shrinks(grows, around)
 
     def test_an_hpa_is_governed_alike(self):

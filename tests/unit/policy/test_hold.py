@@ -10,7 +10,7 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, WatermarkPace, band
 from hypot.policy.decide import decide
 from hypot.policy.hold import MOST_REPLICAS, PAUSED, PINNED, held, holds_of
-from hypot.policy.model.decision import Condition, Hold, condition_of, show_time
+from hypot.policy.model.decision import Condition, Decision, Hold, MoveReport, condition_of, show_time
 from hypot.policy.model.seen import Bounds, Container, Controller, Failure, Recommendation, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
@@ -127,7 +127,7 @@ class TestWatermark:
         assert decision.reason == f"the annotation {PINNED} keeps the count at 9"
         assert events_of(decision) == ["Scaling"]
         assert reason_of(decision, "AbleToScale") == "True/SuccessfulScale"
-        assert reason_of(replace(decision, conditions=decision.unwritten), "AbleToScale") == "True/ReadyForScale"
+        assert reason_of(Decision.of(decision, MoveReport(decision.unwritten)), "AbleToScale") == "True/ReadyForScale"
         assert decision.reported["lastScaleTime"] == show_time(NOW)
         assert decision.reported["scalingEventsCount"] == 5
         assert after.desired == 5
@@ -298,7 +298,7 @@ class TestHalfADecision:
         observed = world(4, box(cpu=before), app={"cpu": before})
         decision = reported(hvpa(), observed)
         size = decision.sizes[0]
-        made = replace(decision, desired=desired, desired_sizes=(size._replace(requests={"cpu": after}),))
+        made = decision._replace(desired=desired, desired_sizes=(size._replace(requests={"cpu": after}),))
         return one(held(made, holds, observed))
 
     def test_less_of_both_is_never_the_result(self):
@@ -395,7 +395,7 @@ class TestByPod:
         decision = reported(self.vpa(), unlimited)
         (action,) = decision.actions
         capped = action._replace(sizes=(action.sizes[0]._replace(limits={"cpu": 600}),))
-        limited = replace(decision, actions=(capped,))
+        limited = decision._replace(actions=(capped,))
         assert held(limited, (NO_SHRINK,), unlimited).actions[0].sizes[0] == ("app", {"cpu": 500}, {})
 
     def test_a_pod_that_is_not_observed_is_left_alone(self):

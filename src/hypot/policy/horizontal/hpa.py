@@ -17,6 +17,7 @@ from hypot.policy.model.decision import (
     Event,
     MetricReading,
     Move,
+    MoveReport,
     condition_of,
     placed,
     renewed,
@@ -26,7 +27,7 @@ from hypot.policy.model.decision import (
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import EMPTY, State, TimedValues
-from hypot.policy.stages.report import Effect, Findings, MoveReport, Refusal, count_status, sentence, succeeded
+from hypot.policy.stages.report import Effect, Findings, Refusal, count_status, sentence, succeeded
 from hypot.policy.stages.resolve import failures, largest
 from hypot.policy.stages.restrain import (
     Limited,
@@ -128,7 +129,7 @@ def report(hpa: HPA, move: Move, state: State, settings: Settings, _effect: Effe
         return MoveReport(move.unwritten, (), status)
     conditions = succeeded(move, state, "SucceededRescale")
     if move.wanted is None:
-        conditions = _zero_marked(hpa.readable(), move, conditions, state, settings)
+        conditions = _zero_marked(hpa, move, conditions, state, settings)
     event = Event("Normal", "SuccessfulRescale", f"New size: {move.desired}; reason: {move.reason}")
     return MoveReport(conditions, (event,), status)
 
@@ -137,11 +138,15 @@ def _zero_marked(hpa: HPA, move: Move, conditions: Conditions, state: State, set
     """Record whether this autoscaler scaled the target to zero: only then does it scale the target up again."""
     if settings.kubernetes < REMEMBERS_SCALED_TO_ZERO or not settings.gate("HPAScaleToZero"):
         return tuple([each for each in conditions if each.type != SCALED_TO_ZERO])
-    to_zero = bool(move.current) and move.desired == 0 and _least(hpa) == 0 and _has_outside_metric(hpa)
+    to_zero = bool(move.current) and move.desired == 0 and _may_scale_to_zero(hpa.readable())
     reason, negation = (SCALED_TO_ZERO, "") if to_zero else ("NotScaledToZero", "not ")
     text = f"the autoscaler has {negation}scaled the target to zero"
     old = condition_of(state.conditions, SCALED_TO_ZERO)
     return placed(conditions, renewed(old, SCALED_TO_ZERO, to_zero, reason, text, move.at))
+
+
+def _may_scale_to_zero(hpa: HPA) -> bool:
+    return _least(hpa) == 0 and _has_outside_metric(hpa)
 
 
 def _has_outside_metric(hpa: HPA) -> bool:
@@ -341,6 +346,10 @@ class _HpaPass(Findings):
 
 
 def _event_periods(behavior: Behavior | None) -> tuple[float | None, float | None]:
-    paces = (None, None) if behavior is None else (behavior.scale_down, behavior.scale_up)
-    down, up = [None if pace is None else float(longest_period(pace.limits or ())) for pace in paces]
-    return down, up
+    if behavior is None:
+        return None, None
+    return _event_period(behavior.scale_down), _event_period(behavior.scale_up)
+
+
+def _event_period(pace: Pace | None) -> float | None:
+    return None if pace is None else float(longest_period(pace.limits or ()))

@@ -165,9 +165,10 @@ def _utilization(name: str, container: str, target: int, description: str, look:
     requests = _requests(look, name, container, attempt)
     used = asked = matched = 0
     for pod, usage in usages.items():
-        if pod in requests:
+        request = requests.get(pod)
+        if request is not None:
             used += usage
-            asked += requests[pod]
+            asked += request
             matched += 1
     if asked == 0:
         raise CannotRead(f"{attempt}no metrics returned matched known pods")

@@ -18,6 +18,7 @@ from hypot.policy.model.decision import (
     Event,
     MetricReading,
     Move,
+    MoveReport,
     condition_of,
     show_seconds,
     show_time,
@@ -25,7 +26,7 @@ from hypot.policy.model.decision import (
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
-from hypot.policy.stages.report import Effect, Findings, MoveReport, Refusal, count_status, succeeded
+from hypot.policy.stages.report import Effect, Findings, Refusal, count_status, succeeded
 from hypot.policy.stages.resolve import failures, largest
 from hypot.policy.stages.restrain import Limited, limit_by_steps
 from hypot.policy.stages.saturation import saturation, usage_message
@@ -255,7 +256,7 @@ class _WpaPass(Findings):
         """A container that used all it can get in two samples, as text; the first samples enter the state."""
         names = {container.name for pod in self.seen.pods for container in pod.containers}
         pressure = saturation(self.seen, names, self.state.vertical.hot)
-        self.state = replace(self.state, vertical=replace(self.state.vertical, hot=pressure.hot))
+        self.state = self.state._replace(vertical=replace(self.state.vertical, hot=pressure.hot))
         return next((usage_message(place, pressure.twice[place]) for place in sorted(pressure.twice)), "")
 
     def _report_metrics(self, best: MetricReading | None) -> None:

@@ -8,12 +8,12 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import intervals_of
 from hypot.policy.hvpa.gates import Gate, scale_type
 from hypot.policy.hvpa.resolve import ContainerNeed, Resolution, Sized
-from hypot.policy.model.decision import Event, Move, main_reason, show_time
+from hypot.policy.model.decision import Event, Move, MoveReport, main_reason, show_time
 from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Size, briefly, resources_of, shown
 from hypot.policy.model.state import State
-from hypot.policy.stages.report import Effect, Findings, MoveReport, Refusal, sentence
+from hypot.policy.stages.report import Effect, Findings, Refusal, sentence
 from hypot.policy.stages.saturation import Saturation, usage_message
 
 # The status fields of the last scaling and of the sizes for new pods.

@@ -1,7 +1,6 @@
 """A decision: the move with its steps and holds, and its report: conditions, events and status."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Self
@@ -228,8 +227,15 @@ def main_reason(holds: Sequence[Hold]) -> str:
     return min(holds, key=lambda hold: (hold.reason == PLAN_UNDER_WAY, _ORDER.index(hold.blocks))).reason
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class MoveReport(NamedTuple):
+    """What is reported of a move: conditions, events, and the status without those conditions."""
+
+    conditions: Conditions = ()
+    events: tuple[Event, ...] = ()
+    status: Mapping[str, Any] = {}
+
+
+class Move(NamedTuple):
     """What one autoscaler is to do, and why. It is not reported yet, because holds may still change it."""
 
     autoscaler: Name
@@ -243,7 +249,7 @@ class Move:
     unwritten: Conditions = ()
     warnings: tuple[Event, ...] = ()
     # The status without its conditions, if nothing changes. Keys with the value None are left out.
-    observed: Mapping[str, Any] = field(default_factory=dict)
+    observed: Mapping[str, Any] = {}
     # What is unknown, and when it no longer matters.
     unknown: tuple[str, ...] = ()
     # Why nothing could be decided, or what went wrong during the decision; kind "none" if nothing did.
@@ -266,6 +272,8 @@ class Move:
     holds: tuple[Hold, ...] | None = None
     # The move before the holds changed it; None if they changed nothing.
     wanted: "Move | None" = None
+    # Empty, except in a Decision.
+    report: MoveReport = MoveReport()
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
@@ -320,23 +328,27 @@ class Move:
         return self.event_periods[self.desired > self.current]
 
 
-_MOVE = tuple(each.name for each in fields(Move))
-
-
-@dataclass(frozen=True, slots=True)
 class Decision(Move):
-    """A complete decision: the move, and its report once it is written."""
+    """A complete decision: the move and its report."""
 
-    conditions: Conditions = ()
-    events: tuple[Event, ...] = ()
-    # The status to write, without the conditions above.
-    reported: Mapping[str, Any] = field(default_factory=dict)
+    __slots__ = ()
 
     @classmethod
-    def of(cls, move: Move, conditions: Conditions, events: tuple[Event, ...], reported: Mapping[str, Any]) -> Self:
-        """The decision of this move and its report."""
-        own = {name: getattr(move, name) for name in _MOVE}
-        return cls(**own, conditions=conditions, events=events, reported=reported)
+    def of(cls, move: Move, report: MoveReport) -> Self:
+        return cls._make((*move[:-1], report))
+
+    @property
+    def conditions(self) -> Conditions:
+        return self.report.conditions
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return self.report.events
+
+    @property
+    def reported(self) -> Mapping[str, Any]:
+        """The status to write, without the conditions above."""
+        return self.report.status
 
     @property
     def status(self) -> dict[str, Any]:

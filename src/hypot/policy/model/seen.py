@@ -129,17 +129,17 @@ class Pod:
         """
         if pod_level and self.pod_requests is not None and not container:
             return self._pod_level_request(resource)
-        total = 0
-        for c in self.containers:
-            if container and container != c.name:
-                continue
+        total, counted = 0, self.containers
+        if container:
+            counted = tuple([c for c in counted if c.name == container][:1])
+            if not counted:
+                return Failure(f"container {container} not found in Pod {self.name}")
+        for c in counted:
             amount = c.requests.get(resource)
             if amount is None:
                 return Failure(f"missing request for {resource} in container {c.name} of Pod {self.name}")
-            if container:
-                return amount
             total += amount
-        return Failure(f"container {container} not found in Pod {self.name}") if container else total
+        return total
 
     def has_container(self, name: str) -> bool:
         return any(c.name == name for c in self.containers)
@@ -169,16 +169,15 @@ class PodSample(NamedTuple):
 
     def usage(self, resource: str, container: str) -> int | None:
         """Usage of the pod, or of one container; None if any part of it is missing."""
-        total, known = 0, False
-        for name, usage in self.containers:
-            if container and name != container:
-                continue
+        total, counted = 0, self.containers
+        if container:
+            counted = tuple([each for each in counted if each[0] == container])
+        for _, usage in counted:
             amount = usage.get(resource)
             if amount is None:
                 return None
             total += amount
-            known = True
-        return total if known else None
+        return total if counted else None
 
     def is_whole(self, pod: Pod, resource: str) -> bool:
         """Whether the sum includes every container that runs all the time; ordinary init containers never count."""

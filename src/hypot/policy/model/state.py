@@ -147,8 +147,7 @@ class TimedValues(NamedTuple):
 EMPTY = TimedValues()
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """The history of one autoscaler."""
 
     # Raw recommendations; None if the autoscaler was never observed, which differs from empty.
@@ -174,8 +173,7 @@ class State:
         """
         if self._newest() <= now:
             return self
-        return replace(
-            self,
+        return self._replace(
             recommendations=None if self.recommendations is None else self.recommendations.until(now),
             since=_until(self.since, now),
             ups=self.ups.until(now),
@@ -205,24 +203,23 @@ class State:
 
     def after_deciding(self, recommendations: TimedValues | None, vertical: Vertical | None = None) -> "State":
         """The state after a decision, before any action: only observations and recommendations are added."""
-        return replace(self, recommendations=recommendations, vertical=self.vertical if vertical is None else vertical)
+        return self._replace(recommendations=recommendations, vertical=self.vertical if vertical is None else vertical)
 
     def after_report(self, decision: Decision) -> "State":
         """The state before the decision is written: its conditions, and the count if that does not change."""
         stays = decision.decided and (decision.by_pod or not decision.moves)
         desired = decision.desired if stays and decision.desired is not None else self.desired
-        return replace(self, conditions=decision.unwritten, desired=desired)
+        return self._replace(conditions=decision.unwritten, desired=desired)
 
     def first_seen(self, replicas: int, at: float) -> "State":
         """The state at the start of a controller: the current count is the first recommendation."""
-        return replace(self, recommendations=TimedValues((replicas,), (at,)), since=at)
+        return self._replace(recommendations=TimedValues((replicas,), (at,)), since=at)
 
     def acted(self, decision: Decision, at: float) -> "State":
         """The state after the decision was written. Only here does an action enter the state."""
         if not decision.moves or decision.desired is None or decision.current is None:
             return self
-        moved = replace(
-            self,
+        moved = self._replace(
             last_scale=at,
             desired=decision.desired,
             conditions=decision.conditions,
@@ -235,7 +232,7 @@ class State:
 
     def reported(self, decision: Decision) -> "State":
         """The state with the conditions that were reported after the writes."""
-        return replace(self, conditions=decision.conditions)
+        return self._replace(conditions=decision.conditions)
 
     def old_status(self) -> dict[str, Any]:
         """The part of a status that only a successful write changes."""
@@ -246,8 +243,8 @@ class State:
         """Record a scale event in its direction, in the slot of an event older than every policy's period."""
         cutoff = at - period
         if after > before:
-            return replace(self, ups=self.ups.with_entry(after - before, at, cutoff))
-        return replace(self, downs=self.downs.with_entry(before - after, at, cutoff))
+            return self._replace(ups=self.ups.with_entry(after - before, at, cutoff))
+        return self._replace(downs=self.downs.with_entry(before - after, at, cutoff))
 
     @classmethod
     def from_status(cls, status: Any) -> Self:

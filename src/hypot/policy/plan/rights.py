@@ -36,8 +36,8 @@ def withdrawn(hvpa: Hvpa, plan: Plan, actions: Iterable[Action], now: float) -> 
 
 def sized_by(hvpa: Hvpa, decision: Move) -> Move:
     """The decision without the containers and resources whose size this autoscaler does not control."""
-    return replace(
-        decision, sizes=controlled(hvpa, decision.sizes), desired_sizes=controlled(hvpa, decision.desired_sizes)
+    return decision._replace(
+        sizes=controlled(hvpa, decision.sizes), desired_sizes=controlled(hvpa, decision.desired_sizes)
     )
 
 

@@ -64,14 +64,6 @@ class Effect(NamedTuple):
 DONE = Effect()
 
 
-class MoveReport(NamedTuple):
-    """A kind's report on a written move; `status` has only what the move changes."""
-
-    conditions: Conditions
-    events: tuple[Event, ...] = ()
-    status: Mapping[str, Any] = {}
-
-
 class Refusal(NamedTuple):
     """A kind's report on a refused move: a condition, an event, and the status values to restore."""
 

@@ -11,12 +11,12 @@ from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa.fields import DEFAULT_RECOMMENDER, ResourcePolicy, policy_of
 from hypot.kinds.vpa.knobs import Knobs, for_container, for_updates, knobs_from
 from hypot.policy.model.current_size import current_size, live
-from hypot.policy.model.decision import Event, Move, PodAction
+from hypot.policy.model.decision import Event, Move, MoveReport, PodAction
 from hypot.policy.model.seen import Bounds, Container, Failure, Pod, Recommendation, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Size, briefly
 from hypot.policy.model.state import State
-from hypot.policy.stages.report import Effect, Findings, MoveReport, Refusal, sentence
+from hypot.policy.stages.report import Effect, Findings, Refusal, sentence
 from hypot.policy.vertical.act import UpdatePlan, plan
 from hypot.policy.vertical.fit import Fitted, capped, fit, is_off, with_integer_cpu
 

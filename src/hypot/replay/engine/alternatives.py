@@ -1,7 +1,7 @@
 """Policies that hypot itself does not use, replayed for comparison: Hvpa weights, and a VPA with a horizontal step."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.hvpa import Hvpa, hpa_of
@@ -105,8 +105,7 @@ class Weighted:
         held = f", held by {', '.join(blocked)}" if blocked else ""
         message = f"Blended by weights: {replicas} replicas of {reported}{held}."
         step = Step("resolve", "weights", asked.current, replicas, message)
-        return replace(
-            asked,
+        return asked._replace(
             autoscaler=Name(self.hvpa.API_VERSION, self.hvpa.KIND, self.hvpa.namespace, self.hvpa.name),
             desired=replicas,
             reason="blended by weights",

@@ -9,7 +9,7 @@ import structlog
 
 from hypot.cluster.clock import Clock, boot
 from hypot.kinds.hvpa import Hvpa
-from hypot.policy.model.decision import PLAN_UNDER_WAY, Decision, Event, Hold, condition_of, renewed
+from hypot.policy.model.decision import PLAN_UNDER_WAY, Decision, Event, Hold, MoveReport, condition_of, renewed
 from hypot.policy.model.plan import SetTemplate, actions_sentence, ways_of
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
@@ -77,11 +77,11 @@ class Attempt:
             elif isinstance(action, ScaleTo):
                 counted = action.replicas
         if results.evicted:
-            state = replace(state, vertical=replace(state.vertical, evicted=self.judged.seen.now))
+            state = state._replace(vertical=replace(state.vertical, evicted=self.judged.seen.now))
         return replace(self, effect=effect, state=state, counted=counted)
 
     def with_plan(self, plan: Plan | None) -> Self:
-        return replace(self, state=replace(self.state, plan=plan))
+        return replace(self, state=self.state._replace(plan=plan))
 
     def with_events(self, *events: Event) -> Self:
         return replace(self, events=(*self.events, *events))
@@ -127,8 +127,8 @@ def without_writes(judged: Judged, settings: Settings) -> Outcome:
         # An unexpected error for one object must not keep the others from being reported.
         log.exception("cannot report", object=str(judged.move.autoscaler))
         message = f"hypot could not report: {type(error).__name__}"
-        still = replace(judged.move, decided=False, error=message, error_kind="internal")
-        decision = Decision.of(still, still.unwritten, still.warnings, still.observed)
+        still = judged.move._replace(decided=False, error=message, error_kind="internal")
+        decision = Decision.of(still, MoveReport(still.unwritten, still.warnings, still.observed))
     return Outcome.of(judged, decision, judged.state.after_report(decision))
 
 
@@ -175,7 +175,7 @@ class Executor:
             # The writes did not happen, so the state does not record them, and no plan has begun.
             before = without_writes(judged, self._settings).state
             plan = None if outcome.state.plan is None else judged.before.plan
-            outcome = replace(outcome, state=replace(before, plan=plan), counted=None)
+            outcome = replace(outcome, state=before._replace(plan=plan), counted=None)
         about = subject_of(outcome)
         return Executed(outcome, tuple([PostedEvent(about, event) for event in attempt.events]))
 

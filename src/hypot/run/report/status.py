@@ -65,8 +65,7 @@ def last_report(outcome: Outcome, before: Written) -> Outcome | None:
     if any(condition.reason == NOT_OPTED_IN.reason for condition in before.conditions):
         return None
     decision = outcome.decision
-    still = replace(
-        decision,
+    still = decision._replace(
         desired=decision.current,
         desired_sizes=decision.sizes,
         catches_up=False,

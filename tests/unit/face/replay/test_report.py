@@ -104,7 +104,7 @@ class TestPage:
         runs = (replace(report.runs[0], policy=EVIL, notes=(EVIL,)), *report.runs[1:])
         scores = {EVIL: report.scores["HPA 70 %"], **report.scores}
         step = Step("resolve", "x", 1, 2, EVIL)
-        moments = [Moment(one.at, replace(one.decision, reason=EVIL, steps=(step,))) for one in runs[0].moments]
+        moments = [Moment(one.at, one.decision._replace(reason=EVIL, steps=(step,))) for one in runs[0].moments]
         runs = (replace(runs[0], moments=tuple(moments)), *runs[1:])
         made = page(replace(report, title=EVIL, verdict=EVIL, notes=(EVIL,), shapes=EVIL, scores=scores, runs=runs))
         assert "<script>alert" not in made
@@ -168,7 +168,7 @@ def noisy_days(report, days):
     columns |= {"at": MONDAY + np.arange(count) * 60.0, "evicted": np.ones(count), "killed": np.ones(count)}
     moment = report.runs[1].moments[0]
     steps = moment.decision.steps * 9
-    moments = [Moment(MONDAY + i * days * 28.0, replace(moment.decision, steps=steps)) for i in range(3000)]
+    moments = [Moment(MONDAY + i * days * 28.0, moment.decision._replace(steps=steps)) for i in range(3000)]
     return replace(report.runs[1], ticks=source._replace(**columns), moments=tuple(moments))
 
 
@@ -298,7 +298,7 @@ class TestDecisions:
 
     def test_there_is_an_end_to_telling(self, report):
         """Where reasons are long they are cut, and that is seen."""
-        decision = replace(report.runs[0].moments[0].decision, reason="word " * 500)
+        decision = report.runs[0].moments[0].decision._replace(reason="word " * 500)
         lines = decision_lines(decision, 200)
         assert sum(map(len, lines)) < 260
         assert lines[-1].endswith("…")

@@ -27,7 +27,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Pace, cpu, external, memory, on, pods
 from hypot.policy.decide import decide
 from hypot.policy.horizontal.hpa import recommend, resolve, tolerances
-from hypot.policy.model.decision import Condition, condition_of, show_time
+from hypot.policy.model.decision import Condition, Decision, MoveReport, condition_of, show_time
 from hypot.policy.model.seen import Container, Failure, PodSample, Scale, Seen, Value, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
@@ -502,7 +502,7 @@ class TestManyMetrics:
 
     def test_down_is_blocked_while_one_fails(self):
         """The condition names the metric that failed first."""
-        old = replace(KNOWN, desired=7, last_scale=NOW - 500)
+        old = KNOWN._replace(desired=7, last_scale=NOW - 500)
         decision, after = decide(hpa(*self.BOTH), self.world(100, Failure("no such metric")), old, Settings())
         assert (decision.desired, decision.decided, decision.action) == (4, False, "none")
         assert reason_of(decision, "ScalingActive") == "False/FailedGetExternalMetric"
@@ -600,7 +600,7 @@ def marked(status):
     """The state of an autoscaler that has been at zero before."""
     if status is None:
         return KNOWN
-    return replace(KNOWN, conditions=(Condition("ScaledToZero", status, "X", "", LONG_AGO),))
+    return KNOWN._replace(conditions=(Condition("ScaledToZero", status, "X", "", LONG_AGO),))
 
 
 OPEN, SHUT = {"HPAScaleToZero": True}, {"HPAScaleToZero": False}
@@ -687,7 +687,7 @@ class TestZero:
         decision = decided(self.SPEC, queue(amount, 3), marked("False"), kubernetes=version, gates=gates)
         assert decision.rescales
         assert reason_of(decision, "ScaledToZero") == mark
-        assert reason_of(replace(decision, conditions=decision.unwritten), "ScaledToZero") == "False/X"
+        assert reason_of(Decision.of(decision, MoveReport(decision.unwritten)), "ScaledToZero") == "False/X"
 
     def test_a_jump_sets_the_mark_too(self):
         """It appears on every autoscaler that ever rescaled."""
@@ -725,7 +725,7 @@ class TestConditions:
 
     def test_they_keep_their_place_and_their_time(self):
         """A time moves only with the status."""
-        decision = decided(hpa(cpu(utilization=50)), busy(500, 500), replace(KNOWN, conditions=self.OLD))
+        decision = decided(hpa(cpu(utilization=50)), busy(500, 500), KNOWN._replace(conditions=self.OLD))
         assert [(c.type, c.status, c.since) for c in decision.conditions] == [
             ("ScalingLimited", "False", NOW),
             ("ScalingActive", "True", NOW),
@@ -734,7 +734,7 @@ class TestConditions:
 
     def test_what_is_not_touched_stays(self):
         """After a metric failure ScalingLimited may be stale."""
-        decision = decided(hpa(cpu(utilization=50)), seen(2), replace(KNOWN, conditions=self.OLD))
+        decision = decided(hpa(cpu(utilization=50)), seen(2), KNOWN._replace(conditions=self.OLD))
         assert decision.conditions[0] == self.OLD[0]
         assert [c.since for c in decision.conditions] == [LONG_AGO, LONG_AGO, LONG_AGO]
 
@@ -750,7 +750,7 @@ class TestConditions:
 
     def test_a_refused_write(self):
         """Nothing moved, the old size stays in the status, and the refusal is reported."""
-        spec, old = hpa(cpu(utilization=50)), replace(KNOWN, desired=2, last_scale=NOW - 100)
+        spec, old = hpa(cpu(utilization=50)), KNOWN._replace(desired=2, last_scale=NOW - 100)
         decision, after = decide(spec, busy(1000, 1000), old, Settings())
         failed = refused(spec, decision, after, "etcd is away")
         assert reason_of(failed, "AbleToScale") == "False/FailedUpdateScale"
@@ -760,7 +760,7 @@ class TestConditions:
         assert (failed.status["desiredReplicas"], failed.status["lastScaleTime"]) == (2, show_time(NOW - 100))
         assert after.acted(failed, NOW) == after
         assert after.reported(failed).conditions == failed.conditions
-        assert replace(after.reported(failed), conditions=()) == replace(after, conditions=())
+        assert after.reported(failed)._replace(conditions=()) == after._replace(conditions=())
 
     @pytest.mark.parametrize(("version", "seen_generation"), [((1, 37), 4), ((1, 36), None)])
     def test_the_generation(self, version, seen_generation):

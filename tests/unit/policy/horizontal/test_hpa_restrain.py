@@ -1,14 +1,12 @@
 """What limits a HorizontalPodAutoscaler: windows, policies, bounds, and an unknown history."""
 
-from dataclasses import replace
-
 import pytest
 
 from builders import KNOWN, NOW, decided, history, hpa, queue, reason_of, rules_of
 from hypot.kinds.hpa.fields import FROZEN, Pace, external, limit
 from hypot.policy.decide import decide
 from hypot.policy.horizontal.hpa import restrain
-from hypot.policy.model.decision import show_time
+from hypot.policy.model.decision import Decision, MoveReport, show_time
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import EMPTY, State
 
@@ -51,7 +49,7 @@ class TestWithoutBehavior:
         """From ten replicas."""
         decision = decided(hpa(ITEMS), items(wanted, 10), reported(*entries))
         assert (decision.desired, reason_of(decision, "ScalingLimited")) == (desired, "False/DesiredWithinRange")
-        unwritten = replace(decision, conditions=decision.unwritten)
+        unwritten = Decision.of(decision, MoveReport(decision.unwritten))
         assert reason_of(unwritten, "AbleToScale") == f"True/{reason}"
 
     def test_the_window_is_a_setting(self):
@@ -120,7 +118,7 @@ class TestWindows:
         spec = paced(up=Pace(window=30), down=Pace(window=60))
         decision = decided(spec, items(wanted, 10), reported(*entries), **EXACT)
         assert decision.desired == desired
-        unwritten = replace(decision, conditions=decision.unwritten)
+        unwritten = Decision.of(decision, MoveReport(decision.unwritten))
         assert reason_of(unwritten, "AbleToScale") == f"True/{reason}"
 
     def test_the_window_down_comes_from_the_controller_unless_written(self):
@@ -305,7 +303,7 @@ class TestUnknown:
 
     @staticmethod
     def after_a_move(seconds):
-        return replace(State.from_status({"lastScaleTime": show_time(NOW - seconds)}), recommendations=EMPTY)
+        return State.from_status({"lastScaleTime": show_time(NOW - seconds)})._replace(recommendations=EMPTY)
 
     @pytest.mark.parametrize(("wanted", "spec"), [(40, "up"), (1, "down")])
     def test_a_move_of_unknown_size_holds_for_its_period(self, wanted, spec):

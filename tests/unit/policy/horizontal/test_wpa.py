@@ -1,7 +1,6 @@
 """One decision of a WatermarkPodAutoscaler."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -36,7 +35,7 @@ from hypot.kinds.wpa.fields import (
 )
 from hypot.policy.decide import decide
 from hypot.policy.horizontal.wpa import conclude, gate, recommend, resolve, restrain
-from hypot.policy.model.decision import Condition, condition_of, show_time
+from hypot.policy.model.decision import Condition, Decision, MoveReport, condition_of, show_time
 from hypot.policy.model.seen import Failure, Owner, Reply, Seen, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
@@ -403,7 +402,7 @@ class TestWindows:
         """The windows start at any move, whatever its direction."""
         decision = decided(self.SPEC, items(value * 1000), moved(seconds))
         assert decision.desired == desired
-        unwritten = replace(decision, conditions=decision.unwritten)
+        unwritten = Decision.of(decision, MoveReport(decision.unwritten))
         assert reason_of(unwritten, "AbleToScale") == reason
         if decision.moves:
             assert reason_of(decision, "AbleToScale") == "True/SuccessfulScale"
@@ -509,7 +508,7 @@ class TestDelays:
 
     def test_windows_must_be_over_too(self):
         """They are checked first."""
-        state = replace(self.past("AboveHighWatermark", 500), last_scale=NOW - 10)
+        state = self.past("AboveHighWatermark", 500)._replace(last_scale=NOW - 10)
         assert decided(self.SPEC, items(130_000), state).steps[-1].rule == "forbidden-window"
 
 
@@ -809,7 +808,7 @@ class TestReporting:
             Condition("AbleToScale", "True", "x", "", LONG_AGO),
             Condition("AboveHighWatermark", "False", "x", "", LONG_AGO + 5),
         )
-        decision = decided(between(60, 80), items(100_000), replace(FRESH, conditions=old))
+        decision = decided(between(60, 80), items(100_000), FRESH._replace(conditions=old))
         since = [c.since for c in decision.conditions]
         assert since == sorted(since, reverse=True)
         assert decision.conditions[-1].type == "AbleToScale"

@@ -65,7 +65,7 @@ class TestGrowth:
 
     def test_it_passes_a_delay_alone(self):
         """The window is over, the delay is not."""
-        state = replace(MOVED, last_scale=NOW - 3600)
+        state = MOVED._replace(last_scale=NOW - 3600)
         first, second, _ = twice(FULL, FULL_AGAIN, state=state)
         assert "delay" in rules_of(first)
         assert second.desired == 6
@@ -78,7 +78,7 @@ class TestGrowth:
 
     def test_it_is_not_reported_where_nothing_blocked(self):
         """Without a window or delay it is an ordinary move."""
-        _, second, _ = twice(FULL, FULL_AGAIN, state=replace(MOVED, last_scale=None))
+        _, second, _ = twice(FULL, FULL_AGAIN, state=MOVED._replace(last_scale=None))
         assert second.desired == 6
         assert "urgent" not in rules_of(second)
 

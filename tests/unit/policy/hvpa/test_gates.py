@@ -342,7 +342,7 @@ class TestReporting:
     def test_a_write_that_failed(self):
         """Nothing moved: the old times stay, and the failure is reported."""
         status = {"lastScaling": {"lastUpdated": show_time(NOW - 60)}, "desiredReplicas": 2}
-        state = replace(ago(60), desired=2)
+        state = ago(60)._replace(desired=2)
         decision, after = run(hvpa(status=status), world(2, APP, app=sizes(3000, G)), state)
         failed = refused(hvpa(status=status), decision, after, "conflict")
         assert (failed.moves, failed.error) == (False, "conflict")

@@ -25,7 +25,7 @@ FULL = State(
     conditions=(Condition("AbleToScale", "True", "ReadyForNewScale", "words", NOW - 99.25),),
     scalings=12,
 )
-CALM = replace(FULL, recommendations=EMPTY)
+CALM = FULL._replace(recommendations=EMPTY)
 
 
 class TestHistory:
@@ -86,8 +86,8 @@ class TestClock:
     @pytest.mark.parametrize("name", ["last_scale", "unknown_move", "since", "ups", "downs", "conditions", "plan"])
     def test_one_time_is_enough(self, name):
         """A single time in the future is corrected, in any field."""
-        odd = replace(State(), **{name: getattr(ahead(1), name)})
-        assert odd.until(NOW) == replace(State(), **{name: getattr(ahead(0), name)})
+        odd = State()._replace(**{name: getattr(ahead(1), name)})
+        assert odd.until(NOW) == State()._replace(**{name: getattr(ahead(0), name)})
 
     @pytest.mark.parametrize("name", ["last_up", "recount", "stuck", "evicted"])
     def test_one_time_of_sizes_is_enough(self, name):
@@ -133,7 +133,7 @@ class TestActions:
     def test_deciding_keeps_all_actions(self):
         """A decision alone does not change the recorded actions."""
         _, after = decide(hpa(cpu(utilization=50)), busy(1000, 1000), FULL, Settings())
-        assert replace(after, recommendations=None, conditions=()) == replace(FULL, recommendations=None, conditions=())
+        assert after._replace(recommendations=None, conditions=()) == FULL._replace(recommendations=None, conditions=())
 
     def test_a_size_that_stays_is_the_desired_one(self):
         """A size that stays is desired at once; a new size only after it was written."""

@@ -87,7 +87,7 @@ async def test_waiting_for_a_pod_to_come_back_is_not_a_scaling():
     async with World(*web(8), sizer(8), *TIGHT) as world:
         assert [await evicts(world) for _ in range(2)] == [0, 1]
         states = world.reconciler.judge.states
-        states[KEY] = replace(states[KEY], state=replace(states[KEY].state, plan=None))
+        states[KEY] = replace(states[KEY], state=states[KEY].state._replace(plan=None))
         for _ in range(2):
             world.uses("3")
             outcome = await world.outcome("Hvpa")

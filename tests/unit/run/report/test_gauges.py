@@ -214,7 +214,7 @@ def test_sizes_are_in_cores_and_bytes():
 
 def test_a_container_without_requests_has_no_size():
     """Unset is not zero."""
-    bare = replace(OUTCOMES["vpa evicts"].decision, sizes=(Size("app"),), desired_sizes=(Size("app"),))
+    bare = OUTCOMES["vpa evicts"].decision._replace(sizes=(Size("app"),), desired_sizes=(Size("app"),))
     assert reported(replace(OUTCOMES["vpa evicts"], decision=bare), names.CONTAINER_CPU) == []
 
 

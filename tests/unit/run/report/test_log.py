@@ -35,7 +35,7 @@ def larger(outcome, factor):
         Size(each.container, {resource: int(amount * factor) for resource, amount in each.requests.items()})
         for each in outcome.decision.desired_sizes
     )
-    return replace(outcome, decision=replace(outcome.decision, desired_sizes=sizes))
+    return replace(outcome, decision=outcome.decision._replace(desired_sizes=sizes))
 
 
 async def test_what_was_refused_is_not_logged_as_done():
@@ -135,7 +135,7 @@ async def test_limits_alone_are_logged_as_such():
     """Unchanged requests are not named."""
     decision = OUTCOMES["hvpa moves"].decision
     gets = tuple(size._replace(limits={"cpu": 5000}) for size in decision.sizes)
-    outcome = replace(OUTCOMES["hvpa moves"], decision=replace(decision, desired_sizes=gets))
+    outcome = replace(OUTCOMES["hvpa moves"], decision=decision._replace(desired_sizes=gets))
     assert (await lines(DecisionLog(), outcome))[1]["sizes"] == "app: only its limits"
 
 

@@ -63,7 +63,7 @@ def named(one, name):
 
 
 def reported(one, **changes):
-    return replace(one, decision=replace(one.decision, **changes))
+    return replace(one, decision=one.decision._replace(report=one.decision.report._replace(**changes)))
 
 
 def in_other_words(one):
@@ -175,7 +175,7 @@ def test_a_size_is_written_at_once_and_its_bounds_are_not():
     listed = before.decision.reported["recommendation"]["containerRecommendations"]
     narrowed = reported(
         before,
-        reported={"recommendation": {"containerRecommendations": [{**listed[0], "upperBound": {"cpu": "9"}}]}},
+        status={"recommendation": {"containerRecommendations": [{**listed[0], "upperBound": {"cpu": "9"}}]}},
     )
     written = {before.key: wrote(before, 999.0)}
     larger = outcome(vpa("Off"), sized(target=2500))
@@ -188,7 +188,7 @@ def test_the_size_of_an_hvpa_is_written_at_once():
     """This holds even where replicas and conditions are the same."""
     before = OUTCOMES["hvpa moves"]
     scaling = before.decision.reported["lastScaling"]
-    smaller = reported(before, reported={**before.decision.reported, "lastScaling": {**scaling, "vpaStatus": {}}})
+    smaller = reported(before, status={**before.decision.reported, "lastScaling": {**scaling, "vpaStatus": {}}})
     assert choose([smaller], {before.key: wrote(before, 999.0)}, 1000.0) == [smaller]
 
 
