@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import asyncio
+import gc
 import os
 from pathlib import Path
 
@@ -42,3 +43,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if is_hypothesis_test(test):
             own = test._hypothesis_internal_use_settings
             test._hypothesis_internal_use_settings = settings(own, max_examples=examples(own.max_examples))
+
+
+def pytest_collection_finish() -> None:
+    """Leave the collected tests out of garbage collection: otherwise each full collection visits all of them."""
+    gc.collect()
+    gc.freeze()
