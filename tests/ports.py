@@ -2,6 +2,7 @@
 
 import random
 import socket
+from itertools import islice
 from pathlib import Path
 
 FIRST = 10_000
@@ -11,16 +12,14 @@ _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 def free_ports(count: int) -> list[int]:
     """Different free ports that the kernel gives to no outgoing connection.
 
-    A port from `bind` to port 0 is one of those: until the server listens on it, a client can get it.
+    `bind` to port 0 would choose a port that it does give: a client can get it before the server listens on it.
     """
-    found: list[int] = []
-    candidates = random.SystemRandom().sample(range(FIRST, _first_ephemeral()), 1000)
-    for port in candidates:
-        if len(found) == count:
-            return found
-        if _is_free(port):
-            found.append(port)
-    raise OSError(f"no {count} free ports between {FIRST} and {_first_ephemeral()}")
+    last = _first_ephemeral()
+    candidates = random.SystemRandom().sample(range(FIRST, last), 1000)
+    found = list(islice(filter(_is_free, candidates), count))
+    if len(found) < count:
+        raise OSError(f"no {count} free ports between {FIRST} and {last}")
+    return found
 
 
 def free_port() -> int:

@@ -29,7 +29,7 @@ from hypot.policy.model.seen import (
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Recount, State, Vertical
 from property.picks import among, either, mostly, within
-from property.worlds import NOW, any_world, failures, memories
+from property.worlds import NOW, any_state, any_world, failures
 
 RESOURCES = ("cpu", "memory")
 NAMES = ("app", "side")
@@ -385,4 +385,4 @@ verticals = st.builds(
     ),
     hot=st.sampled_from([{}, {"app/cpu": NOW - 100}, {"side/memory": NOW - 100, "app/memory": NOW - 10}]),
 )
-remembered = st.builds(lambda state, vertical: state._replace(vertical=vertical), memories, verticals)
+remembered = st.builds(lambda state, vertical: state._replace(vertical=vertical), any_state, verticals)

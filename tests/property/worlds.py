@@ -202,7 +202,7 @@ conditions = st.lists(
     max_size=4,
     unique_by=lambda condition: condition.type,
 ).map(tuple)
-memories = st.builds(
+any_state = st.builds(
     State,
     recommendations=maybe(histories),
     since=maybe(shown_times.map(float)),

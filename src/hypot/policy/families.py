@@ -44,7 +44,7 @@ class Family:
     """How objects of one kind are decided. Each function takes an object of that kind as its first argument."""
 
     decide: Callable[[Any, Seen, State, Settings], tuple[Move, State]]
-    # The report of a move that is written, and of a move whose write was refused.
+    # The report of a written move, with only the status that the move changes, and the report of a refused move.
     report: Callable[[Any, Move, State, Settings, Effect], MoveReport]
     refused: Callable[[Any, Move, State, str], Refusal]
     # Whether it reads the usage of pods, and which metrics it asks for.

@@ -51,7 +51,7 @@ class Case:
     view: View
     hypot: Told
     kubernetes: Told
-    memory: State
+    state: State
     settings: Settings
     # How long the reconcile of the controller took.
     took: float
@@ -70,7 +70,7 @@ class Case:
         place = folder / f"{'-'.join(self.key)}-{self.number}"
         place.mkdir(parents=True, exist_ok=True)
         (place / "dump.yaml").write_text(yaml.safe_dump_all(self.view.objects), encoding="utf-8")
-        entry = Remembered(self.memory, self.kubernetes.get("currentReplicas")).to_dict()
+        entry = Remembered(self.state, self.kubernetes.get("currentReplicas")).to_dict()
         known = {"version": 1, "autoscalers": {f"HorizontalPodAutoscaler/{self.key[0]}/{self.key[1]}": entry}}
         (place / "state.json").write_text(json.dumps(known, indent=1), encoding="utf-8")
         (place / "settings.yaml").write_text(yaml.safe_dump(self.settings.to_dict()), encoding="utf-8")
@@ -159,7 +159,7 @@ class _Replay:
 
     def __init__(self, key: Key, timeline: Timeline, neighbours: list[Reconcile], settings: Settings) -> None:
         self.key, self.timeline, self.neighbours, self.settings = key, timeline, neighbours, settings
-        self.memory, self.uid = State(), ""
+        self.state, self.uid = State(), ""
         self.doubts: deque[float] = deque(maxlen=REMEMBERED)
         self.past: deque[tuple[Look, State]] = deque(maxlen=REMEMBERED)
         self.outcome = Outcome()
@@ -178,48 +178,48 @@ class _Replay:
         return reconcile.seen_as is not None and reconcile.seen_as[0] not in live
 
     def _compare(self, look: Look) -> None:
-        found = next(self._alike(look, self.memory), None) or self._on_second_thoughts(look)
-        self.past.append((look, self.memory))
+        found = next(self._alike(look, self.state), None) or self._on_second_thoughts(look)
+        self.past.append((look, self.state))
         if found:
-            case, self.memory, likeliest = found
+            case, self.state, likeliest = found
             self.outcome.other_views += not likeliest
             self.outcome.latest = case
         else:
-            case, self.memory = self._case(look, look.views[0], self.memory)
+            case, self.state = self._case(look, look.views[0], self.state)
             self.outcome.disagreements.append(case)
             self.past.clear()
         self.outcome.count(look.reconcile, case)
 
-    def _alike(self, look: Look, memory: State) -> Iterator[Alike]:
+    def _alike(self, look: Look, state: State) -> Iterator[Alike]:
         """Every view in which hypot reports what Kubernetes reported, the likeliest first."""
         for tried, view in enumerate(look.views):
-            case, after = self._case(look, view, memory)
+            case, after = self._case(look, view, state)
             if not case.differences:
                 yield Alike(case, after, likeliest=tried == 0)
 
     def _on_second_thoughts(self, look: Look) -> Alike | None:
         """Try other states that may have been remembered: a window can hide a recommendation until later."""
-        memories = {_gist(memory): memory for _, memory in list(self.past)[:1]}
+        states = {_gist(state): state for _, state in list(self.past)[:1]}
         for before, _ in self.past:
-            after = [found.after for memory in memories.values() for found in self._alike(before, memory)]
-            memories = {_gist(memory): memory for memory in reversed(after)}
-        found = (found for memory in memories.values() for found in self._alike(look, memory))
+            after = [found.after for state in states.values() for found in self._alike(before, state)]
+            states = {_gist(state): state for state in reversed(after)}
+        found = (found for state in states.values() for found in self._alike(look, state))
         return next((each._replace(likeliest=False) for each in found), None)
 
     def _case(self, look: Look, view: View, known: State) -> tuple[Case, State]:
         """What was written, or the previous status if nothing was, next to what hypot would write."""
-        memory, reconcile = _as_stored(known, view.hpa), look.reconcile
-        decision, after = self._decide(view, memory, reconcile)
+        state, reconcile = _as_stored(known, view.hpa), look.reconcile
+        decision, after = self._decide(view, state, reconcile)
         written = reconcile.status_written
         reported = plain(view.hpa.get("status") or {} if written is None else written)
         reported = {**reported, ASKED: reconcile.replicas_written}
         took = reconcile.over - reconcile.knew
-        return Case(self.key, look.number, view, _reported(decision), reported, memory, self.settings, took), after
+        return Case(self.key, look.number, view, _reported(decision), reported, state, self.settings, took), after
 
     def _forget_a_former_one(self, hpa: Object) -> None:
         """An HPA that was deleted and created again starts without state."""
         if hpa["metadata"]["uid"] != self.uid:
-            self.memory, self.uid = State(), hpa["metadata"]["uid"]
+            self.state, self.uid = State(), hpa["metadata"]["uid"]
             self.past.clear()
 
     def _views(self, reconcile: Reconcile) -> Iterator[View]:
@@ -260,13 +260,13 @@ class _Replay:
                 views.append(view)
         return views
 
-    def _decide(self, view: View, memory: State, reconcile: Reconcile) -> tuple[Decision, State]:
+    def _decide(self, view: View, state: State, reconcile: Reconcile) -> tuple[Decision, State]:
         snapshot = Snapshot(view.objects)
         hpa = next(
             a for a in snapshot.autoscalers() if isinstance(a, HPA) and a.target and a.target.name == self.key[1]
         )
         seen = _with_all_values(seen_by(snapshot, hpa, view.now, self.settings), hpa, reconcile)
-        decision, after = decide(hpa, seen, memory, self.settings)
+        decision, after = decide(hpa, seen, state, self.settings)
         if not decision.rescales:
             return decision, after
         if reconcile.write_refused:
@@ -275,15 +275,15 @@ class _Replay:
         return decision, after.acted(decision, reconcile.scaled_at if reconcile.scaled else view.now)
 
 
-def _as_stored(memory: State, hpa: Object) -> State:
+def _as_stored(state: State, hpa: Object) -> State:
     """What a controller remembers of a status is what it reads from it."""
     stored = State.from_status(hpa.get("status"))
-    return memory._replace(conditions=stored.conditions, desired=stored.desired, last_scale=stored.last_scale)
+    return state._replace(conditions=stored.conditions, desired=stored.desired, last_scale=stored.last_scale)
 
 
-def _gist(memory: State) -> tuple[tuple[int, ...], ...]:
+def _gist(state: State) -> tuple[tuple[int, ...], ...]:
     """What was recommended and done, without the times."""
-    return (memory.recommendations or TimedValues()).values, memory.ups.values, memory.downs.values
+    return (state.recommendations or TimedValues()).values, state.ups.values, state.downs.values
 
 
 def _target(hpa: Object) -> str:

@@ -14,7 +14,7 @@ from hypot.policy.model.seen import Bounds, Container, Controller, Owner, Pod, R
 from hypot.policy.model.settings import Settings
 from hypot.policy.vertical.fit import amounts
 from property.hvpa_worlds import any_hvpa_world, hvpas, odd, overlapping, remembered
-from property.worlds import NOW, any_world, hpas, memories, wpas
+from property.worlds import NOW, any_state, any_world, hpas, wpas
 
 often = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 SETUP = Settings()
@@ -46,10 +46,10 @@ def eager(mode):
 
 
 cases = st.one_of(
-    st.tuples(hpas(), any_world, memories),
-    st.tuples(wpas(), any_world, memories),
+    st.tuples(hpas(), any_world, any_state),
+    st.tuples(wpas(), any_world, any_state),
     st.tuples(hvpas(**overlapping).map(Hvpa.from_dict), any_hvpa_world, remembered),
-    st.tuples(st.sampled_from(["InPlaceOrRecreate", "Recreate", "Off"]).map(eager), sized_worlds(), memories),
+    st.tuples(st.sampled_from(["InPlaceOrRecreate", "Recreate", "Off"]).map(eager), sized_worlds(), any_state),
 )
 
 

@@ -83,7 +83,7 @@ STEADY = worlds.steady_world([500, 500])
 
 
 @often
-@given(attacked(worlds.hpas().map(HPA.to_dict)), worlds.any_world, worlds.memories, worlds.settings_of)
+@given(attacked(worlds.hpas().map(HPA.to_dict)), worlds.any_world, worlds.any_state, worlds.settings_of)
 @example(hpa(resource(type="Utilization", averageUtilization=0)), STEADY, NOTHING, Settings())
 @example(hpa(resource(type="AverageValue", averageValue="0")), STEADY, NOTHING, Settings())
 def test_a_horizontal_autoscaler(data, seen, state, setup):
@@ -92,7 +92,7 @@ def test_a_horizontal_autoscaler(data, seen, state, setup):
 
 
 @often
-@given(attacked(worlds.wpas().map(WPA.to_dict)), worlds.any_world, worlds.memories)
+@given(attacked(worlds.wpas().map(WPA.to_dict)), worlds.any_world, worlds.any_state)
 def test_a_watermark_autoscaler(data, seen, state):
     """Watermarks, factors and delays."""
     decided(WPA.from_dict(data), seen, state)

@@ -17,10 +17,10 @@ from hypot.policy.model.state import EMPTY, State
 from property.picks import maybe
 from property.worlds import (
     NOW,
+    any_state,
     any_world,
     hpas,
     inside,
-    memories,
     paces,
     percents,
     settings_of,
@@ -108,7 +108,7 @@ def check_the_order_of_metrics_never_changes_the_count(spec, seen, state, setup,
 
 
 @often
-@given(targets, usages, st.data(), maybe(paces), maybe(paces), memories)
+@given(targets, usages, st.data(), maybe(paces), maybe(paces), any_state)
 def test_more_usage_never_means_fewer_replicas(metric, used, data, up, down, state):
     """Every pod counts, with any behavior and any state."""
     more = [amount + data.draw(st.integers(0, 2000)) for amount in used]
@@ -181,7 +181,7 @@ def check_a_scale_that_cannot_be_read_is_never_written(spec, seen, state, setup)
 
 
 @most
-@given(hpas(), any_world, memories, settings_of, st.randoms(use_true_random=False))
+@given(hpas(), any_world, any_state, settings_of, st.randoms(use_true_random=False))
 def test_whatever_is_seen(spec, seen, state, setup, random):
     """One world serves all checks: drawing it takes much longer than deciding."""
     check_every_world_has_a_decision(spec, seen, state, setup)

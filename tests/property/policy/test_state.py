@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.state import State, TimedValues, read_time
-from property.worlds import NOW, histories, memories
+from property.worlds import NOW, any_state, histories
 
 numeric = settings(max_examples=80, deadline=None)
 
@@ -42,14 +42,14 @@ statuses = st.one_of(
 
 
 @numeric
-@given(memories)
+@given(any_state)
 def test_json_and_back(state):
     """Nothing is lost."""
     assert State.from_dict(json.loads(json.dumps(state.to_dict(), allow_nan=False))) == state
 
 
 @numeric
-@given(memories)
+@given(any_state)
 def test_state_is_a_value(state):
     """Equal states have equal hashes."""
     assert hash(State.from_dict(state.to_dict())) == hash(state)
@@ -80,7 +80,7 @@ def test_a_history_forgets_only_what_is_too_old(history, value, window):
 
 
 @numeric
-@given(memories, st.integers(0, 40), st.integers(0, 40), st.integers(1, 1800))
+@given(any_state, st.integers(0, 40), st.integers(0, 40), st.integers(1, 1800))
 def test_an_event_enters_one_direction(state, before, after, period):
     """It has its size, and replaces an outdated event or is added."""
     done = state.with_event(before, after, NOW, period)

@@ -15,7 +15,7 @@ from hypot.policy.model.seen import Scale
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from property.picks import maybe
-from property.worlds import NOW, any_world, bands, inside, memories, steady_world, steps, wpas
+from property.worlds import NOW, any_state, any_world, bands, inside, steady_world, steps, wpas
 
 most = settings(max_examples=80, deadline=None)
 often = settings(max_examples=40, deadline=None)
@@ -93,7 +93,7 @@ def check_no_move_within_the_forbidden_window(spec, seen, state, ago):
 
 
 @seldom
-@given(wpas(metrics=bands(resources=()), advised=False), any_world, memories, st.randoms(use_true_random=False))
+@given(wpas(metrics=bands(resources=()), advised=False), any_world, any_state, st.randoms(use_true_random=False))
 def test_the_order_of_metrics_never_changes_the_count(spec, seen, state, random):
     """Metrics count the same ready pods; only the reason may name another metric."""
     shuffled = list(spec.metrics)
@@ -105,7 +105,7 @@ def test_the_order_of_metrics_never_changes_the_count(spec, seen, state, random)
 
 @often
 @given(
-    marks, algorithms, st.integers(1, 8), st.data(), maybe(steps), maybe(steps), st.sampled_from([1, 2, 5]), memories
+    marks, algorithms, st.integers(1, 8), st.data(), maybe(steps), maybe(steps), st.sampled_from([1, 2, 5]), any_state
 )
 def test_more_waiting_never_means_fewer_replicas(pair, algorithm, count, data, up, down, modulo, state):
     """Every pod counts and the value is above zero, with any factors, windows, delays and groups."""
@@ -125,7 +125,7 @@ def test_more_waiting_never_means_fewer_replicas(pair, algorithm, count, data, u
 
 
 @often
-@given(marks, algorithms, st.lists(st.integers(1, 3000), min_size=1, max_size=8), st.data(), maybe(steps), memories)
+@given(marks, algorithms, st.lists(st.integers(1, 3000), min_size=1, max_size=8), st.data(), maybe(steps), any_state)
 def test_more_usage_never_means_fewer_replicas(pair, algorithm, used, data, down, state):
     """The same for the usage of the pods."""
     more = [amount + data.draw(st.integers(0, 2000)) for amount in used]
@@ -175,7 +175,7 @@ def check_a_dry_run_decides_the_same(spec, seen, state):
 
 
 @most
-@given(wpas(), any_world, memories, st.integers(0, 1200))
+@given(wpas(), any_world, any_state, st.integers(0, 1200))
 def test_whatever_is_seen(spec, seen, state, ago):
     """One world serves all checks: drawing it takes much longer than deciding."""
     check_every_world_has_a_decision(spec, seen, state)

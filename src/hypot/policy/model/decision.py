@@ -272,7 +272,7 @@ class Move(NamedTuple):
     holds: tuple[Hold, ...] | None = None
     # The move before the holds changed it; None if they changed nothing.
     wanted: "Move | None" = None
-    # Empty, except in a Decision.
+    # Empty, except in a Decision, which replaces it: it stays the last field.
     report: MoveReport = MoveReport()
 
     @property

@@ -150,7 +150,4 @@ def limit_step(before: int, limited: Limited, low: int, high: int, numbers: dict
 
 def longest_period(policies: Sequence[Policy]) -> int:
     """How long a scale event in this direction matters to these policies, in seconds."""
-    longest = 0
-    for policy in policies:
-        longest = max(longest, policy.period or 0)
-    return longest
+    return max([policy.period or 0 for policy in policies], default=0)

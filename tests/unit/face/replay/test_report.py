@@ -296,8 +296,8 @@ class TestDecisions:
         decision = next(one.decision for one in report.runs[3].moments if not one.decision.recounts)
         assert re.search(r"Hvpa shop/web: app cpu \S+ → \S+$", decision_lines(decision)[0])
 
-    def test_there_is_an_end_to_telling(self, report):
-        """Where reasons are long they are cut, and that is seen."""
+    def test_a_long_reason_is_cut(self, report):
+        """An ellipsis shows it."""
         decision = report.runs[0].moments[0].decision._replace(reason="word " * 500)
         lines = decision_lines(decision, 200)
         assert sum(map(len, lines)) < 260

@@ -618,13 +618,13 @@ class TestPodByPod:
 
     def test_each_as_it_is_named(self):
         """With the uid, as a StatefulSet reuses names; pods that are gone are left out."""
-        deeds = (
+        pod_actions = (
             PodAction("web-0", "resize", "", "", (LARGE,)),
             PodAction("web-1", "evict", "", "Too small."),
             PodAction("web-2", "none", "", ""),
             PodAction("web-9", "evict", "", ""),
         )
-        progress = begun(decided(3, 3, SMALL, LARGE, actions=deeds, by_pod=True), seen(3))
+        progress = begun(decided(3, 3, SMALL, LARGE, actions=pod_actions, by_pod=True), seen(3))
         assert progress[:3] == (
             (
                 RecordSize((LARGE,)),

@@ -73,7 +73,7 @@ def test_only_some_jobs_are_in_hand(monkeypatch, rows, most):
 
 
 @pytest.mark.usefixtures("_two")
-@pytest.mark.parametrize("shared", [0, local_jobs.SHARED_FACTOR], ids=["by pipe", "by shelf"])
+@pytest.mark.parametrize("shared", [0, local_jobs.SHARED_FACTOR], ids=["by pipe", "by shared memory"])
 def test_short_jobs_go_together(monkeypatch, shared):
     """With several policies per trace and several jobs per batch, results are the same and all ticks are reported."""
     monkeypatch.setattr(local_jobs, "SHARED_FACTOR", shared)

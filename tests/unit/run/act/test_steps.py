@@ -39,11 +39,11 @@ class Server:
 async def test_resizes_run_concurrently():
     """Several run at once, up to a limit; results are in the order of the actions."""
     server = Server(answers={"web-3": REFUSED})
-    deeds = await server.take(*RESIZES)
+    results = await server.take(*RESIZES)
     assert server.most == AT_ONCE
-    assert [action for action, _ in deeds.steps] == list(RESIZES)
-    assert deeds.refused == [(RESIZES[3], REFUSED)]
-    assert len(deeds.done) == len(RESIZES) - 1
+    assert [action for action, _ in results.steps] == list(RESIZES)
+    assert results.refused == [(RESIZES[3], REFUSED)]
+    assert len(results.done) == len(RESIZES) - 1
 
 
 async def test_objects_share_what_is_under_way():
@@ -58,8 +58,8 @@ async def test_objects_share_what_is_under_way():
 async def test_evictions_run_one_after_another():
     """Each eviction leaves less budget for the next."""
     server = Server()
-    deeds = await server.take(*EVICTIONS)
-    assert (server.most, deeds.done, deeds.evicted) == (1, list(EVICTIONS), True)
+    results = await server.take(*EVICTIONS)
+    assert (server.most, results.done, results.evicted) == (1, list(EVICTIONS), True)
 
 
 @pytest.mark.parametrize(
@@ -76,29 +76,29 @@ async def test_evictions_run_one_after_another():
 async def test_evictions_without_proof(known, answers, sent):
     """One pod at most; an eviction that a budget refused proves nothing."""
     server = Server(answers=answers)
-    deeds = await server.take(*EVICTIONS, known=known)
+    results = await server.take(*EVICTIONS, known=known)
     assert len(server.sent) == sent
-    assert len(deeds.left) == len(EVICTIONS) - sent
-    assert deeds.evicted == (sent > 0)
+    assert len(results.left) == len(EVICTIONS) - sent
+    assert results.evicted == (sent > 0)
 
 
 async def test_pods_wait_for_what_comes_before_them():
     """A size that is not recorded or a count that is not set stops the rest: it is left, not refused."""
     server = Server(answers={ScaleTo: REFUSED})
     actions = (RecordSize(()), ScaleTo(3, 2), *RESIZES[:2], EVICTIONS[0])
-    deeds = await server.take(*actions)
+    results = await server.take(*actions)
     assert server.sent == list(actions[:2])
-    assert (deeds.done, deeds.left) == ([actions[0]], list(actions[2:]))
-    assert [how for _, how in deeds.steps[2:]] == [LEFT] * 3
+    assert (results.done, results.left) == ([actions[0]], list(actions[2:]))
+    assert [how for _, how in results.steps[2:]] == [LEFT] * 3
 
 
 async def test_what_is_not_begun_in_time_is_left():
     """All writes of an object have one deadline, so that a slow object does not stop the others."""
     server = Server(seconds=WITHIN / 2)
-    deeds = await server.take(*RESIZES)
+    results = await server.take(*RESIZES)
     assert len(server.sent) < len(RESIZES)
-    assert len(deeds.done) == len(server.sent)
-    assert not deeds.refused
+    assert len(results.done) == len(server.sent)
+    assert not results.refused
     slow = Server(seconds=WITHIN / 2)
     assert len((await slow.take(*EVICTIONS)).done) == 2
 
@@ -112,6 +112,6 @@ async def test_nothing_is_sent_once_the_object_changed():
         return await server.write(action)
 
     steps = Steps(write, lambda: server.stands, lambda: 0.0, asyncio.Semaphore(1))
-    deeds = await steps.take((*RESIZES, *EVICTIONS), "sized")
+    results = await steps.take((*RESIZES, *EVICTIONS), "sized")
     assert len(server.sent) < 8
-    assert len(deeds.left) == len(RESIZES) + len(EVICTIONS) - len(server.sent)
+    assert len(results.left) == len(RESIZES) + len(EVICTIONS) - len(server.sent)
