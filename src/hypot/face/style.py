@@ -55,4 +55,6 @@ def variables(tones: Mapping[str, str]) -> str:
 
 def printable(label: str) -> str:
     """Names come from files: characters that control a terminal or break a line are shown as escapes."""
+    if label.isprintable():
+        return label
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in label)

@@ -81,7 +81,7 @@ def test_jobs_are_made_as_they_are_wanted(cluster, monkeypatch):
 
 def test_a_lost_worker_loses_no_result(cluster):
     """Another worker does the jobs that it had."""
-    given = jobs(12, 4000)
+    given = jobs(12, 800)
     found = {}
     for place, judged in spread(given, address(cluster)):
         if not found:

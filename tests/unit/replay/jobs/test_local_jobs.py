@@ -18,7 +18,7 @@ from hypot.replay.world.parameters import World
 
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 START = Start("web", 2, "web", 1000, 2**30, None, None)
-ROWS = 101
+ROWS = 41
 
 
 def policy(name, target):
