@@ -177,11 +177,10 @@ percents = st.integers(0, 100)
 worlds, shares, paths = names.flatmap(worlds_of), names.flatmap(shares_of), names.flatmap(paths_of)
 
 
-def asking(wanted, name="test", *, exact=True):
+def asking(wanted, name="test", *, measured=True):
     """A source that asks for these totals."""
     places = {(container, r): amount for container, own in wanted.items() for r, amount in own.items()}
-    step = Step("recommend", name, None, None, f"{name} asks.")
-    proposal = SizeProposal(name, (step,), places, measured=exact, exact=exact)
+    proposal = SizeProposal(name, (Step("recommend", name, None, None, f"{name} asks."),), places, measured=measured)
     return lambda _: proposal
 
 
