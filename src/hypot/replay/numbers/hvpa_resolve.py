@@ -203,8 +203,6 @@ def moves_enough(of: ResourceRule, past: HvpaPast, r: int, way: int) -> bool:
 
 def in_time(rule: HvpaRule, past: HvpaPast, count: int, current: int, missing: bool, urgent: bool, now: float) -> int:
     """These replicas if the move is allowed now, otherwise the current replicas."""
-    if count == current:
-        return current
     timed = time_gate(rule, past, UP if count > current else DOWN, urgent, now)
     return count if count_gate(count, current, timed, missing) == OPEN else current
 
