@@ -45,10 +45,22 @@ def serving(api: Api) -> Api:
     """An API server that serves the kinds in a namespace of their own; it accepted the definitions without warnings."""
     api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     for definition in printed():
-        assert reported(api, "POST", CRDS, definition) == (201, [])
+        assert installed(api, definition) == []
     for definition in printed():
         eventually(lambda definition=definition: established(api, definition), SERVED_WITHIN)
     return api
+
+
+def installed(api: Api, definition: Object) -> list[str]:
+    """Create the definition, or replace it where an earlier test installed it; returns the server's warnings."""
+    status, warnings = reported(api, "POST", CRDS, definition)
+    if status == 409:
+        path = f"{CRDS}/{definition['metadata']['name']}"
+        version = {"resourceVersion": api.get(path)["metadata"]["resourceVersion"]}
+        replaced = {**definition, "metadata": {**definition["metadata"], **version}}
+        status, warnings = reported(api, "PUT", path, replaced)
+    assert status in {200, 201}, status
+    return warnings
 
 
 def reported(api: Api, method: str, path: str, body: Any, content: str = JSON) -> tuple[int, list[str]]:
