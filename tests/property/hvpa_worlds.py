@@ -177,10 +177,11 @@ percents = st.integers(0, 100)
 worlds, shares, paths = names.flatmap(worlds_of), names.flatmap(shares_of), names.flatmap(paths_of)
 
 
-def asking(wanted, name="test", *, measured=True):
+def asking(wanted, name="test", *, exact=True):
     """A source that asks for these totals."""
     places = {(container, r): amount for container, own in wanted.items() for r, amount in own.items()}
-    proposal = SizeProposal(name, (Step("recommend", name, None, None, f"{name} asks."),), places, measured=measured)
+    step = Step("recommend", name, None, None, f"{name} asks.")
+    proposal = SizeProposal(name, (step,), places, measured=exact, exact=exact)
     return lambda _: proposal
 
 

@@ -55,7 +55,7 @@ def test_both_axes_as_text(capsys: pytest.CaptureFixture[str]) -> None:
         "garden/api        Hvpa → Deployment/api    ▲ 2 → 4  memory of api needs 26Gi in total (vpa)",
         "garden/api-child  VPA → Deployment/api       2 → 2  hold: ",
         "garden/cache      VPA → StatefulSet/cache  ◆ 2 → 2  1 of 2 pods resized in place",
-        "    size       api: cpu 1, memory 4Gi → ~6.5Gi",
+        "    size       api: cpu 1, memory 4Gi → 6656Mi",
         "    size       logs: cpu 20m, memory 64Mi",
         "    advised    redis: cpu 100m → 410m, memory 512Mi → ~1.908Gi",
     ):
@@ -79,7 +79,7 @@ def test_both_axes_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["api"]["desired"] == {
         "replicas": 4,
         "resources": {
-            "api": {"requests": {"cpu": "1", "memory": "6979322k"}, "limits": {"memory": "13958644k"}},
+            "api": {"requests": {"cpu": "1", "memory": "6656Mi"}, "limits": {"memory": "13Gi"}},
             "logs": {"requests": {"cpu": "20m", "memory": "64Mi"}},
         },
     }

@@ -10,12 +10,16 @@ AUTO, OFF, IN_WINDOW = range(3)
 OPEN, UPDATE_POLICY, STABILIZATION, MAINTENANCE, MIN_CHANGE, PARADOX, MISSING_DATA = range(7)
 # With these gates a container keeps its replicas; with other gates it follows the other containers.
 HOLDS = (UPDATE_POLICY, MAINTENANCE, PARADOX, MISSING_DATA)
-# In which direction a total may change the count: any, only down, only up.
-FREE, AT_MOST, AT_LEAST = range(3)
+# In which direction a total may change the count: any, only down, only up, none.
+FREE, AT_MOST, AT_LEAST, EXACTLY = range(4)
 # Not given.
 UNSET = -1
 # How far a recommendation must change, as a share, to count as new: histograms drift.
 CLEARLY = 0.1
+# How long it takes at least until samples show the effect of a change.
+SETTLE = 180.0
+# After this many half-lives, older samples weigh less than a tenth: a 90th percentile no longer shows higher ones.
+HALF_LIVES = 3.5
 
 
 def closed(mode: int, window: float, since_last: float, patient: bool, in_window: bool) -> int:
@@ -60,6 +64,11 @@ def needed_change(value: int, percent: int, total: int, default: int) -> int:
     return value if percent == UNSET else min(value, percent * total // 100)
 
 
+def is_enough(change: int, needed: int) -> bool:
+    """Whether a total changes at all, and by at least what is needed."""
+    return change > 0 and change >= needed
+
+
 def belief(
     at: float,
     before: int,
@@ -73,7 +82,8 @@ def belief(
 ) -> int:
     """The bound for a recommendation that was learned from fewer or from more pods than there are now.
 
-    It is trusted again once it has changed further in its direction since the count changed, or after its half-life.
+    It is trusted again once it has changed further in its direction since the count changed, or once it no longer
+    shows the time before: lower samples after a half-life, and higher ones after some.
     """
     rose = after > before
     if rose and urgent:
@@ -81,14 +91,27 @@ def belief(
     bound = AT_MOST if rose else AT_LEAST
     if seconds_left(at, settle, now) > 0:
         return bound
-    if then == UNSET or seconds_left(at, half_life, now) <= 0:
+    if then == UNSET or seconds_left(at, half_life * HALF_LIVES if rose else half_life, now) <= 0:
         return FREE
     gone_on = amount > then * (1 + CLEARLY) if rose else amount < then * (1 - CLEARLY)
     return FREE if gone_on else bound
 
 
+def lags_after_removal(at: float, before: int, after: int, settle: float, now: float) -> bool:
+    """Whether replicas were removed so lately that samples do not show yet what the others have to do."""
+    return after < before and seconds_left(at, max(settle, SETTLE), now) > 0
+
+
+def keeps_added(total: int, raised: int, asked: int, needed: int, current: int) -> bool:
+    """Whether replicas that a total added stay: it has not clearly fallen since, and histograms are only so fine.
+
+    `raised` is the total that they were added for, and `needed` its count; `asked` is the count for the total now.
+    """
+    return asked < current <= needed and total >= raised * (1 - CLEARLY)
+
+
 def held_to(amount: int, now: int, bound: int) -> int:
-    """An amount that may only fall, or only rise, from the current amount."""
-    if bound == FREE:
-        return amount
+    """An amount that may only fall, or only rise, from the current amount, or neither."""
+    if bound in (FREE, EXACTLY):
+        return amount if bound == FREE else now
     return min(amount, now) if bound == AT_MOST else max(amount, now)

@@ -25,7 +25,8 @@ class Given(NamedTuple):
 class Interval(NamedTuple):
     """One count and the totals that it covers: `high` is the limit for scaling up, `low` for scaling down.
 
-    `below` is where the count before it ends. `pinned` is the fixed size of pods, or 0 if their size may vary.
+    `below` is where the count before it ends. `pinned` is the fixed size of pods, or 0 if their size may vary, and
+    `most` the largest.
     """
 
     replicas: int
@@ -33,6 +34,7 @@ class Interval(NamedTuple):
     high: int
     below: int
     pinned: int = 0
+    most: int = 0
 
     def holds(self, total: int) -> bool:
         """Whether a workload stays at this count. Without overlap a shared border belongs to the count below."""
@@ -61,14 +63,16 @@ def effective(
             step = count - start
             if one.division == HORIZONTAL_ONLY:
                 high = count * one.per_pod
-                made.append(Interval(count, below, high, below, one.per_pod))
+                made.append(Interval(count, below, high, below, one.per_pod, one.per_pod))
             else:
                 if one.division == LINEAR_PER_POD:
                     high = _high_per_pod(one.per_pod, low, start + 1, step, steps)
                 else:
                     high = begin + (total - begin) * step // steps
                 bottom = _low(below, count, least, overlap_value, overlap_percent)
-                made.append(Interval(count, min(bottom, high), high, below))
+                # In a list whose sizes fall, the pods of this count together cover its totals.
+                most = max(one.per_pod, -(-high // count))
+                made.append(Interval(count, min(bottom, high), high, below, most=most))
             below = high
     return tuple(made)
 
@@ -87,7 +91,7 @@ def _high_per_pod(per_pod: int, low: int, first: int, step: int, steps: int) -> 
 
 def replicas_for(intervals: Sequence[Interval], total: int, current: int) -> int:
     """The count for a total: the current count if it still covers it, else the lowest that does; at most the last."""
-    counts, lows, highs, belows, pins = zip(*intervals, strict=True)
+    counts, lows, highs, belows, pins, _ = zip(*intervals, strict=True)
     return count_for(counts[0], len(counts), lows, highs, belows, pins, total, current)
 
 
@@ -111,11 +115,26 @@ def count_for(
     return first + counts - 1
 
 
+def ceiling_of(first: int, mosts: Sequence[int], allowed: int) -> int:
+    """The largest total that the pods of any count can have; 0 if unlimited, as is an `allowed` size of 0."""
+    return max([(first + n) * (min(most, allowed) if allowed else most) for n, most in enumerate(mosts)], default=0)
+
+
+def reachable(total: int, now: int, ceiling: int) -> int:
+    """What is reached of a total: what exceeds the largest total changes nothing."""
+    return min(total, max(ceiling, now)) if ceiling else total
+
+
 def interval_of(intervals: Sequence[Interval], count: int) -> Interval | None:
     for interval in intervals:
         if interval.replicas == count:
             return interval
     return None
+
+
+def most_at(first: int, counts: int, mosts: Sequence[int], count: int) -> int:
+    """The largest size of a pod at a count, beyond the first or the last count that of the nearest; 0 if unlimited."""
+    return mosts[min(max(count - first, 0), counts - 1)] if counts else 0
 
 
 def larger(value: int, percent: int, of: int) -> int:
@@ -140,7 +159,9 @@ def per_pod(
 
 
 def rounded(numerator: int, denominator: int, grain: int) -> int:
-    """Round up to whole grains, so that the pods together never have less than requested."""
+    """Round up to whole grains, so that the pods together never have less than requested. What is exact stays so."""
+    if numerator % denominator == 0:
+        return max(0, numerator // denominator)
     return max(0, -(-numerator // (denominator * grain)) * grain)
 
 
@@ -179,14 +200,15 @@ def part_of(
     base_value: int,
     base_percent: int,
     pinned: int,
+    most: int,
     stays: bool,
     may_shrink: bool,
     grain: int,
 ) -> ResourceShare:
-    """The share of each pod in a total, before bounds.
+    """The share of each pod in a total, before the bounds of the policy.
 
-    `now` is the current total and `old` the request; `pinned` is the fixed size at the new count. `stays` says that no
-    pod is lowered. Values below zero are unset.
+    `now` is the current total and `old` the request; `pinned` is the fixed size at the new count, and `most` the
+    largest. `stays` says that no pod is lowered. Values below zero are unset, as is a `most` of 0.
     """
     had = max(old, 0)
     if pinned >= 0:
@@ -201,7 +223,10 @@ def part_of(
         amount = min(amount, old)
     if (stays or not may_shrink) and amount < had:
         return ResourceShare(had, had, kept=True, budgeted=False)
-    return ResourceShare(amount, amount, kept=False, budgeted=numerator != total or denominator != desired)
+    enough, budgeted = amount, numerator != total or denominator != desired
+    if most:
+        amount = min(amount, max(most, had) if stays or not may_shrink else most)
+    return ResourceShare(amount, enough, kept=False, budgeted=budgeted)
 
 
 def permitted(amount: int, least: int, most: int, limit: int) -> int:
@@ -234,5 +259,6 @@ def limit_for(limit: int, old: int, request: int, gap_value: int, gap_percent: i
 
 
 def whole_limit(limit: int, old: int, request: int, gap_value: int, gap_percent: int, pods: int, grain: int) -> int:
-    """The limit in whole grains, and never below the request."""
-    return max(rounded(limit_for(limit, old, request, gap_value, gap_percent, pods), 1, grain), request)
+    """The limit, never below the request, and in whole grains if the request is."""
+    made = limit_for(limit, old, request, gap_value, gap_percent, pods)
+    return max(-(-made // grain) * grain if request % grain == 0 else made, request)

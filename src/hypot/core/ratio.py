@@ -92,6 +92,50 @@ def count_by_utilization(
     return count_after_refill(ratio, refill, samples, current, down, up), ratio, refill
 
 
+def total_by_utilization(
+    used: int,
+    asked: int,
+    unready: int,
+    unready_asked: int,
+    missing: int,
+    missing_asked: int,
+    doubtful: int,
+    target: int,
+    now: int,
+) -> int:
+    """The total of requests at which usage is exactly at the target; `now` is the current total.
+
+    Pods without a usable sample never support the change, as in `count_by_utilization`: with them filled in, the total
+    does not move in the other direction than without them. `doubtful` is the usage to assume in addition when scaling
+    down: of pods without a sample, and of pods whose sample is low because they crashed.
+    """
+    way = _way(used, asked, target)
+    rising = unready > 0 and way > 0
+    if not rising and missing == 0 and (way >= 0 or doubtful == 0):
+        return _total_at(used, target)
+    if way < 0:
+        used += doubtful
+    if way != 0:
+        asked += missing_asked
+    if rising:
+        asked += unready_asked
+    if way == 0 or _way(used, asked, target) != way:
+        return now
+    total = _total_at(used, target)
+    return max(total, now) if way > 0 else min(total, now)
+
+
+def _way(used: int, asked: int, target: int) -> int:
+    """1 if usage is above its target, -1 if it is below, 0 if it is exactly there."""
+    distance = 100 * used - target * asked
+    return 1 if distance > 0 else -1 if distance < 0 else 0
+
+
+def _total_at(used: int, target: int) -> int:
+    """Rounded up, so that usage is not above the target."""
+    return max(-(-100 * used // target), 0)
+
+
 def count_by_average(
     total: int,
     samples: int,

@@ -146,7 +146,7 @@ def need_of(totals, requests, replicas, limits=None):
     having = {resource: amount * replicas for resource, amount in requests.items()}
     own = CurrentSize("app", requests, limits or {}, {"cpu": 0, "memory": 0, **having})
     asked = {resource: Total(amount, "vpa") for resource, amount in totals.items()}
-    return ContainerNeed(own, asked, tuple(asked.items()), direction_of(own.totals, totals))
+    return ContainerNeed(own, asked, tuple(asked.items()), totals, direction_of(own.totals, totals))
 
 
 def by_the_proposal(given, expect):

@@ -13,6 +13,7 @@ from hypot.core.interval import replicas_for
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import counts_of, intervals_of
 from hypot.policy.hvpa.hvpa import SOURCES
+from hypot.policy.hvpa.resolve import most_of
 from hypot.policy.model.decision import condition_of
 from hypot.policy.model.seen import Bounds, Recommendation
 from hypot.policy.model.settings import Settings
@@ -104,14 +105,16 @@ def test_a_rising_path_rests_where_the_jump_rests(data, steps):
 @often
 @given(hvpas(**overlapping), paths)
 def test_a_falling_path_never_rests_below_its_last_total(data, steps):
-    """It may hold more replicas than the total needs, and never fewer."""
+    """It may hold more replicas than the total needs, and never fewer; pods have at most the largest size."""
     hvpa, fall = sound(data), backwards(rising(steps))
     last, state = fall[-1], grown(hvpa, fall[0])
     for wanted in fall[1:]:
         state = step(hvpa, state, wanted)
     state = rest(hvpa, state, last)
     for name, resource, amount in each(last):
-        assert state.total(name, resource) >= amount
+        assert state.total(name, resource) >= min(
+            amount, state.replicas * most_of(hvpa, name, resource, state.replicas)
+        )
         assert state.replicas >= replicas_for(intervals_of(hvpa, name, resource), amount, 0)
 
 
@@ -146,7 +149,7 @@ def test_bounds_hold(data, world):
 @often
 @given(hvpas(**overlapping, **gapped), worlds)
 def test_going_up_no_pod_shrinks(data, world):
-    """This holds if no total of a container falls, or if a total and the replicas rise."""
+    """This holds if no total of a container falls, or if a total and the replicas rise; a maximum is a maximum."""
     hvpa = sound(data)
     state, wanted = world
     then = step(hvpa, state, wanted)
@@ -154,7 +157,21 @@ def test_going_up_no_pod_shrinks(data, world):
         rises = [amount > state.total(name, r) for r, amount in own.items()]
         falls = [amount < state.total(name, r) for r, amount in own.items()]
         if not any(falls) or (any(rises) and then.replicas > state.replicas):
-            assert all(then.sizes[name][r] >= state.sizes[name][r] for r in own)
+            most = {r: most_of(hvpa, name, r, then.replicas) for r in own}
+            assert all(then.sizes[name][r] >= min(state.sizes[name][r], most[r]) for r in own)
+
+
+@often
+@given(hvpas(ALL_DIVISIONS, **overlapping, **gapped, vpa=bounded), worlds)
+def test_no_written_size_exceeds_its_maximum(data, world):
+    """Of the interval for the new count; only a size that is kept while replicas are added may be larger."""
+    hvpa = sound(data)
+    state, wanted = world
+    then = step(hvpa, state, wanted)
+    for name, resource, _ in each(wanted):
+        now, had = then.sizes[name][resource], state.sizes[name][resource]
+        most = most_of(hvpa, name, resource, then.replicas)
+        assert not most or now <= most or (now == had and (then.replicas > state.replicas or then == state))
 
 
 @often
@@ -226,11 +243,9 @@ def test_a_recommender_that_lags_does_not_run_away(data, change, lag, pause):
 def test_the_order_of_things_changes_nothing(data, state, wanted, also):
     """The order of sources, resources, containers and pods within one observation does not matter."""
     hvpa = sound(data)
-    here = hvpa_decided(
-        hvpa, seen_of(state), State(), SETUP, [asking(wanted, "one"), asking(also, "two", measured=False)]
-    )
+    here = hvpa_decided(hvpa, seen_of(state), State(), SETUP, [asking(wanted, "one"), asking(also, "two", exact=False)])
     turned = {name: upside_down(own) for name, own in upside_down(wanted).items()}
-    sources = [asking(upside_down(also), "two", measured=False), asking(turned, "one")]
+    sources = [asking(upside_down(also), "two", exact=False), asking(turned, "one")]
     there = hvpa_decided(hvpa, shuffled(seen_of(state), backwards), State(), SETUP, sources)
     assert here[0].desired == there[0].desired
     assert here[0].desired_sizes == there[0].desired_sizes

@@ -100,7 +100,7 @@ def test_an_hvpa_as_the_schema_has_it(tmp_path):
     assert found["current"]["replicas"] == 2
     assert found["desired"] == {
         "replicas": 3,
-        "resources": {"app": {"requests": sized("2", "2147484k"), "limits": sized(memory="4294968k")}},
+        "resources": {"app": {"requests": sized("2", "2Gi"), "limits": sized(memory="4Gi")}},
     }
     assert found["reason"] == "cpu of app needs 6 in total (vpa)"
     assert "pods" not in found

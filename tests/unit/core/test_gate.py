@@ -23,6 +23,8 @@ from hypot.core.gate import (
     belief,
     closed,
     held_to,
+    is_enough,
+    keeps_added,
     needed_change,
     way_of,
 )
@@ -86,7 +88,10 @@ class TestBelief:
             (4, 2, 100, 90, 100.0, False, AT_LEAST),
             (4, 2, 100, 89, 100.0, False, FREE),
             (2, 4, UNSET, 100, 100.0, False, FREE),
-            (2, 4, 100, 100, 1000.0, False, FREE),
+            (2, 4, 100, 100, 2099.0, False, AT_MOST),
+            (2, 4, 100, 100, 2100.0, False, FREE),
+            (4, 2, 100, 100, 599.0, False, AT_LEAST),
+            (4, 2, 100, 100, 600.0, False, FREE),
         ],
     )
     def test_which_way_it_may_not_move(self, before, after, then, amount, now, urgent, expected):
@@ -119,3 +124,22 @@ def test_times_over_is_exact():
     """The product may exceed any machine integer; the fraction is cut."""
     assert times_over(2**62, 2**62, 2**61) == 2**63
     assert times_over(7, 3, 2) == 10
+
+
+class TestEnough:
+    """Changes that are worth it."""
+
+    @pytest.mark.parametrize(
+        ("change", "needed", "expected"), [(0, 0, False), (1, 0, True), (9, 10, False), (10, 10, True)]
+    )
+    def test_no_change_is_never_enough(self, change, needed, expected):
+        """Not even where every change counts."""
+        assert is_enough(change, needed) is expected
+
+    @pytest.mark.parametrize(
+        ("total", "asked", "needed", "expected"),
+        [(900, 9, 10, True), (899, 9, 10, False), (960, 10, 10, False), (960, 9, 9, False), (1100, 9, 12, True)],
+    )
+    def test_added_replicas_stay(self, total, asked, needed, expected):
+        """A total of 1,000 raised the count to ten: they go once it has fallen, or if it did not need them."""
+        assert keeps_added(total, 1000, asked, needed, 10) is expected

@@ -82,7 +82,7 @@ class TestTables:
     def test_only_vertically(self):
         """One count: two pods of 4 cores are 8 (the proposal prints 16), and 32 Gi (it prints 64)."""
         made = Hvpa.from_dict(sized((2, "4", "16Gi"), hpa=hpa(minReplicas=2)))
-        assert intervals_of(made, "app", "cpu") == (Interval(2, 0, 8000, 0),)
+        assert intervals_of(made, "app", "cpu") == (Interval(2, 0, 8000, 0, most=4000),)
         assert highs(intervals_of(made, "app", "memory")) == [32 * GI]
 
     def test_only_horizontally(self):
@@ -299,7 +299,14 @@ class TestPerPod:
 
     @pytest.mark.parametrize(
         ("numerator", "denominator", "grain", "expected"),
-        [(1000, 3, 1, 334), (1001, 1, 1000, 2000), (3000, 3, 1000, 1000), (0, 2, 1, 0), (-5, 2, 1, 0)],
+        [
+            (1000, 3, 1, 334),
+            (2001, 2, 1000, 2000),
+            (1001, 1, 1000, 1001),
+            (3000, 3, 1000, 1000),
+            (0, 2, 1, 0),
+            (-5, 2, 1, 0),
+        ],
     )
     def test_rounded_up_once(self, numerator, denominator, grain, expected):
         """Never below what was asked for, never negative."""

@@ -11,6 +11,7 @@ from hypot.core.interval import (
     effective,
     holds,
     limit_for,
+    most_at,
     outgrows,
     part_of,
     permitted,
@@ -41,13 +42,13 @@ class TestCounts:
     def test_columns_agree_with_intervals(self, current):
         """Inside and beyond the intervals, held by the overlap or not."""
         made = effective([Given(4, 300), Given(6, 900), Given(7, 1000, HORIZONTAL_ONLY)], 2, 10, 0, 30)
-        columns = [list(column) for column in zip(*made, strict=True)][1:]
+        columns = [list(column) for column in zip(*made, strict=True)][1:-1]
         for total in range(0, 9000, 97):
             assert count_for(2, len(made), *columns, total, current) == replicas_for(made, total, current)
 
 
-def part(total, old, current, desired, *, base=(0, 0), pinned=UNSET, stays=False, may_shrink=True, grain=1):
-    return part_of(total, current * max(old, 0), old, current, desired, *base, pinned, stays, may_shrink, grain)
+def part(total, old, current, desired, *, base=(0, 0), pinned=UNSET, most=0, stays=False, may_shrink=True, grain=1):
+    return part_of(total, current * max(old, 0), old, current, desired, *base, pinned, most, stays, may_shrink, grain)
 
 
 class TestParts:
@@ -61,6 +62,30 @@ class TestParts:
         """A smaller share is not rounded up beyond the old amount."""
         assert part(2999, 1500, 2, 2, grain=1000).amount == 1500
         assert part(2999, UNSET, 2, 2, grain=1000).amount == 2000
+
+    def test_an_exact_share_is_not_rounded(self):
+        """Rounded up, it could exceed the largest size by less than a grain."""
+        assert part(8 * 2**30, UNSET, 1, 2, grain=1000).amount == 4 * 2**30
+        assert part(8 * 2**30 + 1, UNSET, 1, 2, grain=1000).amount == 4_294_968_000
+
+    def test_a_maximum_is_a_maximum(self):
+        """It cuts what the total asks for, and lowers no pod that may not be lowered."""
+        assert part(1000, 100, 2, 2, most=400) == ResourceShare(400, 500, kept=False, budgeted=False)
+        assert part(8 * 2**30 + 1, UNSET, 1, 2, grain=1000, most=4 * 2**30).amount == 4 * 2**30
+        assert part(1000, 450, 2, 2, most=400, may_shrink=False).amount == 450
+        assert part(2000, 450, 2, 3, most=400, stays=True).amount == 450
+        assert part(300, 450, 2, 2, most=400, may_shrink=False) == ResourceShare(450, 450, kept=True, budgeted=False)
+
+    @pytest.mark.parametrize(("count", "expected"), [(1, 300), (2, 300), (4, 300), (5, 900), (7, 1000), (9, 1000)])
+    def test_the_maximum_at_a_count(self, count, expected):
+        """Of the interval that the count belongs to; beyond all intervals that of the nearest."""
+        made = effective([Given(4, 300), Given(6, 900), Given(7, 1000, HORIZONTAL_ONLY)], 2, 10, 0, 30)
+        assert most_at(2, len(made), [one.most for one in made], count) == expected
+
+    def test_the_maximum_where_sizes_fall(self):
+        """The pods of a count may be as large as its totals need, although more pods have to be smaller."""
+        made = effective([Given(2, 900), Given(6, 300)], 1, 0, 0, 0)
+        assert all(one.replicas * one.most >= one.high for one in made)
 
     def test_what_stays(self):
         """The amount stays against its total if pods may not scale down or a recommendation is missing."""
@@ -102,5 +127,10 @@ class TestBounds:
 
     def test_a_limit_in_whole_grains(self):
         """The limit is never below the request."""
-        assert whole_limit(3000, 2000, 1001, UNSET, UNSET, 1, 1000) == 2000
-        assert whole_limit(1, 2000, 1001, UNSET, UNSET, 1, 1000) == 2000
+        assert whole_limit(3000, 2000, 1000, UNSET, 1, 1, 1000) == 2000
+        assert whole_limit(1, 2000, 1000, UNSET, UNSET, 1, 1000) == 1000
+
+    def test_the_limit_of_an_exact_request(self):
+        """It is exact too."""
+        assert whole_limit(3 * 2**30, 2 * 2**30, 4 * 2**30, UNSET, UNSET, 1, 1000) == 6 * 2**30
+        assert whole_limit(2**30, 2**30, 4 * 2**30, UNSET, UNSET, 1, 1000) == 4 * 2**30

@@ -13,6 +13,7 @@ from hypot.core.ratio import (
     first_above,
     first_below,
     per_pod_share,
+    total_by_utilization,
     trunc_div,
     utilization,
     within,
@@ -173,3 +174,44 @@ def test_a_huge_target_takes_no_longer(power):
 def test_a_huge_tolerance_is_accepted():
     """Validation sets no upper bound for a tolerance, and a target may be as large."""
     assert first_above(10**200, 1e180) > 10**200
+
+
+def total(used, asked, target=50, *, unready=(0, 0), missing=(0, 0), doubtful=0, now=1000):
+    return total_by_utilization(used, asked, *unready, *missing, doubtful, target, now)
+
+
+@pytest.mark.parametrize(
+    ("used", "target", "expected"),
+    [(500, 50, 1000), (501, 50, 1002), (350, 70, 500), (351, 70, 502), (0, 70, 0), (-5, 70, 0)],
+)
+def test_the_total_of_a_utilization_is_exact(used, target, expected):
+    """What is used, divided by the target and rounded up once; also close to the target."""
+    assert total(used, 1000, target) == expected
+
+
+def test_pods_without_a_sample_do_not_support_the_change():
+    """Going down they use what they request, going up nothing; neither turns the direction around."""
+    assert total(100, 500, missing=(2, 500), doubtful=500) == 1000
+    assert total(100, 900, missing=(1, 100), doubtful=100) == 400
+    assert total(450, 500, missing=(2, 500), doubtful=500) == 1000
+    assert total(600, 500, missing=(2, 500), doubtful=500) == 1200
+
+
+def test_pods_that_are_not_ready_count_as_in_an_hpa():
+    """Going up they use nothing, going down they are ignored."""
+    assert total(450, 500, unready=(2, 500)) == 1000
+    assert total(600, 500, unready=(2, 500)) == 1200
+    assert total(100, 500, unready=(2, 500)) == 200
+
+
+def test_pods_that_crashed_lower_nothing():
+    """Their samples show nothing, but they need at least what they have; what they do use counts."""
+    assert total(0, 1000, doubtful=1000) == 1000
+    assert total(100, 1000, doubtful=100) == 400
+    assert total(800, 1000, doubtful=200) == 1600
+
+
+def test_exactly_at_the_target():
+    """Nothing changes, with or without pods that were not measured."""
+    assert total(500, 1000) == 1000
+    assert total(250, 500, missing=(1, 500), doubtful=500, now=990) == 990

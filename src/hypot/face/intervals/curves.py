@@ -151,7 +151,8 @@ def _decided(place: _CurvePlace, state: _State, total: int) -> _State:
     now = {resource: state.replicas * state.per_pod}
     asked = Total(total, "demand")
     current_size = CurrentSize(container, {resource: state.per_pod}, {}, now)
-    need = ContainerNeed(current_size, {resource: asked}, ((resource, asked),), direction_of(now, {resource: total}))
+    amounts = {resource: total}
+    need = ContainerNeed(current_size, {resource: asked}, ((resource, asked),), amounts, direction_of(now, amounts))
     vote = vote_of(hvpa, need, state.replicas)
     if vote is None or paradox_gate(hvpa, need, state.replicas, vote.replicas) != OPEN:
         return state

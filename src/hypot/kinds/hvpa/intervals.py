@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from hypot.core.amount import RESOURCES
-from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, Given, Interval, effective
+from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, Given, Interval, ceiling_of, effective
 from hypot.kinds.hvpa.fields import MOST_REPLICAS, Change, HvpaSpec, ResourceChanges, ScalingInterval
 from hypot.kinds.node import Itself
 from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, amounts_of, policy_of
@@ -90,6 +90,18 @@ def _intervals(this: Itself[HvpaSpec], container: str, resource: str) -> tuple[I
         given.append(Given(replicas, size, interval.extrapolation or LINEAR))
     overlap = share(hvpa, "overlap", resource).both
     return effective(given, hvpa.min_replicas, bounds.least.get(resource, 0), *overlap)
+
+
+def largest_total(hvpa: HvpaSpec, container: str, resource: str) -> int:
+    """The largest total that the intervals and the policy allow; 0 if they have no largest size for this resource."""
+    return _largest_total(Itself(hvpa), container, resource)
+
+
+@lru_cache(_REMEMBERED)
+def _largest_total(this: Itself[HvpaSpec], container: str, resource: str) -> int:
+    intervals = intervals_of(this.value, container, resource)
+    most = allowed(this.value, container).most.get(resource, 0)
+    return ceiling_of(intervals[0].replicas, [one.most for one in intervals], most) if intervals else 0
 
 
 def last_count(hvpa: HvpaSpec, interval: ScalingInterval) -> int | None:

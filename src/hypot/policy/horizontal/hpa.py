@@ -54,11 +54,16 @@ def decide(hpa: HPA, seen: Seen, state: State, settings: Settings) -> tuple[Move
 
 def recommend(hpa: HPA, seen: Seen, settings: Settings) -> tuple[MetricReading, ...]:
     """What each metric proposes. The scale must have been read."""
-    if isinstance(seen.scale, Failure):
-        raise TypeError("recommend needs a scale; decide handles its absence")
-    down, up = tolerances(hpa, settings)
-    look = MetricContext(seen, seen.scale, settings, down, up, _least(hpa), hpa.max_replicas or 0)
+    look = metric_context(hpa, seen, settings)
     return tuple([read_metric(metric, look) for metric in hpa.metrics or ()])
+
+
+def metric_context(hpa: HPA, seen: Seen, settings: Settings) -> MetricContext:
+    """The inputs of its metrics. The scale must have been read."""
+    if isinstance(seen.scale, Failure):
+        raise TypeError("metrics need a scale; decide handles its absence")
+    down, up = tolerances(hpa, settings)
+    return MetricContext(seen, seen.scale, settings, down, up, _least(hpa), hpa.max_replicas or 0)
 
 
 def tolerances(hpa: HPA, settings: Settings) -> tuple[float, float]:

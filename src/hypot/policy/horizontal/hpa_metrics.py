@@ -19,6 +19,7 @@ from hypot.core.ratio import (
     count_by_value,
     per_pod_share,
     share_ratio,
+    total_by_utilization,
     trunc_div,
     utilization,
     within,
@@ -29,6 +30,7 @@ from hypot.kinds.hpa.fields import Metric, Target
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.version import KNOWS_CONTAINERS
 from hypot.policy.horizontal.proposal import CannotRead, MetricContext, Proposal, finite, identity, outcome, slope
+from hypot.policy.model.current_size import ended_lately
 from hypot.policy.model.decision import ErrorKind, MetricReading, Step
 from hypot.policy.model.seen import Failure, Pod, metric_key
 from hypot.policy.model.settings import Settings
@@ -157,7 +159,25 @@ def _grouped(
     return groups
 
 
-def _utilization(name: str, container: str, target: int, description: str, look: MetricContext) -> Proposal:
+class RequestUse(NamedTuple):
+    """Usage and requests of the pods that count, summed, and the requests of the pods without a usable sample."""
+
+    used: int
+    asked: int
+    samples: int
+    # The pods whose request is known.
+    matched: int
+    groups: Groups
+    unready_asked: int
+    missing_asked: int
+    # What pods without a sample are assumed to use in a scale-down, and what pods that crashed are assumed to use in
+    # addition to what they do.
+    missing_assumed: int
+    crashed_assumed: int
+
+
+def request_use(name: str, container: str, target: int, look: MetricContext) -> RequestUse:
+    """What pods, or one container of them, use of their requests."""
     _check_target(target, f"{target} %")
     attempt = f"failed to get {name} utilization: "
     usages, samples = _usages(name, container, look, attempt[:-2])
@@ -172,23 +192,65 @@ def _utilization(name: str, container: str, target: int, description: str, look:
             matched += 1
     if asked == 0:
         raise CannotRead(f"{attempt}no metrics returned matched known pods")
-    percent, average = utilization(used, asked), trunc_div(used, matched)
-    unready, missing = groups.unready, groups.missing
-    replicas, ratio, refill = count_by_utilization(
+    return RequestUse(
         used,
         asked,
         len(usages),
-        groups.ready,
-        len(unready),
-        sum([requests[pod] for pod in unready]),
-        len(missing),
-        sum([requests[pod] for pod in missing]),
-        sum([assumed_usage(requests[pod], target) for pod in missing]),
+        matched,
+        groups,
+        sum([requests[pod] for pod in groups.unready]),
+        sum([requests[pod] for pod in groups.missing]),
+        sum([assumed_usage(requests[pod], target) for pod in groups.missing]),
+        _assumed_after_crashes(usages, requests, target, look),
+    )
+
+
+def _assumed_after_crashes(
+    usages: Mapping[str, int], requests: Mapping[str, int], target: int, look: MetricContext
+) -> int:
+    crashed = [pod.name for pod in look.seen.pods if pod.name in usages and ended_lately(pod, look.seen.now)]
+    return sum([max(assumed_usage(requests[name], target) - usages[name], 0) for name in crashed])
+
+
+def utilization_count(use: RequestUse, target: int, look: MetricContext) -> tuple[int, float, float]:
+    """The count for a utilization, its ratio, and the ratio with missing pods filled in."""
+    return count_by_utilization(
+        use.used,
+        use.asked,
+        use.samples,
+        use.groups.ready,
+        len(use.groups.unready),
+        use.unready_asked,
+        len(use.groups.missing),
+        use.missing_asked,
+        use.missing_assumed,
         target,
         look.scale.replicas,
         look.down,
         look.up,
     )
+
+
+def utilization_total(use: RequestUse, target: int, now: int) -> int:
+    """The total of requests at which usage is exactly at the target, in milli-units; `now` is the current total."""
+    return total_by_utilization(
+        use.used,
+        use.asked,
+        len(use.groups.unready),
+        use.unready_asked,
+        len(use.groups.missing),
+        use.missing_asked,
+        use.missing_assumed + use.crashed_assumed,
+        target,
+        now,
+    )
+
+
+def _utilization(name: str, container: str, target: int, description: str, look: MetricContext) -> Proposal:
+    use = request_use(name, container, target, look)
+    percent, average = utilization(use.used, use.asked), trunc_div(use.used, use.matched)
+    groups = use.groups
+    replicas, ratio, refill = utilization_count(use, target, look)
     current = {"averageUtilization": percent, "averageValue": format_milli(average, binary=name == "memory")}
     subject = f"{name} of container {container}" if container else name
     sentence = f"{subject} is at {percent} % of its requests (target {target} %)"

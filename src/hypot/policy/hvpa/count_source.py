@@ -1,20 +1,30 @@
 """The replica recommendation as a source: what the metrics of an HPA propose.
 
-Only utilization of requests gives a total, because only there replicas times request is what is needed. Every other
-metric votes for a number of replicas: multiplied by a request it would rise with every resize.
+Only utilization of requests gives a total, and only for its own resource: what is used, divided by the target. It is
+exact, so it also counts within the tolerance. Every other metric votes for a number of replicas: multiplied by a
+request it would rise with every resize. So does a utilization where the size of pods may not change.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
-from hypot.core.amount import RESOURCES
+from hypot.core.amount import CPU, RESOURCES, brief, of_milli, to_milli
+from hypot.core.gate import lags_after_removal
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hpa.fields import Metric
 from hypot.kinds.hvpa import Hvpa, hpa_of
+from hypot.kinds.hvpa.intervals import allowed
 from hypot.kinds.node import Itself
 from hypot.kinds.version import Version
-from hypot.policy.horizontal.hpa import recommend
-from hypot.policy.hvpa.proposal import HvpaContext, SizeProposal
+from hypot.policy.horizontal.hpa import metric_context
+from hypot.policy.horizontal.hpa_metrics import read_metric, request_use, utilization_count, utilization_total
+from hypot.policy.horizontal.proposal import CannotRead, MetricContext
+from hypot.policy.hvpa.gates import settle_time
+from hypot.policy.hvpa.proposal import Bound, HvpaContext, SizeProposal
+from hypot.policy.hvpa.size_source import knobs_for
+from hypot.policy.model.current_size import CurrentSize
 from hypot.policy.model.decision import MetricReading, Step
 from hypot.policy.model.seen import CountAdvice, Failure
 from hypot.policy.model.size import Place
@@ -30,10 +40,11 @@ def count_proposal(context: HvpaContext) -> SizeProposal | None:
     hpa = _counter(Itself(context.hvpa), settings.kubernetes, tuple(settings.gates.items()))
     if context.hvpa.recommendations == "objects":
         return _from_status(context, hpa, advice)
-    readings = recommend(hpa, context.seen, settings)
+    look = metric_context(hpa, context.seen, settings)
+    readings = tuple([read_metric(metric, look) for metric in hpa.metrics or ()])
     if advice is not None and all(reading.proposal is None for reading in readings):
         return _from_status(context, hpa, advice)
-    return _from_readings(context, hpa, readings)
+    return _from_readings(context, hpa, readings, look)
 
 
 @lru_cache(4096)
@@ -42,22 +53,100 @@ def _counter(this: Itself[Hvpa], kubernetes: Version, gates: tuple[tuple[str, bo
     return with_defaults(hpa_of(this.value), kubernetes, dict(gates))
 
 
-def makes_total(metric: Metric) -> bool:
-    """Whether replicas times request is the total that this metric asks for."""
+class UtilizationMetric(NamedTuple):
+    """A metric that gives a total: the resource, its target in percent, and the container if it is for only one."""
+
+    resource: str
+    target: int
+    container: str = ""
+
+
+def utilization_metric(metric: Metric) -> UtilizationMetric | None:
+    """The metric as one that gives a total; None if it only votes for a count."""
     source = metric.resource if metric.type == "Resource" else metric.container_resource
     if metric.type not in {"Resource", "ContainerResource"} or source is None or source.target is None:
-        return False
-    return source.target.type == "Utilization" or source.target.utilization is not None
+        return None
+    if source.name not in RESOURCES or source.target.utilization is None or source.target.average is not None:
+        return None
+    return UtilizationMetric(source.name, source.target.utilization, getattr(source, "container", None) or "")
 
 
-def _from_readings(context: HvpaContext, hpa: HPA, readings: tuple[MetricReading, ...]) -> SizeProposal:
-    steps = tuple([reading.step for reading in readings])
+def _from_readings(
+    context: HvpaContext, hpa: HPA, readings: tuple[MetricReading, ...], look: MetricContext
+) -> SizeProposal:
+    steps = [reading.step for reading in readings]
     broken = [reading for reading in readings if reading.proposal is None]
-    missing = broken[0].error if broken else "" if readings else "there is no metric"
-    pairs = list(zip(hpa.metrics or (), readings, strict=True))
-    of_totals = [r.proposal for m, r in pairs if r.proposal is not None and makes_total(m)]
-    of_counts = [r.proposal for m, r in pairs if r.proposal is not None and not makes_total(m)]
-    return _proposal(context, hpa, steps, max(of_totals, default=None), max(of_counts, default=None), missing)
+    missing = [reading.error for reading in broken] if readings else ["there is no metric"]
+    totals: dict[Place, int] = {}
+    counts: list[int] = []
+    for metric, reading in zip(hpa.metrics or (), readings, strict=True):
+        by_total = utilization_metric(metric)
+        if reading.proposal is None:
+            continue
+        if by_total is None:
+            counts.append(reading.proposal)
+            continue
+        measured = list(_measured_by(context, by_total))
+        if not measured:
+            counts.append(reading.proposal)
+        for one in measured:
+            place = (one.container, by_total.resource)
+            try:
+                use = request_use(by_total.resource, one.container, by_total.target, look)
+            except CannotRead as error:
+                missing.append(str(error))
+                continue
+            if not _is_sized(context, *place):
+                counts.append(utilization_count(use, by_total.target, look)[0])
+                continue
+            now = to_milli(by_total.resource, one.totals[by_total.resource])
+            total = of_milli(by_total.resource, utilization_total(use, by_total.target, now))
+            least = least_of(context, *place) * context.replicas
+            if samples_lag(context):
+                total = max(total, one.totals[by_total.resource])
+            totals[place] = max(totals.get(place, 0), total, least)
+            steps.append(_total_step(one, by_total, of_milli(by_total.resource, use.used), totals[place]))
+    count = _bounded(hpa, max(counts)) if counts else None
+    # A total that is already there asks for no other count.
+    has = {(one.container, resource): one.totals[resource] for one in context.current_sizes for resource in RESOURCES}
+    bounded: dict[Place, Bound] = {place: "exactly" for place, total in totals.items() if total == has[place]}
+    why = missing[0] if missing else ""
+    return SizeProposal(NAME, tuple(steps), totals, replicas=count, bounded=bounded, missing=why)
+
+
+def samples_lag(context: HvpaContext) -> bool:
+    """Whether samples may still be of the time before replicas were removed, and so too low for those that remain."""
+    recount = context.vertical.recount
+    if recount is None:
+        return False
+    return lags_after_removal(recount.at, recount.before, recount.after, settle_time(context.hvpa), context.seen.now)
+
+
+def _measured_by(context: HvpaContext, metric: UtilizationMetric) -> Iterator[CurrentSize]:
+    """The containers that this metric measures and that have a request."""
+    for one in context.current_sizes:
+        if metric.container in {"", one.container} and one.totals[metric.resource]:
+            yield one
+
+
+def _is_sized(context: HvpaContext, container: str, resource: str) -> bool:
+    return container not in context.switched_off and resource in allowed(context.hvpa, container).controlled
+
+
+def least_of(context: HvpaContext, container: str, resource: str) -> int:
+    """The least that the recommender would give each pod, so that an idle workload keeps a usable size."""
+    knobs = knobs_for(context.hvpa, container, context.settings.vpa)
+    sized = [one for one in context.current_sizes if one.container not in context.switched_off]
+    return (knobs.pod_min_cpu if resource == CPU else knobs.pod_min_memory) // len(sized)
+
+
+def _total_step(one: CurrentSize, metric: UtilizationMetric, used: int, total: int) -> Step:
+    resource = metric.resource
+    sentence = (
+        f"{one.container} uses {brief(resource, used)} of {resource}: at {metric.target} % of its requests it needs "
+        f"{brief(resource, total)} in total."
+    )
+    return Step("recommend", "utilization-total", None, None, sentence, {"container": one.container, "total": total})
 
 
 def _from_status(context: HvpaContext, hpa: HPA, advice: CountAdvice | Failure | None) -> SizeProposal:
@@ -68,29 +157,33 @@ def _from_status(context: HvpaContext, hpa: HPA, advice: CountAdvice | Failure |
         return _silent(f"{advice.origin} was computed at {advice.current} replicas, not at {context.replicas}")
     sentence = f"According to {advice.origin} there should be {advice.desired} replicas."
     step = Step("recommend", "count", context.replicas, advice.desired, sentence, {"origin": advice.origin})
-    if all(makes_total(metric) for metric in hpa.metrics or ()):
-        return _proposal(context, hpa, (step,), advice.desired, None, "")
-    return _proposal(context, hpa, (step,), None, advice.desired, "")
+    metrics = [utilization_metric(metric) for metric in hpa.metrics or ()]
+    by_total = [metric for metric in metrics if metric is not None]
+    count = _bounded(hpa, advice.desired)
+    if len(by_total) < len(metrics):
+        return SizeProposal(NAME, (step,), replicas=count)
+    if by_total and all((metric.resource, metric.container) in advice.utilization for metric in by_total):
+        totals, exact = _reported_totals(context, advice, by_total), True
+    else:
+        totals, exact = _totals_of_count(context, count), False
+    # Without a container that may be sized only the count can change.
+    return SizeProposal(NAME, (step,), totals, exact=exact, replicas=None if totals else count)
 
 
-def _silent(message: str) -> SizeProposal:
-    step = Step("recommend", "no-count", None, None, f"No number of replicas is recommended: {message}.")
-    return SizeProposal(NAME, (step,), missing=message)
+def _reported_totals(context: HvpaContext, advice: CountAdvice, metrics: list[UtilizationMetric]) -> dict[Place, int]:
+    """The current totals, scaled by the utilization that the status reports."""
+    totals: dict[Place, int] = {}
+    for metric in metrics:
+        percent = advice.utilization[metric.resource, metric.container]
+        for one in _measured_by(context, metric):
+            place = (one.container, metric.resource)
+            if _is_sized(context, *place):
+                total = -(-one.totals[metric.resource] * percent // metric.target)
+                totals[place] = max(totals.get(place, 0), total, least_of(context, *place) * context.replicas)
+    return totals
 
 
-def _proposal(
-    context: HvpaContext, hpa: HPA, steps: tuple[Step, ...], by_total: int | None, by_count: int | None, missing: str
-) -> SizeProposal:
-    low, high = hpa.min_replicas or 1, hpa.max_replicas or 1
-    votes = [None if count is None else min(max(count, low), high) for count in (by_total, by_count)]
-    totals = {} if votes[0] is None else _totals(context, votes[0])
-    if votes[0] is not None and not totals:
-        # Every container is switched off: that stops changes of sizes, not of the count.
-        votes[1] = max(votes[0], votes[1] or 0)
-    return SizeProposal(NAME, steps, totals, replicas=votes[1], missing=missing)
-
-
-def _totals(context: HvpaContext, desired: int) -> dict[Place, int]:
+def _totals_of_count(context: HvpaContext, desired: int) -> dict[Place, int]:
     """The current total of each container and resource, scaled from the current to the desired count."""
     return {
         (one.container, resource): one.totals[resource] * desired // context.replicas
@@ -98,3 +191,13 @@ def _totals(context: HvpaContext, desired: int) -> dict[Place, int]:
         for resource in RESOURCES
         if one.container not in context.switched_off and one.totals[resource]
     }
+
+
+def _bounded(hpa: HPA, count: int) -> int:
+    """A vote for a count stays within the bounds of the HPA."""
+    return min(max(count, hpa.min_replicas or 1), hpa.max_replicas or 1)
+
+
+def _silent(message: str) -> SizeProposal:
+    step = Step("recommend", "no-count", None, None, f"No number of replicas is recommended: {message}.")
+    return SizeProposal(NAME, (step,), missing=message)

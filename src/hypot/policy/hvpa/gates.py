@@ -31,8 +31,6 @@ REASONS: dict[int, Reason] = {
 _NUMBERS = {reason: number for number, reason in REASONS.items()}
 MODES = {AUTO: gate.AUTO, OFF: gate.OFF, MAINTENANCE_WINDOW: gate.IN_WINDOW}
 
-# How long after a change of the count recommendations from before it are ignored, in seconds.
-SETTLE = 180.0
 DEFAULT_LEAST_CHANGE = {CPU: 200, "memory": 200_000_000}
 NO_SCALE_TYPE = ScaleType()
 
@@ -58,7 +56,7 @@ def scale_type(hvpa: HvpaSpec, direction: Direction) -> ScaleType:
 
 def settle_time(hvpa: HvpaSpec) -> float:
     written = scale_type(hvpa, "up").stabilization_seconds
-    return SETTLE if written is None else written
+    return gate.SETTLE if written is None else written
 
 
 def longest_window(hvpa: HvpaSpec) -> float:
@@ -115,7 +113,7 @@ def change_gate(hvpa: HvpaSpec, direction: Direction, now: Mapping[str, int], to
             continue
         change = abs(totals[resource] - now.get(resource, 0))
         needed = threshold(hvpa, direction, resource, now.get(resource, 0))
-        if change >= needed:
+        if gate.is_enough(change, needed):
             return OPEN
         small.append(f"{resource} by {brief(resource, change)} (minimum {brief(resource, needed)})")
     return Gate("MinChange", f"the total changes by too little: {', '.join(small)}")

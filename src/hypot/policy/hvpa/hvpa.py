@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hypot.core.gate import HOLDS, count_gate, movement_gate
-from hypot.core.interval import may_get_less
+from hypot.core.interval import may_get_less, reachable
 from hypot.kinds.hvpa import Hvpa, refusals
-from hypot.kinds.hvpa.intervals import allowed, counts_of
+from hypot.kinds.hvpa.intervals import allowed, counts_of, largest_total
 from hypot.kinds.problem import Problem
 from hypot.policy.hvpa.count_source import count_proposal
 from hypot.policy.hvpa.gates import (
@@ -39,7 +39,7 @@ from hypot.policy.model.decision import Move
 from hypot.policy.model.plan import needs_more
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.size import Place
+from hypot.policy.model.size import Place, Size
 from hypot.policy.model.state import State
 from hypot.policy.stages.report import kebab, sentence
 from hypot.policy.stages.saturation import Saturation, saturation
@@ -91,14 +91,17 @@ def _need(
             total = hot if total is None or hot.amount > total.amount else total
         if total is not None:
             totals[resource] = total
-    direction = direction_of(one.totals, {resource: total.amount for resource, total in totals.items()})
-    return ContainerNeed(
-        one, totals, tuple(asked), direction, saturated=any((one.container, r) in pressure.twice for r in controlled)
-    )
+    amounts = {
+        resource: reachable(total.amount, one.totals[resource], largest_total(context.hvpa, one.container, resource))
+        for resource, total in totals.items()
+    }
+    saturated = any((one.container, r) in pressure.twice for r in controlled)
+    return ContainerNeed(one, totals, tuple(asked), amounts, direction_of(one.totals, amounts), saturated)
 
 
 def _asked(proposal: SizeProposal, place: Place) -> Total:
-    return Total(proposal.totals[place], proposal.source, proposal.bounded.get(place, ""))
+    bound, raised = proposal.bounded.get(place, ""), proposal.raised.get(place)
+    return Total(proposal.totals[place], proposal.source, bound, raised)
 
 
 def gate_of(context: HvpaContext, need: ContainerNeed, *, missing: bool) -> Gate:
@@ -110,6 +113,17 @@ def gate_of(context: HvpaContext, need: ContainerNeed, *, missing: bool) -> Gate
     change = change_gate(context.hvpa, need.direction, need.current_size.totals, need.amounts)
     way, pressing = DIRECTIONS.index(need.direction), urgent or need.saturated
     return _gate(movement_gate(way, timed.number, missing, pressing, change == OPEN), timed, change)
+
+
+def outcome_gate(context: HvpaContext, need: ContainerNeed, size: Size) -> Gate:
+    """Whether a resource that changes enough really gets another amount at the current count."""
+    now = need.current_size.totals
+    totals = {resource: size.requests[resource] * context.replicas for resource in need.totals}
+    changed = {resource: need.amounts[resource] for resource, total in totals.items() if total != now[resource]}
+    rises = any(totals[resource] > now[resource] for resource in changed)
+    if rises and (context.urgency or need.saturated):
+        return OPEN
+    return change_gate(context.hvpa, need.direction, now, changed)
 
 
 def _gate(number: int, *gates: Gate) -> Gate:
@@ -285,6 +299,7 @@ class _HvpaPass(HvpaFindings):
             point, frozen = self._settled(current, [*free, *waiting], votes, reach)
         for need, gate in frozen:
             self._block(need, gate)
+        point = self._if_enough(context, [*free, *waiting], point)
         reason = self.report_vote(current, point)
         self.desired_sizes = tuple([point.size_of(size) for size in self.sizes])
         for need in needs:
@@ -295,6 +310,18 @@ class _HvpaPass(HvpaFindings):
         reason = reason if replicas == point.replicas else ""
         self._catch_up([need for need in needs if need.direction == "up" and need.container in point.results], replicas)
         return self._finish(context.scale, replicas, reason or self.size_reason(needs))
+
+    def _if_enough(self, context: HvpaContext, moving: list[ContainerNeed], point: Resolution) -> Resolution:
+        """The result, unless bounds take away what would be worth a change of sizes."""
+        if point.replicas != context.replicas:
+            return point
+        changed = [need for need in moving if point.changes_size(need.current_size.size)]
+        gates = [(need, outcome_gate(context, need, point.results[need.container].size)) for need in changed]
+        if not gates or any(gate == OPEN for _, gate in gates):
+            return point
+        for need, gate in gates:
+            self._block(need, gate)
+        return point._replace(results={})
 
     def _catch_up(self, rising: list[ContainerNeed], replicas: int) -> None:
         """The largest pod may have the desired size while others lack it, because an earlier move was not completed."""

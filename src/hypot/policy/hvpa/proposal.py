@@ -14,8 +14,8 @@ from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Place
 from hypot.policy.model.state import Vertical
 
-# Whether a total may only keep or lower the count, or only keep or raise it.
-Bound = Literal["", "at most", "at least"]
+# Whether a total may only keep or lower the count, only keep or raise it, or only keep it.
+Bound = Literal["", "at most", "at least", "exactly"]
 
 
 class HvpaContext(NamedTuple):
@@ -43,14 +43,18 @@ class SizeProposal(NamedTuple):
     source: str
     steps: tuple[Step, ...]
     totals: Mapping[Place, int] = {}
-    # Whether the totals come from the usage of pods, so that they also say how large a pod must be.
+    # Whether it measures every container, so that one without a total was not measured yet.
     measured: bool = False
+    # Whether the totals come from usage; otherwise they are whole replicas of the current size.
+    exact: bool = True
     # A proposed count without sizes.
     replicas: int | None = None
     # The size per pod that the totals were computed from.
     advice: Mapping[str, Mapping[str, int]] = {}
     # Totals that were learnt at another count, and so must not raise, or not lower, the current count.
     bounded: Mapping[Place, Bound] = {}
+    # The total before the count rose, and that count, if it rose lately.
+    raised: Mapping[Place, tuple[int, int]] = {}
     # Why the proposal is incomplete; there is no scale-down while any recommendation is missing.
     missing: str = ""
 
@@ -64,19 +68,16 @@ class Total(NamedTuple):
     amount: int
     source: str
     bound: Bound = ""
+    raised: tuple[int, int] | None = None
 
 
 def total_of(place: Place, now: int, proposals: tuple[SizeProposal, ...]) -> Total | None:
-    """The largest total: measured ones, and totals from counts if nothing was measured or if they raise the total."""
-    measured = [
-        Total(proposal.totals[place], proposal.source)
+    """The largest total. Those of whole replicas count only if there is no exact one, or if they raise the total."""
+    found = [
+        (proposal.exact, Total(proposal.totals[place], proposal.source))
         for proposal in proposals
-        if proposal.measured and place in proposal.totals
+        if place in proposal.totals
     ]
-    counted = [
-        Total(proposal.totals[place], proposal.source)
-        for proposal in proposals
-        if not proposal.measured and place in proposal.totals
-    ]
-    heard = [*measured, *(total for total in counted if not measured or total.amount > now)]
+    known = any(exact for exact, _ in found)
+    heard = [total for exact, total in found if exact or not known or total.amount > now]
     return min(heard, key=lambda total: (-total.amount, total.source), default=None)

@@ -4,8 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from hypot.core.amount import CPU, RESOURCES
-from hypot.core.gate import UNSET, held_to
-from hypot.core.interval import interval_of, keeps_size, outgrows, part_of, permitted, replicas_for, whole_limit
+from hypot.core.gate import UNSET, held_to, keeps_added
+from hypot.core.interval import (
+    interval_of,
+    keeps_size,
+    most_at,
+    outgrows,
+    part_of,
+    permitted,
+    replicas_for,
+    whole_limit,
+)
 from hypot.kinds.hvpa.fields import HvpaSpec
 from hypot.kinds.hvpa.intervals import Allowed, allowed, intervals_of, only_counts_at, share
 from hypot.policy.hvpa.gates import DIRECTIONS, Direction
@@ -25,6 +34,8 @@ class ContainerNeed(NamedTuple):
     current_size: CurrentSize
     totals: Mapping[str, Total]
     asked: tuple[tuple[str, Total], ...]
+    # What can be reached of each total. What exceeds the maximum is no change.
+    amounts: Mapping[str, int]
     direction: Direction
     # Whether it uses all it can get, so that no percentile shows what it needs.
     saturated: bool = False
@@ -32,10 +43,6 @@ class ContainerNeed(NamedTuple):
     @property
     def container(self) -> str:
         return self.current_size.container
-
-    @property
-    def amounts(self) -> dict[str, int]:
-        return {resource: total.amount for resource, total in self.totals.items()}
 
 
 class Vote(NamedTuple):
@@ -62,6 +69,10 @@ def _lookup(hvpa: HvpaSpec, need: ContainerNeed, resource: str, total: Total, cu
     if not intervals:
         return None
     replicas = held_to(replicas_for(intervals, total.amount, current), current, _NUMBERS[total.bound])
+    if total.raised is not None:
+        raised, before = total.raised
+        needed = replicas_for(intervals, raised, before)
+        replicas = current if keeps_added(total.amount, raised, replicas, needed, current) else replicas
     return Vote(replicas, need.container, resource, total.source, total.amount)
 
 
@@ -114,6 +125,7 @@ def sized(
             desired,
             *_base(hvpa, resource),
             _pinned(hvpa, need, resource, desired),
+            most_of(hvpa, need.container, resource, desired),
             rises,
             may_shrink,
             GRAINS[resource],
@@ -133,6 +145,12 @@ def _pinned(hvpa: HvpaSpec, need: ContainerNeed, resource: str, desired: int) ->
         return UNSET
     interval = interval_of(intervals_of(hvpa, need.container, resource), desired)
     return interval.pinned if interval is not None else need.current_size.requests.get(resource, 0)
+
+
+def most_of(hvpa: HvpaSpec, container: str, resource: str, count: int) -> int:
+    """The largest size that the intervals allow a pod at this count; 0 if they have none."""
+    intervals = intervals_of(hvpa, container, resource)
+    return most_at(intervals[0].replicas, len(intervals), [one.most for one in intervals], count) if intervals else 0
 
 
 def _bounded(bounds: Allowed, current_size: CurrentSize, resource: str, amount: int) -> int:
@@ -176,5 +194,8 @@ class Resolution(NamedTuple):
         made = self.results.get(size.container)
         return size if made is None else made.size
 
+    def changes_size(self, size: Size) -> bool:
+        return self.size_of(size) != size
+
     def changes(self, current: int, sizes: Iterable[Size]) -> bool:
-        return self.replicas != current or any(self.size_of(size) != size for size in sizes)
+        return self.replicas != current or any(self.changes_size(size) for size in sizes)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from hypot.core.amount import RESOURCES, brief
-from hypot.core.gate import AT_LEAST, AT_MOST, FREE, UNSET, belief, held_to
+from hypot.core.gate import AT_LEAST, AT_MOST, EXACTLY, FREE, UNSET, belief, held_to
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import allowed
 from hypot.kinds.node import Itself
@@ -17,7 +17,7 @@ from hypot.policy.model.size import Place, briefly, shown
 
 NAME = "vpa"
 # The bounds as text.
-BOUNDS: dict[int, Bound] = {FREE: "", AT_MOST: "at most", AT_LEAST: "at least"}
+BOUNDS: dict[int, Bound] = {FREE: "", AT_MOST: "at most", AT_LEAST: "at least", EXACTLY: "exactly"}
 
 
 def size_proposal(context: HvpaContext) -> SizeProposal | None:
@@ -67,6 +67,7 @@ def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:
     totals: dict[Place, int] = {}
     advice: dict[str, dict[str, int]] = {}
     bounded: dict[Place, Bound] = {}
+    raised: dict[Place, tuple[int, int]] = {}
     stale: list[str] = []
     own = context.hvpa.recommendations == "own"
     for bounds in found.containers:
@@ -83,11 +84,16 @@ def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:
             if bound != FREE and total != now:
                 stale.append(f"{resource} of {name} ({brief(resource, amount)} per pod)")
             totals[place] = held_to(total, now, bound)
+            before = _before_it_rose(context, name, resource)
+            if before is not None:
+                raised[place] = before
     steps = [_advice_step(advice, found.origin, replicas)]
     if stale:
         steps.append(_report_stale(context, stale))
     missing = "" if totals else f"there is no recommendation for the existing containers in the {found.origin}"
-    return SizeProposal(NAME, tuple(steps), totals, measured=True, advice=advice, bounded=bounded, missing=missing)
+    return SizeProposal(
+        NAME, tuple(steps), totals, measured=True, advice=advice, bounded=bounded, raised=raised, missing=missing
+    )
 
 
 def _outdated(context: HvpaContext, container: str, resource: str, amount: int) -> int:
@@ -100,6 +106,15 @@ def _outdated(context: HvpaContext, container: str, resource: str, amount: int) 
     then = recount.advice.get(container, {}).get(resource, UNSET)
     counts, settle = (recount.before, recount.after), settle_time(context.hvpa)
     return belief(recount.at, *counts, then, amount, settle, half_life, bool(context.urgency), context.seen.now)
+
+
+def _before_it_rose(context: HvpaContext, container: str, resource: str) -> tuple[int, int] | None:
+    """The total before the count rose, and that count; None if it did not rise lately."""
+    recount = context.vertical.recount
+    if recount is None or recount.after <= recount.before:
+        return None
+    then = recount.advice.get(container, {}).get(resource)
+    return None if then is None else (then * recount.before, recount.before)
 
 
 def _advice_step(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:

@@ -32,8 +32,13 @@ def live(pods: Iterable[Pod]) -> list[Pod]:
 
 def has_crashed(pod: Pod, now: float) -> bool:
     """Whether the pod is not ready and a container terminated recently: it uses nothing while it waits to restart."""
+    return pod.ready != "True" and ended_lately(pod, now)
+
+
+def ended_lately(pod: Pod, now: float) -> bool:
+    """Whether a container terminated recently, so that samples may show less than it needs."""
     ends = [c.ended.finished for c in pod.containers if c.ended is not None and c.ended.finished is not None]
-    return pod.ready != "True" and any(now - finished < LONGEST_WAIT for finished in ends)
+    return any(now - finished < LONGEST_WAIT for finished in ends)
 
 
 def current_size(seen: Seen, replicas: int) -> tuple[CurrentSize, ...]:

@@ -259,6 +259,8 @@ class CountAdvice(NamedTuple):
     desired: int
     current: int
     origin: str
+    # The utilization in percent that it reports, by resource and container; without a container for whole pods.
+    utilization: Mapping[tuple[str, str], int] = MappingProxyType({})
 
 
 class UsageView(Protocol):

@@ -1,6 +1,6 @@
 """Reads what sizes depend on from objects as kubectl prints them: recommendations, LimitRanges, Nodes, templates."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hypot.core.amount import RESOURCES, of_milli
@@ -103,4 +103,14 @@ def read_count_advice(hpa: Mapping[str, Any]) -> CountAdvice | Failure:
         return Failure(f"{origin} says that it is not active")
     if type(desired) is not int or desired < 1:
         return Failure(f"{origin} does not ask for a number of replicas")
-    return CountAdvice(desired, current if type(current) is int else 0, origin)
+    utilization = dict(_utilizations(status.get("currentMetrics")))
+    return CountAdvice(desired, current if type(current) is int else 0, origin, utilization)
+
+
+def _utilizations(metrics: Any) -> Iterator[tuple[tuple[str, str], int]]:
+    """The resource, the container and the utilization of each metric of a status that has one."""
+    for metric in mappings(metrics):
+        source = inner(metric, "resource") or inner(metric, "containerResource")
+        percent = inner(source, "current").get("averageUtilization")
+        if type(percent) is int and percent >= 0:
+            yield (str(source.get("name") or ""), str(source.get("container") or "")), percent

@@ -39,7 +39,7 @@ _AS_THEY_ARE = {"template", "row", "felt", "coming", "coming_due", "idle_since"}
 _MANY = {WpaColumns: {"sides", "counts", "readies"}, Site: _TICKS | _AS_THEY_ARE}
 # Tuples whose columns keep their own length, and columns with one element per count of replicas.
 _WHOLE = {Advice, Decaying, NumericRecipe, NumericUsage, HvpaPast, NumericPlan, Tally}
-_COUNTED = {ResourceRule: {"lows", "highs", "belows", "pins"}, HvpaRule: {"pinned_at"}}
+_COUNTED = {ResourceRule: {"lows", "highs", "belows", "pins", "mosts"}, HvpaRule: {"pinned_at"}}
 _ONE = {"used", "serials", "newest", "differed", "ups_used", "downs_used"}
 # Columns of times, which are floats even if they are empty.
 _TIMES = {"periods"}

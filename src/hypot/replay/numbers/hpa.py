@@ -8,9 +8,17 @@ from math import inf
 from typing import Any, NamedTuple
 
 from hypot.core.bounds import limit_by_doubling, limit_to_reach
-from hypot.core.ratio import assumed_usage, count_by_average, count_by_share, count_by_utilization, count_by_value
+from hypot.core.ratio import (
+    assumed_usage,
+    count_by_average,
+    count_by_share,
+    count_by_utilization,
+    count_by_value,
+    total_by_utilization,
+)
 from hypot.core.readiness import cpu_unready
 from hypot.core.window import allowed_reach, envelope, forced_into, highest_recent
+from hypot.policy.model.current_size import LONGEST_WAIT
 from hypot.replay.numbers.past import PastMoves, is_steady, no_past, note, recommended
 from hypot.replay.world.cohorts import NOT_READY, PENDING, STOPPING, Cohorts
 from hypot.replay.world.lifecycle import alive
@@ -105,8 +113,70 @@ def propose(rule: HpaRule, m: int, c: Cohorts, s: Site, p: Params, i: int, now: 
 def propose_by_pods(
     rule: HpaRule, source: int, subject: int, target: int, c: Cohorts, s: Site, p: Params, i: int, now: float
 ) -> int:
-    """Classify the groups by whether their sample is valid, and count; requests are in milli-units, like usage."""
-    used = asked = samples = unready = unready_asked = missing = missing_asked = missing_assumed = 0
+    use = measure_pods(rule, source, subject, target, c, s, p, i, now)
+    if use.samples == 0 or (source == UTILIZATION and use.asked == 0):
+        return FAILED
+    current = s.asked[0]
+    if source == UTILIZATION:
+        return count_by_utilization(
+            use.used,
+            use.asked,
+            use.samples,
+            use.samples,
+            use.unready,
+            use.unready_asked,
+            use.missing,
+            use.missing_asked,
+            use.missing_assumed,
+            target,
+            current,
+            rule.down,
+            rule.up,
+        )[0]
+    return count_by_average(
+        use.used, use.samples, use.samples, use.unready, use.missing, target, current, rule.down, rule.up
+    )[0]
+
+
+def total_of_utilization(rule: HpaRule, m: int, total: int, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
+    """The total request at which this utilization is exactly at its target, in milli-units, like `total`."""
+    target = rule.targets[m]
+    use = measure_pods(rule, UTILIZATION, rule.subjects[m], target, c, s, p, i, now)
+    if use.samples == 0 or use.asked == 0:
+        return FAILED
+    return total_by_utilization(
+        use.used,
+        use.asked,
+        use.unready,
+        use.unready_asked,
+        use.missing,
+        use.missing_asked,
+        use.missing_assumed + use.crashed_assumed,
+        target,
+        total,
+    )
+
+
+class PodUse(NamedTuple):
+    """Usage and requests of the pods that count, and the pods without a usable sample, in milli-units."""
+
+    used: int
+    asked: int
+    samples: int
+    unready: int
+    unready_asked: int
+    missing: int
+    missing_asked: int
+    # What pods without a sample are assumed to use in a scale-down, and pods that crashed in addition to what they do.
+    missing_assumed: int
+    crashed_assumed: int
+
+
+def measure_pods(
+    rule: HpaRule, source: int, subject: int, target: int, c: Cohorts, s: Site, p: Params, i: int, now: float
+) -> PodUse:
+    """Classify the groups by whether their sample is valid, and sum; requests are in milli-units, like usage."""
+    used = asked = samples = unready = unready_asked = missing = missing_asked = missing_assumed = crashed_assumed = 0
     cpu, memory = source != PODS and subject == CPU, source != PODS and subject == MEMORY
     sampled_at = now - p.lag
     for k in range(c.used[0]):
@@ -143,29 +213,14 @@ def propose_by_pods(
             each = cpu_sample(c, p, k, i)
         elif memory:
             each = memory_sample(c, p, k, i) * 1000
+        if now - c.killed_at[k] < LONGEST_WAIT:
+            crashed_assumed += count * max(assumed_usage(request, target) - each, 0)
         used += count * each
         asked += count * request
         samples += count
-    if samples == 0 or (source == UTILIZATION and asked == 0):
-        return FAILED
-    current = s.asked[0]
-    if source == UTILIZATION:
-        return count_by_utilization(
-            used,
-            asked,
-            samples,
-            samples,
-            unready,
-            unready_asked,
-            missing,
-            missing_asked,
-            missing_assumed,
-            target,
-            current,
-            rule.down,
-            rule.up,
-        )[0]
-    return count_by_average(used, samples, samples, unready, missing, target, current, rule.down, rule.up)[0]
+    return PodUse(
+        used, asked, samples, unready, unready_asked, missing, missing_asked, missing_assumed, crashed_assumed
+    )
 
 
 def restrain(rule: HpaRule, past: PastMoves, recommendation: int, current: int, now: float) -> int:

@@ -6,10 +6,10 @@ It gives only the desired replicas and size. A test checks that both agree.
 from math import inf
 from typing import Any
 
-from hypot.core.gate import FREE, UNSET, belief, held_to
+from hypot.core.gate import FREE, UNSET, belief, held_to, lags_after_removal
 from hypot.core.saturation import beyond, is_full
 from hypot.core.window import forced_into
-from hypot.replay.numbers.hpa import FAILED, propose
+from hypot.replay.numbers.hpa import FAILED, propose, total_of_utilization
 from hypot.replay.numbers.hvpa_resolve import (
     COUNTS,
     CPU,
@@ -183,27 +183,32 @@ def ask_metrics(
     """The replicas that metrics without a total ask for, and whether any metric has no value."""
     if blind:
         return FAILED, True
-    hpa, current = rule.hpa, s.asked[0]
-    by_total = by_count = FAILED
+    hpa = rule.hpa
+    by_count = FAILED
     missing = False
     for m in range(hpa.metrics):
-        proposal = propose(hpa, m, c, s, p, i, now)
-        if proposal == FAILED:
+        by_total = rule.totals[m] and past.current_total[hpa.subjects[m]] > 0
+        asked = ask_total(rule, past, m, c, s, p, i, now) if by_total else propose(hpa, m, c, s, p, i, now)
+        if asked == FAILED:
             missing = True
-        elif rule.totals[m]:
-            by_total = max(by_total, forced_into(proposal, hpa.low, hpa.high))
-        else:
-            by_count = max(by_count, forced_into(proposal, hpa.low, hpa.high))
-    if by_total == FAILED:
-        return by_count, missing
-    for r in range(2):
-        if past.current_total[r] > 0:
-            past.by_metrics[r] = past.current_total[r]
-            if by_total != current:
-                past.by_metrics[r] = past.current_total[r] * by_total // current
-    if past.current_total[CPU] == 0 and past.current_total[MEMORY] == 0:
-        by_count = max(by_total, by_count)
+        elif not by_total:
+            by_count = max(by_count, forced_into(asked, hpa.low, hpa.high))
     return by_count, missing
+
+
+def ask_total(rule: HvpaRule, past: HvpaPast, m: int, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
+    """Record the total that a utilization asks for; idle pods keep the least that usage would give them."""
+    r = rule.hpa.subjects[m]
+    unit = 1 if r == CPU else 1000
+    total = total_of_utilization(rule.hpa, m, past.current_total[r] * unit, c, s, p, i, now)
+    if total == FAILED:
+        return FAILED
+    floor = rule.cpu.floor if r == CPU else rule.memory.floor
+    total = -(-total // unit)
+    if lags_after_removal(past.recount_at[0], past.recount_before[0], past.recount_after[0], rule.settle, now):
+        total = max(total, past.current_total[r])
+    past.by_metrics[r] = max(past.by_metrics[r], total, floor * s.asked[0])
+    return int(past.by_metrics[r])
 
 
 def ask_usage(rule: HvpaRule, past: HvpaPast, u: Any, current: int, urgent: bool, now: float) -> bool:

@@ -14,11 +14,23 @@ from hypot.core.gate import (
     closed,
     count_gate,
     held_to,
+    is_enough,
+    keeps_added,
     movement_gate,
     needed_change,
     way_of,
 )
-from hypot.core.interval import count_for, keeps_size, may_get_less, outgrows, part_of, permitted, whole_limit
+from hypot.core.interval import (
+    count_for,
+    keeps_size,
+    may_get_less,
+    most_at,
+    outgrows,
+    part_of,
+    permitted,
+    reachable,
+    whole_limit,
+)
 from hypot.core.timeofday import contains
 from hypot.core.window import forced_into
 from hypot.replay.numbers.hpa import FAILED, HpaRule
@@ -33,6 +45,8 @@ class ResourceRule(NamedTuple):
 
     controlled: bool
     half_life: float
+    # The least that usage recommends for a pod.
+    floor: int
     grain: int
     least: int
     most: int
@@ -52,6 +66,9 @@ class ResourceRule(NamedTuple):
     highs: Any
     belows: Any
     pins: Any
+    mosts: Any
+    # The largest total; 0 if unlimited.
+    ceiling: int
 
 
 class HvpaRule(NamedTuple):
@@ -138,19 +155,16 @@ NO_VOTE = -1
 
 
 def need(of: ResourceRule, past: HvpaPast, r: int) -> int:
-    """Measured totals count; totals derived from replicas count only without a measurement, or if they ask for more."""
+    """The largest total that any source asks for."""
     if not of.controlled:
         return UNSET
-    total, counted = past.by_usage[r], past.by_metrics[r]
-    if total < 0 or counted > past.current_total[r]:
-        total = max(total, counted)
-    return int(max(total, past.by_saturation[r]))
+    return int(max(past.by_usage[r], past.by_metrics[r], past.by_saturation[r]))
 
 
 def resolve(rule: HvpaRule, past: HvpaPast, current: int, count: int, missing: bool, urgent: bool, now: float) -> None:
     """Combine the votes. What waits only for its time, or changes too little, moves along with the others."""
     past.total[CPU], past.total[MEMORY] = need(rule.cpu, past, CPU), need(rule.memory, past, MEMORY)
-    cpu, memory = past.total[CPU], past.total[MEMORY]
+    cpu, memory = reached(rule.cpu, past, CPU), reached(rule.memory, past, MEMORY)
     sized = cpu >= 0 or memory >= 0
     way = way_of(
         cpu > past.current_total[CPU] or memory > past.current_total[MEMORY],
@@ -173,15 +187,41 @@ def resolve(rule: HvpaRule, past: HvpaPast, current: int, count: int, missing: b
     if sized and gate != OPEN and not held and past.desired[0] != current:
         vote = max(vote, vote_of(rule, past, way, current))
         settle(rule, past, current, True, way, vote, missing, low, high)  # noqa: FBT003  compiled by place
+    if past.resizes[0] and past.desired[0] == current and not is_outcome_enough(rule, past, current, way, urgent):
+        keep_size(past)
+
+
+def is_outcome_enough(rule: HvpaRule, past: HvpaPast, current: int, way: int, urgent: bool) -> bool:
+    """Whether a resource that changes enough really gets another amount at the current count."""
+    if (
+        past.size[CPU] == past.request[CPU]
+        and past.size[MEMORY] == past.request[MEMORY]
+        and past.size[2] == past.limit[CPU]
+        and past.size[3] == past.limit[MEMORY]
+    ):
+        return True
+    cpu = past.total[CPU] >= 0 and past.size[CPU] * current != past.current_total[CPU]
+    memory = past.total[MEMORY] >= 0 and past.size[MEMORY] * current != past.current_total[MEMORY]
+    rises = (cpu and past.size[CPU] * current > past.current_total[CPU]) or (
+        memory and past.size[MEMORY] * current > past.current_total[MEMORY]
+    )
+    if rises and (urgent or is_saturated(rule, past)):
+        return True
+    return (cpu and moves_enough(rule.cpu, past, CPU, way)) or (memory and moves_enough(rule.memory, past, MEMORY, way))
+
+
+def keep_size(past: HvpaPast) -> None:
+    """Undo a change of size."""
+    past.size[CPU], past.size[MEMORY] = past.request[CPU], past.request[MEMORY]
+    past.size[2], past.size[3] = past.limit[CPU], past.limit[MEMORY]
+    past.resizes[0] = past.rises[0] = 0
 
 
 def gate_of(rule: HvpaRule, past: HvpaPast, way: int, missing: bool, urgent: bool, now: float) -> int:
     """Whether the container may move now; the first gate that blocks counts."""
     if way == STAYS:
         return OPEN
-    saturated = (rule.cpu.controlled and past.by_saturation[CPU] >= 0) or (
-        rule.memory.controlled and past.by_saturation[MEMORY] >= 0
-    )
+    saturated = is_saturated(rule, past)
     enough = moves_enough(rule.cpu, past, CPU, way) or moves_enough(rule.memory, past, MEMORY, way)
     return movement_gate(way, time_gate(rule, past, way, urgent, now), missing, urgent or saturated, enough)
 
@@ -193,12 +233,25 @@ def time_gate(rule: HvpaRule, past: HvpaPast, way: int, urgent: bool, now: float
     return closed(mode, wait, now - past.last_scale[0], not (urgent and way == UP), open_now)
 
 
+def reached(of: ResourceRule, past: HvpaPast, r: int) -> int:
+    """What can be reached of a total; what exceeds the maximum is no change."""
+    return int(reachable(past.total[r], past.current_total[r], of.ceiling))
+
+
+def is_saturated(rule: HvpaRule, past: HvpaPast) -> bool:
+    return bool(
+        (rule.cpu.controlled and past.by_saturation[CPU] >= 0)
+        or (rule.memory.controlled and past.by_saturation[MEMORY] >= 0)
+    )
+
+
 def moves_enough(of: ResourceRule, past: HvpaPast, r: int, way: int) -> bool:
-    total, current_total = past.total[r], past.current_total[r]
+    total, current_total = reached(of, past, r), past.current_total[r]
     if total < 0:
         return False
     value, percent = (of.up_value, of.up_percent) if way == UP else (of.down_value, of.down_percent)
-    return bool(abs(total - current_total) >= needed_change(value, percent, current_total, of.default_change))
+    needed = needed_change(value, percent, current_total, of.default_change)
+    return is_enough(abs(total - current_total), needed)
 
 
 def in_time(rule: HvpaRule, past: HvpaPast, count: int, current: int, missing: bool, urgent: bool, now: float) -> int:
@@ -223,8 +276,15 @@ def resource_vote(of: ResourceRule, past: HvpaPast, r: int, first: int, current:
     most = NO_VOTE
     if past.by_usage[r] >= 0:
         most = held_to(looked_up(of, first, past.by_usage[r], current), current, past.bound[r])
+        before, then = past.recount_before[0], past.recount_advice[r]
+        if past.recount_at[0] > -inf and past.recount_after[0] > before and then >= 0:
+            raised = then * before
+            needed = looked_up(of, first, raised, before)
+            most = current if keeps_added(past.by_usage[r], raised, most, needed, current) else most
     if past.by_metrics[r] >= 0:
-        most = max(most, looked_up(of, first, past.by_metrics[r], current))
+        # A total that is already there asks for no other count.
+        stays = past.by_metrics[r] == past.current_total[r]
+        most = max(most, current if stays else looked_up(of, first, past.by_metrics[r], current))
     if past.by_saturation[r] >= 0:
         most = max(most, looked_up(of, first, past.by_saturation[r], current))
     return NO_VOTE if most == NO_VOTE else 2 * most + 1
@@ -305,6 +365,7 @@ def size_resource(
         of.base_value,
         of.base_percent,
         pinned(rule, of, past, r, desired),
+        most_at(rule.first, of.counts, of.mosts, desired),
         stays,
         may_shrink,
         of.grain,

@@ -10,10 +10,19 @@ from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import MODES as WRITTEN_MODES
 from hypot.kinds.hvpa.fields import OWN
-from hypot.kinds.hvpa.intervals import Share, allowed, counts_of, intervals_of, only_counts_at, share, share_of
+from hypot.kinds.hvpa.intervals import (
+    Share,
+    allowed,
+    counts_of,
+    intervals_of,
+    largest_total,
+    only_counts_at,
+    share,
+    share_of,
+)
 from hypot.kinds.vpa.knobs import knobs_of
 from hypot.policy.hold import holds_of
-from hypot.policy.hvpa.count_source import makes_total
+from hypot.policy.hvpa.count_source import utilization_metric
 from hypot.policy.hvpa.gates import DEFAULT_LEAST_CHANGE, MODES, scale_type, settle_time
 from hypot.policy.hvpa.hvpa import forbidding
 from hypot.policy.hvpa.resolve import GRAINS
@@ -62,7 +71,10 @@ def rule_of(hvpa: Hvpa, container: str, names: Mapping[str, Signal], settings: S
         if found is None:
             return None
         hpa = found._replace(high=written.max_replicas or 1)
-        totals = [int(makes_total(metric)) for metric in written.metrics or ()]
+        by_total = [utilization_metric(metric) for metric in written.metrics or ()]
+        # Where the size may not change, a utilization votes for a count like any other metric.
+        controlled = allowed(hvpa, container).controlled
+        totals = [int(metric is not None and metric.resource in controlled) for metric in by_total]
     cpu, memory = (_resource_rule(hvpa, container, resource, settings) for resource in RESOURCES)
     if not _is_modest(cpu) or not _is_modest(memory):
         return None
@@ -107,6 +119,7 @@ def _resource_rule(hvpa: Hvpa, container: str, resource: str, settings: Settings
     return ResourceRule(
         resource in bounds.controlled,
         float(knobs.cpu_half_life if resource == "cpu" else knobs.memory_half_life),
+        knobs.pod_min_cpu if resource == "cpu" else knobs.pod_min_memory,
         GRAINS[resource],
         bounds.least.get(resource, 0),
         bounds.most.get(resource, 0),
@@ -120,11 +133,23 @@ def _resource_rule(hvpa: Hvpa, container: str, resource: str, settings: Settings
         [one.high for one in intervals],
         [one.below for one in intervals],
         [one.pinned for one in intervals],
+        [one.most for one in intervals],
+        largest_total(hvpa, container, resource),
     )
 
 
 def _is_modest(of: ResourceRule) -> bool:
-    amounts = (of.least, of.most, of.base_value, of.gap_value, of.up_value, of.down_value, *of.pins)
+    amounts = (
+        of.least,
+        of.most,
+        of.base_value,
+        of.gap_value,
+        of.up_value,
+        of.down_value,
+        of.floor,
+        *of.pins,
+        *of.mosts,
+    )
     percents = (of.base_percent, of.gap_percent, of.up_percent, of.down_percent)
     return max(amounts) <= MOST_WRITTEN and max(percents) <= MOST_PERCENT and max(of.highs, default=0) <= 2**53
 

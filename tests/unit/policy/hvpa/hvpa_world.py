@@ -88,11 +88,11 @@ def decided(spec, seen, state=FRESH, sources=SOURCES):
     return run(spec, seen, state, sources)[0]
 
 
-def asking(name="test", *, measured=True, replicas=None, missing="", **totals):
+def asking(name="test", *, exact=True, replicas=None, missing="", **totals):
     """A source that asks for these totals: a container and its amounts."""
     places = {(container, resource): amount for container, each in totals.items() for resource, amount in each.items()}
     step = Step("recommend", name, None, None, f"The source {name} asks.")
-    proposal = SizeProposal(name, (step,), places, measured=measured, replicas=replicas, missing=missing)
+    proposal = SizeProposal(name, (step,), places, measured=exact, exact=exact, replicas=replicas, missing=missing)
     return lambda _: proposal
 
 

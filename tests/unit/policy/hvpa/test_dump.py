@@ -33,7 +33,7 @@ from unit.policy.sizes_world import (
 )
 
 LEARNT = {"cpu": {20: 1}, "memory": {40: 1}}
-MEMORY = 1_470_158_000
+MEMORY = 1_470_157_273
 METRICS = [
     {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 100}}}
 ]
@@ -88,7 +88,7 @@ def test_checkpoints_of_the_vpa_of_the_target_or_of_the_hvpa(owner):
 def test_the_status_of_a_vpa_where_there_are_no_checkpoints():
     """Three cores for each of two pods are six in total, which leads to three replicas."""
     objects = [hvpa(), child(recommended(target=("3", "3Gi"))), *fleet(2)]
-    assert point(*objects) == (3, 2000, 2_147_484_000)
+    assert point(*objects) == (3, 2000, 2 * GI)
     assert sentences(decided(*objects, kind="Hvpa"), "size")[0].startswith(
         "According to the status of VerticalPodAutoscaler web-child each of the 2 pods needs"
     )
@@ -130,7 +130,7 @@ def test_objects_alone():
 def test_the_count_of_an_hpa(target):
     """Four pods of one core are four cores, which two pods of two cores provide."""
     objects = [hvpa(hpa=COUNTED, annotations=OBJECTS), hpa(target), child(recommended()), *fleet(2)]
-    assert point(*objects) == (2, 2000, 2_147_484_000)
+    assert point(*objects) == (2, 2000, 2 * GI)
     assert sentences(decided(*objects, kind="Hvpa"), "count") == [
         "According to the status of HorizontalPodAutoscaler web there should be 4 replicas."
     ]
@@ -151,9 +151,9 @@ def test_the_count_of_an_hpa_that_saw_another_count():
 
 
 def test_own_metrics_where_the_dump_has_them():
-    """Both pods use twice their request of one core, so four cores are needed."""
+    """Both pods use twice their request of one core, so four cores are needed, and no more memory."""
     objects = [hvpa(hpa=COUNTED), child(recommended()), *fleet(2, status=READY), sample(0, "2"), sample(1, "2")]
-    assert point(*objects) == (2, 2000, 2_147_484_000)
+    assert point(*objects) == (2, 2000, GI)
 
 
 def test_an_hpa_that_scales_the_hvpa_is_decided_too():

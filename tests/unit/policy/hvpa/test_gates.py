@@ -104,11 +104,14 @@ class TestGates:
             ({"cpu": {"value": "201m", "percentage": 20}}, True),
             ({"cpu": {"percentage": 20}}, True),
             ({"cpu": {"percentage": 21}}, False),
-            ({"cpu": {"value": "201m"}, "memory": {"value": 0}}, True),
+            ({"cpu": {"value": "201m"}, "memory": {"value": 0}}, False),
         ],
     )
     def test_the_minimum_change_is_of_the_total(self, least, moves):
-        """The change is 200m of 1 core, as much as the default. Of value and percentage the smaller counts."""
+        """The change is 200m of 1 core, as much as the default. Of value and percentage the smaller counts.
+
+        Memory does not change, so it opens no gate.
+        """
         made = hvpa(scaleUp={"minChange": least})
         assert decided(made, UP).moves is moves
 

@@ -106,7 +106,7 @@ class TestUp:
         seen = world(2, APP)
         decision = decided(hvpa(), seen, sources=[asking("vpa", app=sizes(4000, 26 * GI))])
         assert decision.desired == 4
-        assert decision.desired_sizes[0].requests == sizes(1000, 6_979_322_000)
+        assert decision.desired_sizes[0].requests == sizes(1000, 6_979_321_856)
         assert decision.reason == "memory of app needs 26Gi in total (vpa)"
         assert sentences(decision, "interval") == [
             "Memory of app needs 26Gi in total (vpa): its interval is for 4 replicas."
@@ -292,8 +292,11 @@ class TestOneAxis:
         assert blocked(decided(spec, world(2, APP, app=sizes(600, G)))) == ["MinChange"]
 
     def test_only_vertically(self):
-        """With a single count every total is a size."""
+        """With a single count every total is a size, up to the largest."""
         template = {"deploy": False, "template": {"spec": {"minReplicas": 2}}}
         spec = hvpa(hpa=template, scalingIntervals=[{"maxReplicas": 2, "maxResources": sizes("4", "16Gi")}])
-        for cpu in (1, 3999, 4000, 9000):
+        for cpu in (1, 3999, 4000):
             assert one(decided(spec, world(2, APP, app=sizes(cpu, G)))) == (2, sizes(cpu, G))
+        capped = decided(spec, world(2, APP, app=sizes(6000, 20 * 2**30)))
+        assert one(capped) == (2, sizes(4000, 16 * 2**30))
+        assert reason_of(capped, "ScalingLimited") == "True/BeyondLastInterval"

@@ -98,16 +98,34 @@ class TestBounds:
     def test_cut_at_what_is_allowed(self):
         """The cut is reported."""
         spec = hvpa(vpa=vpa(policy(high=sizes("9", "40Gi"))))
-        decision = decided(spec, world(5, box(cpu=8000, memory=G), app=sizes(10_000, G)))
-        assert one(decision) == (5, sizes(9000, G))
+        decision = decided(spec, world(5, box(cpu=6000, memory=G), app=sizes(10_000, G)))
+        assert one(decision) == (5, sizes(8000, G))
         assert reason_of(decision, "ScalingLimited") == "True/BeyondLastInterval"
         reported = next(c.message for c in decision.conditions if c.type == "ScalingLimited")
         assert reported == ("cpu of app exceeds the last interval's maximum of 40; cpu of app is capped at its maximum")
 
     def test_beyond_the_last_interval(self):
-        """The last count, with pods as large as needed if no bound forbids it."""
-        decision = decided(hvpa(), world(5, box(cpu=8000), app=sizes(cpu=10_000)))
-        assert one(decision) == (5, sizes(cpu=10_000))
+        """The last count, with pods of its largest size."""
+        decision = decided(hvpa(), world(5, box(cpu=7000), app=sizes(cpu=10_000)))
+        assert one(decision) == (5, sizes(cpu=8000))
+        assert reason_of(decision, "ScalingLimited") == "True/BeyondLastInterval"
+
+    def test_a_base_load_does_not_exceed_the_maximum(self):
+        """Two pods may have one core each; with the base load of another replica they would need 1020m."""
+        rows = [
+            {"maxReplicas": 1, "maxResources": sizes("500m", "2Gi")},
+            {"maxReplicas": 2, "maxResources": sizes("1", "4Gi")},
+        ]
+        spec = hvpa(scalingIntervals=rows, baseResourcesPerReplica={"cpu": {"value": "50m"}})
+        decision = decided(spec, world(1, box(cpu=500, memory=G), app=sizes(1990, G)))
+        assert one(decision) == (2, sizes(1000, G))
+        assert "cpu is capped at its maximum" in sentences(decision, "size")[-1]
+
+    def test_what_has_its_maximum_is_not_changed_again(self):
+        """More cpu would be needed, and memory differs by less than the minimum change: nothing moves."""
+        spec = hvpa(scaleDown={"minChange": {"memory": {"percentage": 1}}})
+        decision = decided(spec, world(5, box(cpu=8000, memory=G), app=sizes(10_000, G - M)))
+        assert not decision.moves
         assert reason_of(decision, "ScalingLimited") == "True/BeyondLastInterval"
 
     def test_below_the_first_interval(self):

@@ -5,11 +5,11 @@ import pytest
 from builders import NOW, reason_of, rules_of
 from hypot.kinds.hpa.fields import Metric
 from hypot.kinds.vpa import VPA
-from hypot.policy.hvpa.count_source import count_proposal, makes_total
+from hypot.policy.hvpa.count_source import count_proposal, utilization_metric
 from hypot.policy.hvpa.hvpa import SOURCES, recommend
 from hypot.policy.hvpa.proposal import SizeProposal, Total, total_of
 from hypot.policy.hvpa.size_source import size_proposal
-from hypot.policy.model.seen import Bounds, CountAdvice, Failure, metric_key
+from hypot.policy.model.seen import Bounds, CountAdvice, Ended, Failure, metric_key
 from hypot.policy.observe.read_sizes import read_advice, read_count_advice
 from unit.policy.hvpa.hvpa_cases import hpa, policy, vpa
 from unit.policy.hvpa.hvpa_world import (
@@ -36,6 +36,7 @@ M = 10**6
 APP = box(cpu=500, memory=G)
 SAME = sizes(500, G)
 NO_VPA = {"deploy": False}
+FREELY = {"minChange": {"cpu": {"value": 0}, "memory": {"value": 0}}}
 COUNT_ONLY = hvpa(hpa=hpa(metrics=[QUEUE]), vpa=NO_VPA, annotations=BY_OBJECTS)
 TOTAL_ONLY = hvpa(hpa=hpa(metrics=[UTILIZATION]), vpa=NO_VPA, annotations=BY_OBJECTS)
 
@@ -81,11 +82,11 @@ class TestTotals:
             (1000, {}, None),
         ],
     )
-    def test_measured_before_counted(self, now, totals, expected):
-        """A steady HPA does not keep the VPA from lowering sizes; an HPA that asks for more gets it."""
+    def test_exact_totals_before_those_of_whole_replicas(self, now, totals, expected):
+        """A steady count does not keep the VPA from lowering sizes; a higher count raises them."""
         place = ("app", "cpu")
         proposals = tuple(
-            SizeProposal(source, (), {place: total}, measured=source == "vpa") for source, total in totals.items()
+            SizeProposal(source, (), {place: total}, exact=source == "vpa") for source, total in totals.items()
         )
         assert total_of(place, now, proposals) == expected
 
@@ -108,7 +109,7 @@ class TestTotals:
     )
     def test_only_utilization_makes_a_total(self, metric, expected):
         """With other metrics, replicas times request would grow with every resize."""
-        assert makes_total(Metric.read(metric)) is expected
+        assert (utilization_metric(Metric.read(metric)) is not None) is expected
 
 
 class TestSteady:
@@ -256,6 +257,50 @@ class TestOwn:
         assert decision.reason == "cpu of app needs 2 in total (hpa)"
         assert one(decision) == (2, sizes(1000))
 
+    @pytest.mark.parametrize(("usage", "expected"), [(280, 400), (308, 440), (294, 400), (168, 240)])
+    def test_a_utilization_gives_an_exact_total(self, usage, expected):
+        """No whole replicas and no tolerance; only the minimum change of 10 % counts, and memory is left alone."""
+        target = {"type": "Utilization", "averageUtilization": 70}
+        least = {"minChange": {"cpu": {"percentage": 10}}}
+        metric = {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+        spec = hvpa(hpa=hpa(metrics=[metric]), vpa=NO_VPA, scaleUp=least, scaleDown=least)
+        assert one(decided(spec, world(1, box(cpu=400, memory=G), pod_metrics=used(1, app=sizes(usage))))) == (
+            1,
+            sizes(expected, G),
+        )
+
+    def test_bounds_of_the_hpa_do_not_bound_a_total(self):
+        """Two pods that use five times their target need five times the total."""
+        spec = hvpa(hpa=hpa(metrics=[UTILIZATION], maxReplicas=2), vpa=NO_VPA)
+        decision = decided(spec, world(2, box(cpu=500), pod_metrics=used(2, app=sizes(2500))))
+        assert one(decision) == (3, sizes(1667))
+
+    def test_each_container_by_its_own_usage(self):
+        """The pod is at its target; one container needs more than it has, the other less."""
+        spec = hvpa(hpa=hpa(metrics=[UTILIZATION]), vpa=NO_VPA, scaleUp=FREELY, scaleDown=FREELY)
+        seen = world(2, box(cpu=500), box("side", 500), pod_metrics=used(2, app=sizes(700), side=sizes(300)))
+        assert point(decided(spec, seen)) == (2, {"app": sizes(700), "side": sizes(300)})
+
+    def test_a_container_that_may_not_be_sized_asks_for_replicas(self):
+        """It is at twice its target, so there are twice as many."""
+        spec = hvpa(hpa=hpa(metrics=[UTILIZATION]), vpa={"deploy": False, **vpa(policy("side", mode="Off"))} | NO_VPA)
+        seen = world(1, box(cpu=500), box("side", 100), pod_metrics=used(1, app=sizes(500), side=sizes(200)))
+        decision = decided(spec, seen)
+        assert decision.desired == 2
+        assert point(decision)[1]["side"] == sizes(100)
+
+    def test_idle_pods_keep_a_usable_size(self):
+        """Nothing is used, and nothing says how little is allowed: each pod keeps the recommender's least."""
+        spec = hvpa(hpa=hpa(metrics=[UTILIZATION]), vpa=NO_VPA)
+        assert one(decided(spec, world(1, box(cpu=500), pod_metrics=used(1, app=sizes(0))))) == (1, sizes(25))
+
+    def test_pods_that_crashed_lower_nothing(self):
+        """All were OOM-killed and use nothing."""
+        spec = hvpa(hpa=hpa(metrics=[UTILIZATION]), vpa=NO_VPA)
+        hurt = box(cpu=500, ended=Ended("OOMKilled", NOW - 600, NOW - 60))
+        decision = decided(spec, world(4, hurt, pod_metrics=used(4, app=sizes(0))))
+        assert one(decision) == (4, sizes(500))
+
     def test_an_external_metric_by_our_own_reading(self):
         """A queue of three at a target of one, with one replica, leads to three replicas."""
         spec = hvpa(hpa=hpa(metrics=[QUEUE]), vpa=NO_VPA)
@@ -269,6 +314,16 @@ class TestOwn:
         assert (silent.moves, reason_of(silent, "RecommendationProvided")) == (False, "False/PartlyMissing")
         heard = decided(spec, world(3, APP, app=SAME, desired=4))
         assert heard.desired == 4
+
+    @pytest.mark.parametrize(
+        ("percent", "expected"), [({"averageUtilization": 150}, (2, sizes(750, G))), ({}, (2, sizes(1000, 2 * G)))]
+    )
+    def test_the_utilization_in_a_status(self, percent, expected):
+        """The status of an HPA with a utilization gives an exact total of cpu; without, four pods of each resource."""
+        metrics = [{"type": "Resource", "resource": {"name": "cpu", "current": percent}}]
+        status = {"desiredReplicas": 4, "currentReplicas": 2, "currentMetrics": metrics}
+        advice = read_count_advice({"metadata": {"name": "web"}, "status": status})
+        assert one(decided(TOTAL_ONLY, world(2, APP, count_advice=advice))) == expected
 
     def test_bounds_of_the_hpa_bound_the_hpa(self):
         """They do not bound other sources."""
@@ -349,7 +404,7 @@ class TestThird:
 
     def test_its_total_counts(self):
         """Nothing else knows this source; the reason names it."""
-        forecast = asking("forecast", measured=False, app=sizes(7000))
+        forecast = asking("forecast", exact=False, app=sizes(7000))
         decision = decided(hvpa(), world(2, box(cpu=500), app=sizes(500)), sources=[*SOURCES, forecast])
         assert one(decision) == (4, sizes(1750))
         assert decision.reason == "cpu of app needs 7 in total (forecast)"
@@ -357,7 +412,7 @@ class TestThird:
 
     def test_its_vote_counts(self):
         """A source may ask for replicas only."""
-        forecast = asking("forecast", measured=False, replicas=3)
+        forecast = asking("forecast", exact=False, replicas=3)
         decision = decided(hvpa(), world(2, box(cpu=500), app=sizes(500)), sources=[forecast, *SOURCES])
         assert decision.desired == 3
         assert decision.reason == "forecast asks for 3 replicas"

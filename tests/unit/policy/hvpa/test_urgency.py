@@ -273,13 +273,13 @@ class TestStale:
             (180, 660, False),
             (180, 600, False),
             (3600, 590, False),
-            (86_399, 600, False),
-            (86_400, 600, True),
+            (302_399, 600, False),
+            (302_400, 600, True),
             (10, 400, True),
         ],
     )
     def test_more_pods_and_a_size_that_says_more(self, seconds, target, moves):
-        """A higher size counts once it settled and clearly kept rising, or after a day; a lower size counts at once."""
+        """A higher size counts once it settled and clearly kept rising, or after 3.5 days; a lower one at once."""
         state = self.recounted(1, 2, 600)
         assert self.later(state, seconds, target).moves is moves
 
@@ -312,8 +312,8 @@ class TestStale:
         block = {"deploy": True, "template": {"metadata": {"annotations": {"hypot.dev/cpu-half-life": "30m"}}}}
         spec = hvpa(vpa=block)
         state = self.recounted(1, 2, 600, spec=spec)
-        assert not self.later(state, 1799, 600, spec=spec).moves
-        assert self.later(state, 1800, 600, spec=spec).moves
+        assert not self.later(state, 6299, 600, spec=spec).moves
+        assert self.later(state, 6300, 600, spec=spec).moves
 
     def test_urgency_applies_it(self):
         """Too little now is worse than too much later."""
