@@ -10,9 +10,17 @@ PATIENCE = 300.0
 AT_ONCE = 0.25
 
 
-def is_more(amount: int, replicas: int, planned: int, of_planned: int) -> bool:
-    """Whether this many pods of this size need more in total than planned. Then nothing waits for the plan."""
-    return amount * replicas > planned * of_planned
+def is_more(amount: int, replicas: int, had: int, of_had: int) -> bool:
+    """Whether this many pods of this size need more in total than those."""
+    return amount * replicas > had * of_had
+
+
+def replaces(amount: int, replicas: int, planned: int, of_planned: int) -> bool:
+    """Whether this many pods of this size need clearly more in total than planned. Then nothing waits for the plan.
+
+    A plan that each small rise replaced would never be carried out.
+    """
+    return 10 * amount * replicas > 11 * planned * of_planned
 
 
 def may_disrupt(running: int, configured: int, tolerance: int, taken: int) -> bool:

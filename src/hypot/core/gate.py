@@ -97,6 +97,17 @@ def belief(
     return FREE if gone_on else bound
 
 
+def learned_total(amount: int, before: int, after: int, then: int, bound: int, divides: bool) -> int:
+    """The total of a recommendation per pod.
+
+    After a scale-out it still shows the fewer pods before, with more work each: more pods alone do not raise the total.
+    `divides`: whether pods share the work in this resource. Of memory each may need as much as before.
+    """
+    if bound != AT_MOST or then == UNSET or not divides:
+        return amount * after
+    return min(amount * after, max(amount, then) * before)
+
+
 def lags_after_removal(at: float, before: int, after: int, settle: float, now: float) -> bool:
     """Whether replicas were removed so lately that samples do not show yet what the others have to do."""
     return after < before and seconds_left(at, max(settle, SETTLE), now) > 0

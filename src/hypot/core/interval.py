@@ -150,9 +150,12 @@ def least_change(value: int | None, percent: int | None, total: int, default: in
 def per_pod(
     total: int, request: int, current: int, desired: int, base_value: int, base_percent: int
 ) -> tuple[int, int]:
-    """The size of each pod as a fraction. If the count changes, the base load of each replica is taken into account."""
+    """The size of each pod as a fraction. If the count changes, the base load of each replica is taken into account.
+
+    A base load of all that is needed, or more, is wrong: it was written for smaller pods.
+    """
     base_now = max(100 * base_value, base_percent * request)
-    if base_now == 0 or desired == current or 100 * request <= base_now:
+    if base_now == 0 or desired == current or base_now >= 100 * request or base_now * current >= 100 * total:
         return total, desired
     base_new = max(100 * base_value * desired, base_percent * total)
     return 100 * total - base_now * current + base_new, 100 * desired

@@ -201,8 +201,10 @@ class ByController:
 
 
 def seen_in(place):
-    """The observation of the world, without its made-up nodes."""
-    return replace(place.scene.observer.seen(place.i - 1, place.now), nodes={})
+    """The observation of the world, without its made-up nodes; the template has the size of new pods."""
+    seen = place.scene.observer.seen(place.i - 1, place.now)
+    made = place.scene.observer._sized(*place.s.template)
+    return replace(seen, nodes={}, template=(made,))
 
 
 def completed(size, seen):

@@ -25,6 +25,7 @@ from hypot.core.gate import (
     held_to,
     is_enough,
     keeps_added,
+    learned_total,
     needed_change,
     way_of,
 )
@@ -143,3 +144,22 @@ class TestEnough:
     def test_added_replicas_stay(self, total, asked, needed, expected):
         """A total of 1,000 raised the count to ten: they go once it has fallen, or if it did not need them."""
         assert keeps_added(total, 1000, asked, needed, 10) is expected
+
+
+@pytest.mark.parametrize(
+    ("amount", "then", "bound", "total"),
+    [
+        (600, 600, FREE, 1200),
+        (600, 600, AT_LEAST, 1200),
+        (600, UNSET, AT_MOST, 1200),
+        (600, 600, AT_MOST, 600),
+        (650, 600, AT_MOST, 650),
+        (400, 600, AT_MOST, 600),
+        (300, 600, AT_MOST, 600),
+        (250, 600, AT_MOST, 500),
+    ],
+)
+def test_the_total_of_what_fewer_pods_needed(amount, then, bound, total):
+    """One pod of 600m became two: their total is still 600m. Of memory each may need as much as before."""
+    assert learned_total(amount, 1, 2, then, bound, divides=True) == total
+    assert learned_total(amount, 1, 2, then, bound, divides=False) == 2 * amount

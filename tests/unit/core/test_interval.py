@@ -290,10 +290,12 @@ class TestPerPod:
             (500, 100, (1, 2), (100, 0), 250),
             (900, 200, (3, 3), (100, 0), 300),
             (500, 150, (1, 2), (0, 0), 250),
+            (5000, 2800, (6, 5), (0, 30), 1000),
+            (2000, 1100, (3, 2), (700, 0), 1000),
         ],
     )
     def test_the_formula(self, total, each, counts, base, expected):
-        """Not for a change of size alone, and not where a pod requests no more than its base."""
+        """Not for a change of size alone, nor if the base of a pod is all it requests, or that of all pods the total."""
         numerator, denominator = per_pod(total, each, *counts, *base)
         assert numerator / denominator == expected
 

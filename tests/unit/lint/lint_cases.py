@@ -299,6 +299,7 @@ OWN = {
     "last-interval": changed(hvpa(), "spec", "hpa", "template", "spec", "maxReplicas", to=10),
     "deploy-absent": hvpa(vpa={}),
     "no-source": hvpa(hpa=hpa_block(deploy=False), vpa=vpa_block(deploy=False)),
+    "min-change": changed(hvpa(), "spec", "scaleDown", to={"minChange": {"cpu": {"percentage": 0}}}),
     "unread-field": changed(hvpa(), "spec", "vpa", "scaleUp", to={"stabilizationDuration": "3m"}),
 }
 # Rule id -> the version of Kubernetes in which the manifest breaks it.

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from hypot.core import timeofday
+from hypot.core.amount import RESOURCES
 from hypot.kinds.base import Ref, target_problems
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.hpa.fields import Metric
@@ -26,6 +27,7 @@ from hypot.kinds.hvpa.fields import (
     WeightInterval,
 )
 from hypot.kinds.hvpa.interval_rules import interval_problems
+from hypot.kinds.hvpa.intervals import share_of
 from hypot.kinds.metadata import metadata_problems
 from hypot.kinds.node import Node
 from hypot.kinds.problem import Problem, Where, below, too_many, unsupported
@@ -64,6 +66,7 @@ def spec_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     yield from _annotation_problems(hvpa.annotations)
     if not hvpa.is_weight_based:
         yield from _unread_problems(hvpa, scales)
+        yield from _restless_problems(hvpa)
 
 
 def _source_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
@@ -248,6 +251,19 @@ def _unread_problems(hvpa: HvpaSpec, scales: Mapping[Where, ScaleType]) -> Itera
             yield Problem(
                 "unread-field", "Notice", where, message, hint=f"move it to spec.{where[-1]}", severity="warning"
             )
+
+
+def _restless_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
+    """Usage is never exactly the same twice, so without a minimum change sizes never rest."""
+    for key, scale in (("scaleUp", hvpa.scale_up), ("scaleDown", hvpa.scale_down)):
+        changes = scale.min_change if scale is not None else None
+        for resource in RESOURCES if changes is not None else ():
+            share = share_of(changes, resource)
+            if 0 in {share.value, share.percent}:
+                message = "is 0, so every little change of usage changes the size of pods"
+                hint = "write 5 percent or more, or leave it out for 200m and 200M"
+                where = ("spec", key, "minChange", resource)
+                yield Problem("min-change", "Notice", where, message, hint=hint, severity="warning")
 
 
 def _says_something(part: Any) -> bool:

@@ -117,7 +117,7 @@ HVPA_FIELDS.known(
     "last-interval",
     "warning",
     title="The last interval and the hpa block end at different counts",
-    why="maxReplicas of the hpa block bounds what the HPA may ask for; the last interval bounds the Hvpa.",
+    why="maxReplicas of the hpa block bounds only the counts that metrics propose; the last interval bounds the Hvpa.",
     fix="write the same count in both",
     example="differs from maxReplicas of the hpa block, which is 10: it bounds the HPA's proposal only",
 )
@@ -137,6 +137,15 @@ HVPA_FIELDS.known(
     why="With deploy: false in both blocks nothing is recommended, so nothing is ever scaled.",
     fix="write deploy: true in one of them, or remove the block",
     example="neither the hpa nor the vpa block is deployed, so nothing is ever recommended",
+)
+HVPA_FIELDS.known(
+    "min-change",
+    "warning",
+    title="A minimum change of 0",
+    why="Usage is never exactly the same twice. Without a minimum change, pods are resized at every look and never "
+    "rest. Of a value and a percentage the smaller applies.",
+    fix="write a percentage of 5 or more, or leave it out: 200m and 200M are the default",
+    example="is 0, so every little change of usage changes the size of pods",
 )
 HVPA_FIELDS.known(
     "unread-field",

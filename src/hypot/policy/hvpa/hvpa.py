@@ -36,7 +36,7 @@ from hypot.policy.hvpa.size_source import size_proposal
 from hypot.policy.hvpa.urgency import urgency
 from hypot.policy.model.current_size import CurrentSize, current_size
 from hypot.policy.model.decision import Move
-from hypot.policy.model.plan import needs_more
+from hypot.policy.model.plan import needs_clearly_more
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Place, Size
@@ -108,10 +108,10 @@ def gate_of(context: HvpaContext, need: ContainerNeed, *, missing: bool) -> Gate
     """Whether a container may change now; the first gate that blocks counts."""
     if need.direction == "none":
         return OPEN
-    urgent = bool(context.urgency)
-    timed = time_gate(context.hvpa, need.direction, context.last_scale, context.seen.now, urgent=urgent)
+    pressing = bool(context.urgency) or need.saturated
+    timed = time_gate(context.hvpa, need.direction, context.last_scale, context.seen.now, urgent=pressing)
     change = change_gate(context.hvpa, need.direction, need.current_size.totals, need.amounts)
-    way, pressing = DIRECTIONS.index(need.direction), urgent or need.saturated
+    way = DIRECTIONS.index(need.direction)
     return _gate(movement_gate(way, timed.number, missing, pressing, change == OPEN), timed, change)
 
 
@@ -327,7 +327,7 @@ class _HvpaPass(HvpaFindings):
         """The largest pod may have the desired size while others lack it, because an earlier move was not completed."""
         plan = self.state.plan
         sizes = controlled(self.hvpa, self.desired_sizes)
-        if plan is not None and not needs_more(plan.sizes, plan.replicas, sizes, replicas):
+        if plan is not None and not needs_clearly_more(plan, sizes, replicas):
             return
         wanted = {size.container: size.requests for size in self.desired_sizes}
         behind = [need.container for need in rising if self._is_behind(need.current_size, wanted[need.container])]

@@ -162,7 +162,7 @@ def _bounded(bounds: Allowed, current_size: CurrentSize, resource: str, amount: 
 def _limits(
     hvpa: HvpaSpec, bounds: Allowed, need: ContainerNeed, requests: Mapping[str, int], desired: int
 ) -> dict[str, int]:
-    """Each limit follows its request; if the request stays, the limit stays."""
+    """Each limit follows its request, in the ratio of the pod template; if the request stays, the limit stays."""
     limits = dict(need.current_size.limits)
     if bounds.requests_only:
         return limits
@@ -170,8 +170,9 @@ def _limits(
         old = need.current_size.requests.get(resource)
         if resource in limits and resource in need.totals and requests[resource] != old:
             gap = [UNSET if given is None else given for given in share(hvpa, "limits_gap", resource)]
+            base, limit = need.current_size.written.get(resource, (old or 0, limits[resource]))
             request, grain = requests[resource], GRAINS[resource]
-            limits[resource] = whole_limit(limits[resource], old or 0, request, gap[0], gap[1], desired, grain)
+            limits[resource] = whole_limit(limit, base, request, gap[0], gap[1], desired, grain)
     return limits
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
-from hypot.core.amount import RESOURCES, brief
-from hypot.core.gate import AT_LEAST, AT_MOST, EXACTLY, FREE, UNSET, belief, held_to
+from hypot.core.amount import CPU, RESOURCES, brief
+from hypot.core.gate import AT_LEAST, AT_MOST, EXACTLY, FREE, UNSET, belief, held_to, learned_total
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import allowed
 from hypot.kinds.node import Itself
@@ -78,12 +78,12 @@ def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:
         target = bounds.uncapped if own and bounds.uncapped and context.seen.usage is not None else bounds.target
         advice[name] = {resource: target[resource] for resource in RESOURCES if resource in target}
         for resource, amount in advice[name].items():
-            place, now, total = (name, resource), current_size[name].totals[resource], amount * replicas
-            bound = _outdated(context, name, resource, amount)
+            place, now = (name, resource), current_size[name].totals[resource]
+            total, bound = _learned(context, name, resource, amount)
             bounded[place] = BOUNDS[bound]
-            if bound != FREE and total != now:
-                stale.append(f"{resource} of {name} ({brief(resource, amount)} per pod)")
             totals[place] = held_to(total, now, bound)
+            if totals[place] != amount * replicas:
+                stale.append(f"{resource} of {name} ({brief(resource, amount)} per pod)")
             before = _before_it_rose(context, name, resource)
             if before is not None:
                 raised[place] = before
@@ -96,16 +96,17 @@ def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:
     )
 
 
-def _outdated(context: HvpaContext, container: str, resource: str, amount: int) -> int:
-    """In which direction a recommendation must not move anything; see `core.gate.belief`."""
+def _learned(context: HvpaContext, container: str, resource: str, amount: int) -> tuple[int, int]:
+    """The total of a recommendation, and in which direction it must not move anything; see `core.gate.belief`."""
     recount = context.vertical.recount
     if recount is None:
-        return FREE
+        return amount * context.replicas, FREE
     knobs = knobs_for(context.hvpa, container, context.settings.vpa)
-    half_life = knobs.cpu_half_life if resource == "cpu" else knobs.memory_half_life
+    half_life = knobs.cpu_half_life if resource == CPU else knobs.memory_half_life
     then = recount.advice.get(container, {}).get(resource, UNSET)
     counts, settle = (recount.before, recount.after), settle_time(context.hvpa)
-    return belief(recount.at, *counts, then, amount, settle, half_life, bool(context.urgency), context.seen.now)
+    bound = belief(recount.at, *counts, then, amount, settle, half_life, bool(context.urgency), context.seen.now)
+    return learned_total(amount, *counts, then, bound, resource == CPU), bound
 
 
 def _before_it_rose(context: HvpaContext, container: str, resource: str) -> tuple[int, int] | None:

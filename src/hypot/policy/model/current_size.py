@@ -12,13 +12,18 @@ LONGEST_WAIT = 600.0
 
 
 class CurrentSize(NamedTuple):
-    """One container: the largest requests of any pod and their limits, the totals, and the smallest requests."""
+    """One container: the largest requests of any pod and their limits, the totals, and the smallest requests.
+
+    `written` has the request and limit of the pod template, if it has both. Their ratio is what people wrote; that of
+    pods was rounded with every resize.
+    """
 
     container: str
     requests: Mapping[str, int]
     limits: Mapping[str, int]
     totals: Mapping[str, int]
     least: Mapping[str, int] = {}
+    written: Mapping[str, tuple[int, int]] = {}
 
     @property
     def size(self) -> Size:
@@ -50,10 +55,11 @@ def current_size(seen: Seen, replicas: int) -> tuple[CurrentSize, ...]:
                 found.setdefault(container.name, []).append(container)
     if not found:
         found = {container.name: [container] for container in seen.template if not container.sidecar}
-    return tuple([_current_size(name, found[name], replicas) for name in sorted(found)])
+    template = {container.name: container for container in seen.template}
+    return tuple([_current_size(name, found[name], replicas, template.get(name)) for name in sorted(found)])
 
 
-def _current_size(name: str, containers: list[Container], replicas: int) -> CurrentSize:
+def _current_size(name: str, containers: list[Container], replicas: int, template: Container | None) -> CurrentSize:
     requests: dict[str, int] = {}
     limits: dict[str, int] = {}
     least: dict[str, int] = {}
@@ -74,4 +80,13 @@ def _current_size(name: str, containers: list[Container], replicas: int) -> Curr
             limits[resource] = of_milli(resource, its_limit)
         # While pods start or stop, the existing ones represent all replicas.
         totals[resource] = of_milli(resource, -(-together * replicas // count))
-    return CurrentSize(name, requests, limits, totals, least)
+    return CurrentSize(name, requests, limits, totals, least, {} if template is None else _written(template))
+
+
+def _written(template: Container) -> dict[str, tuple[int, int]]:
+    requests, limits = template.requests, template.limits
+    return {
+        resource: (of_milli(resource, requests[resource]), of_milli(resource, limits[resource]))
+        for resource in RESOURCES
+        if requests.get(resource) and resource in limits
+    }

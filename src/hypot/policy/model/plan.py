@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 from hypot.core.amount import RESOURCES
-from hypot.core.disruption import is_more
+from hypot.core.disruption import is_more, replaces
 from hypot.core.fit import LARGEST
 from hypot.policy.model.decision import EARLIEST, LATEST
 from hypot.policy.model.size import Size
@@ -145,6 +145,11 @@ def requests_of(before: Iterable[Size], after: Iterable[Size]) -> list[tuple[int
 def needs_more(before: Iterable[Size], of_before: int, after: Iterable[Size], of_after: int) -> bool:
     """Whether the pods after need more of any resource in total than the pods before."""
     return any(is_more(amount, of_after, had, of_before) for had, amount in requests_of(before, after))
+
+
+def needs_clearly_more(plan: Plan, sizes: Iterable[Size], replicas: int) -> bool:
+    """Whether these pods need clearly more of any resource in total than the plan gives."""
+    return any(replaces(amount, replicas, had, plan.replicas) for had, amount in requests_of(plan.sizes, sizes))
 
 
 def ways_of(plan: Plan, actions: Iterable[Action]) -> Iterator[Way]:

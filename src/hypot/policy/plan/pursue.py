@@ -24,7 +24,7 @@ from hypot.policy.model.plan import (
     ScaleTo,
     SetTemplate,
     actions_sentence,
-    needs_more,
+    needs_clearly_more,
     requests_of,
     resizing_note,
     resizing_of,
@@ -100,10 +100,8 @@ def pursue(plan: Plan, seen: Seen, kubernetes: Version, now: float) -> Progress:
 
 
 def outgrows(plan: Plan, decision: Move) -> bool:
-    """Whether a newer decision needs more in total than the plan gives: then it does not wait for the plan."""
-    if not decision.rescales:
-        return False
-    return needs_more(plan.sizes, plan.replicas, decision.desired_sizes, decision.desired or 0)
+    """Whether a newer decision does not wait for the plan."""
+    return decision.rescales and needs_clearly_more(plan, decision.desired_sizes, decision.desired or 0)
 
 
 def _made(decision: Move, resizing: Resizing, now: float, *, behind: bool) -> Plan:

@@ -98,7 +98,7 @@ class WorldObserver:
             {key: NO_METRICS if blind else (self._total(q, i),) for key, q in self._queries.external.items()},
             nodes={ELSEWHERE.name: ELSEWHERE, **dict(self._nodes())},
             controllers={(self._owner.kind, self._owner.name): Controller("ReplicaSet", self._owner.name, replicas)},
-            template=(self._sized(s.template[0], s.template[1], s.template[2], s.template[3]),),
+            template=(self._sized(s.written[0], s.written[1], s.written[2], s.written[3]),),
             usage=usage,
         )
 

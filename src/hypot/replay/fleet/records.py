@@ -34,7 +34,7 @@ class TooLargeError(NotCoveredError):
 
 # Columns with one element per tick of history, and columns that keep their own length.
 _TICKS = {"returning", "requests_seen", "latency_seen", "usage_seen", "queue_seen", "queue_each_seen"}
-_AS_THEY_ARE = {"template", "row", "felt", "coming", "coming_due", "idle_since"}
+_AS_THEY_ARE = {"template", "written", "row", "felt", "coming", "coming_due", "idle_since"}
 # Columns with several elements, for the tuples in which most columns have one.
 _MANY = {WpaColumns: {"sides", "counts", "readies"}, Site: _TICKS | _AS_THEY_ARE}
 # Tuples whose columns keep their own length, and columns with one element per count of replicas.

@@ -6,7 +6,7 @@ It gives only the desired replicas and size. A test checks that both agree.
 from math import inf
 from typing import Any
 
-from hypot.core.gate import FREE, UNSET, belief, held_to, lags_after_removal
+from hypot.core.gate import FREE, UNSET, belief, held_to, lags_after_removal, learned_total
 from hypot.core.saturation import beyond, is_full
 from hypot.core.window import forced_into
 from hypot.replay.numbers.hpa import FAILED, propose, total_of_utilization
@@ -154,13 +154,17 @@ def record_current_size(past: HvpaPast, c: Cohorts, s: Site, current: int) -> fl
         elif c.memory[k] == memory:
             memory_limit, killed = max(memory_limit, c.memory_limit[k]), max(killed, c.killed_at[k])
     if pods == 0:
-        cpu, memory, cpu_limit, memory_limit = s.template[0], s.template[1], s.template[2], s.template[3]
+        cpu, memory, cpu_limit, memory_limit = s.written[0], s.written[1], s.written[2], s.written[3]
         all_cpu, all_memory, pods = cpu, memory, 1
         least_cpu, least_memory = cpu, memory
     past.request[CPU], past.request[MEMORY] = cpu, memory
     past.limit[CPU], past.limit[MEMORY] = cpu_limit, memory_limit
     past.least[CPU], past.least[MEMORY] = least_cpu, least_memory
     past.size[0], past.size[1], past.size[2], past.size[3] = cpu, memory, cpu_limit, memory_limit
+    for r in range(2):
+        written = s.written[r] > 0 and s.written[2 + r] >= 0
+        past.ratio_request[r] = s.written[r] if written else past.request[r]
+        past.ratio_limit[r] = s.written[2 + r] if written else past.limit[r]
     if pods != current:
         # While pods start and stop, those that exist represent the others.
         all_cpu, all_memory = -(-all_cpu * current // pods), -(-all_memory * current // pods)
@@ -229,9 +233,11 @@ def ask_resource(
         return
     at, then = past.recount_at[0], past.recount_advice[r]
     before, after = past.recount_before[0], past.recount_after[0]
+    total = amount * current
     if at > -inf:
         past.bound[r] = belief(at, before, after, then, amount, settle, of.half_life, urgent, now)
-    past.by_usage[r] = held_to(amount * current, past.current_total[r], past.bound[r])
+        total = learned_total(amount, before, after, then, past.bound[r], r == CPU)
+    past.by_usage[r] = held_to(total, past.current_total[r], past.bound[r])
 
 
 def detect_saturation(past: HvpaPast, c: Cohorts, p: Params, i: int, now: float, blind: bool, current: int) -> bool:

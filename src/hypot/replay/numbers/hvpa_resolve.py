@@ -123,6 +123,9 @@ class HvpaPast(NamedTuple):
     rises: Any
     request: Any
     limit: Any
+    # The request and limit whose ratio is kept.
+    ratio_request: Any
+    ratio_limit: Any
     least: Any
     current_total: Any
     by_usage: Any
@@ -223,7 +226,8 @@ def gate_of(rule: HvpaRule, past: HvpaPast, way: int, missing: bool, urgent: boo
         return OPEN
     saturated = is_saturated(rule, past)
     enough = moves_enough(rule.cpu, past, CPU, way) or moves_enough(rule.memory, past, MEMORY, way)
-    return movement_gate(way, time_gate(rule, past, way, urgent, now), missing, urgent or saturated, enough)
+    pressing = urgent or saturated
+    return movement_gate(way, time_gate(rule, past, way, pressing, now), missing, pressing, enough)
 
 
 def time_gate(rule: HvpaRule, past: HvpaPast, way: int, urgent: bool, now: float) -> int:
@@ -373,7 +377,15 @@ def size_resource(
     request = permitted(part.amount, of.least, of.most, limit if rule.requests_only else UNSET)
     past.size[r] = request
     if limit >= 0 and not rule.requests_only and request != old:
-        past.size[2 + r] = whole_limit(limit, old, request, of.gap_value, of.gap_percent, desired, of.grain)
+        past.size[2 + r] = whole_limit(
+            past.ratio_limit[r],
+            past.ratio_request[r],
+            request,
+            of.gap_value,
+            of.gap_percent,
+            desired,
+            of.grain,
+        )
 
 
 def pinned(rule: HvpaRule, of: ResourceRule, past: HvpaPast, r: int, desired: int) -> int:

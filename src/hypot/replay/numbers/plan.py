@@ -7,7 +7,7 @@ compiled code. A test checks that both lead to the same state.
 from math import floor, inf
 from typing import Any, NamedTuple
 
-from hypot.core.disruption import is_more
+from hypot.core.disruption import replaces
 from hypot.core.fate import (
     DEFERRED_PATIENCE,
     EVICT,
@@ -104,7 +104,7 @@ def is_bound(plan: NumericPlan, replicas: int, cpu: int, memory: int) -> bool:
     if plan.active[0] == 0:
         return False
     planned = plan.replicas[0]
-    return not is_more(cpu, replicas, plan.size[0], planned) and not is_more(memory, replicas, plan.size[1], planned)
+    return not replaces(cpu, replicas, plan.size[0], planned) and not replaces(memory, replicas, plan.size[1], planned)
 
 
 def pursue_plan(plan: NumericPlan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> bool:

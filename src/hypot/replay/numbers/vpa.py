@@ -161,9 +161,9 @@ def size_new_pods(rule: VpaRule, a: Advice, s: Site) -> None:
     """Create new pods as recommended, whatever happens to running pods."""
     if rule.mode == IDLE:
         return
-    t = s.template
-    t[0], t[2] = new_amount(rule, a, CPU, t[0], t[2])
-    t[1], t[3] = new_amount(rule, a, MEMORY, t[1], t[3])
+    made, of = s.template, s.written
+    made[0], made[2] = new_amount(rule, a, CPU, of[0], of[2])
+    made[1], made[3] = new_amount(rule, a, MEMORY, of[1], of[3])
 
 
 def rank_of(rule: VpaRule, a: Advice, c: Cohorts, k: int) -> Rank:

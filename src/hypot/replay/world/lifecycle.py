@@ -342,7 +342,9 @@ def has_room(c: Cohorts, s: Site, p: Params, k: int, cpu: int, memory: int) -> b
 def resize(
     c: Cohorts, s: Site, p: Params, k: int, cpu: int, memory: int, cpu_limit: int, memory_limit: int, now: float
 ) -> None:
-    """Request another size in place; it waits if the node has no room."""
+    """Request another size in place; it waits if the node has no room. An earlier request that is due is done first."""
+    if c.resize_due[k] <= now:
+        finish_resize(c, s, p, k)
     c.next_cpu[k], c.next_memory[k] = cpu, memory
     c.next_cpu_limit[k], c.next_memory_limit[k] = cpu_limit, memory_limit
     if 0 <= c.most_cpu[k] < cpu or not has_room(c, s, p, k, cpu, memory):

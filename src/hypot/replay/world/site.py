@@ -10,9 +10,11 @@ from hypot.replay.world.record import COLUMNS
 class Site(NamedTuple):
     """Columns of plain numbers. Most have one element, so that they can be changed in place."""
 
-    # The requested replicas, and the size of a new pod: millicores, bytes, and their limits.
+    # The requested replicas, and the size of a new pod: millicores, bytes, and their limits; and the size in the
+    # workload's own pod template.
     asked: Any
     template: Any
+    written: Any
     # When the next event is due: a change of life, a resize, a node.
     due: Any
     # When the replay began.
@@ -62,6 +64,7 @@ def new_site(
     return Site(
         asked=[replicas],
         template=[cpu, memory, cpu_limit, memory_limit],
+        written=[cpu, memory, cpu_limit, memory_limit],
         due=[-inf],
         nodes=[-1 if nodes is None else nodes],
         epoch=[start],

@@ -186,6 +186,12 @@ class TestLimits:
         """To the requests, as before."""
         assert self.sized(box(cpu=400, memory=G, limits=sizes(1000, 3 * G))) == sizes(2000, 2700 * M)
 
+    def test_in_the_ratio_of_the_pod_template(self):
+        """That of pods was rounded with every resize: after some hundreds of them 1.2 had become 1."""
+        app = box(cpu=400, memory=G, limits=sizes(400, 3 * G))
+        seen = world(2, app, app=sizes(800, 900 * M), template=(box(cpu=1000, limits=sizes(1200)),))
+        assert limits_of(decided(hvpa(), seen)) == sizes(960, 2700 * M)
+
     def test_equal_stays_equal(self):
         """Whatever gap is set: else the QoS class of the pod would change."""
         assert self.sized(box(cpu=400, memory=G, limits=sizes(400, G)), **GAP) == sizes(800, 900 * M)

@@ -102,7 +102,7 @@ def test_closed_directions_that_are_invalid(message):
         Plan.from_dict({**made.to_dict(), "closed": message})
 
 
-@pytest.mark.parametrize(("replicas", "cpu", "more"), [(3, 150, False), (5, 150, False), (5, 170, True)])
+@pytest.mark.parametrize(("replicas", "cpu", "more"), [(3, 150, False), (5, 170, False), (5, 180, True)])
 def test_what_is_not_sized_does_not_outgrow_a_plan(replicas, cpu, more):
     """For an Hvpa of cpu only, its pods' memory is no reason to abandon a plan that has no memory."""
     only_cpu = hvpa(vpa=vpa(policy(controlledResources=["cpu"])))

@@ -239,12 +239,13 @@ class TestPlan:
             ((8, 250, GIB // 2), True),
             ((0, 0, 0), True),
             ((5, 500, GIB), False),
-            ((4, 501, GIB), False),
-            ((4, 500, GIB + 1), False),
+            ((4, 550, GIB), True),
+            ((4, 551, GIB), False),
+            ((4, 500, 12 * GIB // 10), False),
         ],
     )
-    def test_a_proposal_waits_unless_it_needs_more_than_the_plan_gives(self, proposal, bound):
-        """A proposal that the plan does not cover is not delayed."""
+    def test_a_proposal_waits_unless_it_needs_clearly_more_than_the_plan_gives(self, proposal, bound):
+        """A proposal that needs more than a tenth more is not delayed."""
         assert not is_bound(no_plan(), *proposal)
         assert is_bound(begun(settled(), 4, 500), *proposal) == bound
 

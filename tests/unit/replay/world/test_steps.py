@@ -322,6 +322,15 @@ class TestResizing:
         assert place.ticks(2).cpu[-1] == 1.5
         assert place.scene.observer.seen(place.i - 1, place.now).pods[0].resize is None
 
+    def test_a_resize_that_is_due_is_done_before_another_is_requested(self):
+        """It takes 2 s, and each tick 15: requests at every tick do not keep each other from being done."""
+        place = Place(replicas=1)
+        sizes = []
+        for more in range(4):
+            resize(place.c, place.s, place.p, 0, 1100 + 100 * more, GIB, 2000, GIB, place.now)
+            sizes.append(float(place.ticks(1).cpu[-1]))
+        assert sizes == [1.0, 1.1, 1.2, 1.3]
+
     def test_a_deferred_resize_is_tried_again(self):
         """It is done once other pods are gone, without a new request."""
         place = Place(World(nodes=Nodes(start=1, cpu=4.0, reserved=0.0), pods=Pods(stop=0.0)), replicas=3)
