@@ -319,14 +319,14 @@ def _work(
 
 def _counted(asked: _Asked) -> "tuple[Iterable[Trace], int]":
     """The traces and their total ticks; for a large history, estimated from the first trace."""
-    from hypot.replay.engine.demand import ticks_of  # noqa: PLC0415  only for this command
+    from hypot.replay.engine.demand import ticks_replayed  # noqa: PLC0415  only for this command
 
     if isinstance(asked.traces, list):
         traces = list(_bound(asked.traces, asked.world))
-        return traces, sum(ticks_of(trace, asked.world.tick) for trace in traces)
+        return traces, sum(ticks_replayed(trace, asked.world) for trace in traces)
     coming = _bound(asked.traces, asked.world)
     first = next(coming)
-    return chain([first], coming), int(ticks_of(first, asked.world.tick) * asked.traces.about(len(first.times)))
+    return chain([first], coming), int(ticks_replayed(first, asked.world) * asked.traces.about(len(first.times)))
 
 
 def _compared(asked: _Asked, explained: "Span", engine: str, *, keep: bool) -> "list[Comparison]":

@@ -80,8 +80,9 @@ def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:
         for resource, amount in advice[name].items():
             place, now = (name, resource), current_size[name].totals[resource]
             total, bound = _learned(context, name, resource, amount)
-            bounded[place] = BOUNDS[bound]
             totals[place] = held_to(total, now, bound)
+            # A total that was held at what is there asks for no other count.
+            bounded[place] = BOUNDS[EXACTLY if bound != FREE and totals[place] == now else bound]
             if totals[place] != amount * replicas:
                 stale.append(f"{resource} of {name} ({brief(resource, amount)} per pod)")
             before = _before_it_rose(context, name, resource)

@@ -7,7 +7,7 @@ from zlib import crc32
 import numpy as np
 
 from hypot.replay.score.columns import DAY, window_sums
-from hypot.replay.world.parameters import Drop, World
+from hypot.replay.world.parameters import Drop, Span, World
 from hypot.replay.world.record import Floats
 
 if TYPE_CHECKING:
@@ -24,11 +24,37 @@ class Load(NamedTuple):
     work: Floats
     efficiency: Floats
     memory: Floats
+    # How many of these ticks are before the trace begins.
+    lead: int = 0
 
 
 def ticks_of(trace: "Trace", tick: float) -> int:
     """How many whole ticks a trace covers; a partial tick at the end is not replayed."""
     return max(1, int((trace.times[-1] - trace.times[0]) // tick))
+
+
+def lead_of(world: World) -> int:
+    """How many ticks are replayed before a trace begins."""
+    return int(world.demand.lead_in / world.tick)
+
+
+def ticks_replayed(trace: "Trace", world: World) -> int:
+    """How many ticks a job has."""
+    return lead_of(world) + ticks_of(trace, world.tick)
+
+
+def led_in(load: Load, world: World) -> Load:
+    """The load with its first tick repeated before it, so that every policy begins with a shape that fits."""
+    lead = lead_of(world)
+    before = [np.repeat(column[:1], lead) for column in load[1:4]]
+    work, efficiency, memory = map(np.concatenate, zip(before, load[1:4], strict=True))
+    return Load(load.start - lead * world.tick, work, efficiency, memory, lead)
+
+
+def gaps_in(load: Load, world: World) -> tuple[Span, ...]:
+    """When there are no metrics, in seconds since the first tick."""
+    before = load.lead * world.tick
+    return tuple([Span(start + before, end + before) for start, end in world.metrics.gaps])
 
 
 def load_of(trace: "Trace", world: World) -> Load:

@@ -16,7 +16,7 @@ from hypot.policy.model.seen import metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.vertical.resize import RESIZES
 from hypot.replay.engine.deciders import NEVER, Decider, Scene
-from hypot.replay.engine.demand import Load
+from hypot.replay.engine.demand import Load, gaps_in
 from hypot.replay.engine.families import deciders_of, has_numbers, watch_of
 from hypot.replay.engine.observer import Queries, WorldObserver
 from hypot.replay.policies.policy import Policy, Start
@@ -90,7 +90,7 @@ def begin(policy: Policy, load: Load, world: World, p: Params, settings: Setting
     settle(c, s, p, load)
     target = Ref(api_version="apps/v1", kind=first.kind, name=first.name)
     queries = queries_of(policy.autoscalers, world, settings)
-    observer = WorldObserver(target, first, c, s, p, queries, world.metrics.gaps, start)
+    observer = WorldObserver(target, first, c, s, p, queries, gaps_in(load, world), start)
     in_place = can_resize(world, settings)
     return Scene(c, s, p, observer, settings, first.container, in_place, bool(world.metrics.gaps), explained)
 

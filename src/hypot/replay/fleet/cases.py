@@ -10,7 +10,7 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.model.settings import Settings
-from hypot.replay.engine.demand import Load
+from hypot.replay.engine.demand import Load, gaps_in
 from hypot.replay.engine.engine import begin, can_resize, params_for
 from hypot.replay.fleet import loops
 from hypot.replay.fleet.records import ENTRIES, PLACES, RULES, LargestSizes, NotCoveredError, check, record_of
@@ -76,7 +76,7 @@ def prepared(policy: Policy, load: Load, world: World, settings: Settings) -> Pr
     records = (*own, record_of(scene.c, PLACES), record_of(scene.s, 1), record_of(p, 1))
     if not policy.autoscalers:
         return Prepared(rules.loop, records, (load.start,))
-    gaps = np.array(world.metrics.gaps, np.float64).reshape(-1, 2)
+    gaps = np.array(gaps_in(load, world), np.float64).reshape(-1, 2)
     return Prepared(rules.loop, records, (gaps, load.start, settings.sync_period, *rules.arguments))
 
 

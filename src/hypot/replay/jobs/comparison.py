@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hypot.kinds.hpa import HPA
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine.deciders import NEVER
-from hypot.replay.engine.demand import Load, load_of, ticks_of
+from hypot.replay.engine.demand import Load, led_in, load_of, ticks_of
 from hypot.replay.engine.engine import replay
 from hypot.replay.policies.policy import ORACLE, STATIC_PEAK, Policy
 from hypot.replay.score.families import prices_at, speedup
@@ -72,12 +72,12 @@ class Course(NamedTuple):
 def do(job: ReplayJob, progress: Callable[[int], None] | None = None) -> Scored:
     """Replay and score; reports progress in ticks since the last report."""
     scoring, world = job.world.scoring, job.world
-    load = load_of(job.trace, world)
-    last = len(load.work)
-    first = min(first_judged(last, world), last)
+    load = led_in(load_of(job.trace, world), world)
+    lead, last = load.lead, len(load.work)
+    first = min(lead + first_judged(last - lead, world), last)
     against = reference_from(job, load, first, last)
     course = _course(job, load, first, against, progress)
-    tuning = _part_score(job, course, load, 0, first) if scoring.tune and first else None
+    tuning = _part_score(job, course, load, lead, first) if scoring.tune and first > lead else None
     borders = window_borders(last - first, scoring.windows) if scoring.windows > 1 else []
     oracle, static = _references(against, world)
     return Scored(
@@ -90,7 +90,7 @@ def do(job: ReplayJob, progress: Callable[[int], None] | None = None) -> Scored:
         oracle,
         static,
         course.run.notes,
-        course.run if job.keep else None,
+        _cut(job, course.run, lead, last) if job.keep else None,
         against if job.keep else None,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 from distributed import Client, as_completed
 from distributed.scheduler import KilledWorker
 
-from hypot.replay.engine.demand import ticks_of
+from hypot.replay.engine.demand import ticks_replayed
 from hypot.replay.jobs.comparison import ReplayJob, Scored, do
 from hypot.replay.jobs.local_jobs import JobsError
 
@@ -58,7 +58,7 @@ def _await_workers(client: Any, address: str) -> None:
 
 def _hand_out(client: Any, job: ReplayJob, place: int, places: dict[Any, tuple[int, int]], done: Any) -> None:
     future = client.submit(do, job, pure=False)
-    places[future] = place, ticks_of(job.trace, job.world.tick)
+    places[future] = place, ticks_replayed(job.trace, job.world)
     done.add(future)
 
 

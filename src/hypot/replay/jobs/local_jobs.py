@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from hypot.replay.engine.demand import ticks_of
+from hypot.replay.engine.demand import ticks_replayed
 from hypot.replay.jobs.comparison import ReplayJob, Scored, do
 from hypot.replay.jobs.pool import CONTEXT, Pool, pool_of
 from hypot.replay.jobs.shared_traces import SharedTraces, Slip, shared_for
@@ -73,7 +73,7 @@ def _batches(jobs: Iterable[ReplayJob], most: int) -> Iterator[_Batch]:
     batch: _Batch = []
     together = 0
     for place, job in enumerate(jobs):
-        long = max(ticks_of(job.trace, job.world.tick), len(job.trace.times))
+        long = max(ticks_replayed(job.trace, job.world), len(job.trace.times))
         batch.append((place, job))
         together += long
         if together + long > most:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from hypot.core.gate import (
     DOWN,
+    FREE,
     HOLDS,
     IN_WINDOW,
     OPEN,
@@ -279,7 +280,10 @@ def resource_vote(of: ResourceRule, past: HvpaPast, r: int, first: int, current:
         return NO_VOTE
     most = NO_VOTE
     if past.by_usage[r] >= 0:
-        most = held_to(looked_up(of, first, past.by_usage[r], current), current, past.bound[r])
+        bound = past.bound[r]
+        # A total that was held at what is there asks for no other count.
+        stays = bound != FREE and past.by_usage[r] == past.current_total[r]
+        most = current if stays else held_to(looked_up(of, first, past.by_usage[r], current), current, bound)
         before, then = past.recount_before[0], past.recount_advice[r]
         if past.recount_at[0] > -inf and past.recount_after[0] > before and then >= 0:
             raised = then * before

@@ -38,6 +38,12 @@ class Demand:
     peak: float | None = _given(
         None, "cores", "Scale each trace so that its 99.9th percentile needs this many cores; replaces scale."
     )
+    lead_in: float = _given(
+        3600.0,
+        "seconds",
+        "How long the first value is repeated before the trace begins, so that every policy starts with a shape that "
+        "fits. It is not scored. Scenarios have none: they start as they are written.",
+    )
     noise: float = _given(0.0, "number", "Sigma of a log-normal factor, drawn for every tick.")
     retries: float = _given(0.0, "share", "The share of the lost requests that are sent again.")
     retry_after: float = _given(3.0, "seconds", "How long a lost request waits before it is sent again.")

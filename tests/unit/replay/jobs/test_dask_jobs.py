@@ -42,7 +42,7 @@ def cluster():
 def jobs(count, ticks=400):
     hpa = HPA.from_dict({"metadata": {"name": "web"}, "spec": SPEC})
     tried = Policy("web", (hpa,), Start("web", 2, "web", 1000, 2**30, None, None))
-    world = World(demand=Demand(noise=0.1))
+    world = World(demand=Demand(noise=0.1, lead_in=0.0))
     times = 15.0 * np.arange(ticks)
     rates = [100.0 + 80.0 * np.sin(times / (300.0 + i)) for i in range(count)]
     traces = [Trace(f"w{i}", times, rate, None, "requests", "here") for i, rate in enumerate(rates)]

@@ -14,11 +14,13 @@ from hypot.replay.jobs.comparison import ReplayJob, compared, do
 from hypot.replay.jobs.job_queue import JobQueue
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.traces.trace import Trace
-from hypot.replay.world.parameters import World
+from hypot.replay.world.parameters import Demand, World
 
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 START = Start("web", 2, "web", 1000, 2**30, None, None)
 ROWS = 41
+# A world whose jobs have no more ticks than their traces.
+AT_ONCE = World(demand=Demand(lead_in=0.0))
 
 
 def policy(name, target):
@@ -34,7 +36,7 @@ def trace(number):
 
 def jobs(count):
     tried = policy("web", 70)
-    return [ReplayJob(tried, trace(number), World(), Settings(), keep=False) for number in range(count)]
+    return [ReplayJob(tried, trace(number), AT_ONCE, Settings(), keep=False) for number in range(count)]
 
 
 class Counted:
@@ -78,7 +80,7 @@ def test_short_jobs_go_together(monkeypatch, shared):
     """With several policies per trace and several jobs per batch, results are the same and all ticks are reported."""
     monkeypatch.setattr(local_jobs, "SHARED_FACTOR", shared)
     policies = [policy("hot", 90), policy("mild", 70), policy("cold", 50)]
-    made, explained = list(JobQueue(policies, World(), Settings()).jobs(map(trace, range(20)))), []
+    made, explained = list(JobQueue(policies, AT_ONCE, Settings()).jobs(map(trace, range(20)))), []
     assert max(map(len, local_jobs._batches(made, 4 * ROWS))) == 4
     found = dict(local_jobs.work(iter(made), 32 * 4 * ROWS, explained.append))
     assert found == {place: do(job) for place, job in enumerate(made)}
@@ -141,7 +143,7 @@ def test_a_killed_process_is_reported():
 
 def test_a_queue_collects_results_in_any_order():
     """Comparisons are in the order of the traces, then of the policies; shared results are held once."""
-    policies, world = [policy("hot", 90), policy("cold", 50)], World()
+    policies, world = [policy("hot", 90), policy("cold", 50)], AT_ONCE
     traces = [trace(number) for number in range(3)]
     queue = JobQueue(policies, world, Settings())
     made = list(queue.jobs(iter(traces)))

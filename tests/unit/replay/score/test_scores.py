@@ -84,7 +84,7 @@ class TestEngines:
         compiled, plain = (do(job._replace(compiled=may), reported.append) for may in (True, False))
         assert len(refused) == 1
         assert compiled.scores == plain.scores
-        assert sum(reported) == 2 * 4
+        assert sum(reported) == 2 * (4 + 240)
 
     @pytest.mark.parametrize(
         "scoring",
