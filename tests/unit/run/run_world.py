@@ -75,7 +75,7 @@ def hpa(name="web", *, target=TARGET, utilization=50, status=None, annotations=N
 def items(*values: Any, at: float = NOW, window: float | None = None) -> Answer:
     """The answer of the external metrics API: one value for each series."""
     reported = [
-        {"value": value, "timestamp": show_time(at), **({} if window is None else {"windowSeconds": window})}
+        {"value": value, "timestamp": show_time(at), **({} if window is None else {"window": window})}
         for value in values
     ]
     return Answer(200, encoded({"kind": "ExternalMetricValueList", "items": reported}))

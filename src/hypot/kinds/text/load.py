@@ -76,6 +76,9 @@ class LoadedFiles:
     source: Source
 
 
+# Its items are one answer: only this list says that two series with equal labels are two, and not one that comes twice.
+_ANSWER = "ExternalMetricValueList"
+
 Keep = Callable[[str, str], bool]
 Progress = Callable[[int, int], None]
 _DEFAULT_LIMITS: Final = InputLimits()
@@ -146,6 +149,8 @@ class Reader:
             for index, item in enumerate(_items(data, source)):
                 yield from self._walk(_inherit(data, item), source.inside(("items", index)))
             return
+        if data.get("kind") == _ANSWER:
+            _check_answer(data, source)
         api_version, kind = _identity(data, "apiVersion", source), _identity(data, "kind", source)
         if self._keep is None or self._keep(api_version, kind):
             yield LoadedFiles(data, source)
@@ -184,7 +189,7 @@ def _is_text(value: Any) -> TypeGuard[str]:
 
 def _is_list(data: Any) -> bool:
     """Whether it is a List or a typed list like PodMetricsList. Other kinds named "...List" have no top-level items."""
-    if not isinstance(data, dict) or not isinstance(kind := data.get("kind"), str):
+    if not isinstance(data, dict) or not isinstance(kind := data.get("kind"), str) or kind == _ANSWER:
         return False
     return kind == "List" or (kind.endswith("List") and isinstance(data.get("items", 0), list | None))
 
@@ -207,6 +212,13 @@ def _items(data: dict[str, Any], source: Source) -> list[Any]:
             source.file, source.line_of(("items",)), f"the items of a List must be a list, got {_type(items)}"
         )
     return items
+
+
+def _check_answer(data: dict[str, Any], source: Source) -> None:
+    for index, item in enumerate(_items(data, source)):
+        if not isinstance(item, dict):
+            line = source.line_of(("items", index))
+            raise LoadError(source.file, line, f"expected a value with metricName, got {_type(item)}")
 
 
 def _identity(data: dict[str, Any], name: str, source: Source) -> str:

@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import chain
+from math import isfinite
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -9,10 +11,10 @@ from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
 from hypot.kinds.selector import Selector, SelectorError, read_selector, show_selector
 from hypot.policy.model.seen import Failure, Value
 from hypot.policy.model.state import read_time
+from hypot.policy.observe.questions import Chosen
 from hypot.policy.observe.read_pods import inner, labels_of, read_amount
 from hypot.policy.observe.read_scale import plural
 
-Chosen = Mapping[str, Any] | None
 _CUSTOM = "/apis/custom.metrics.k8s.io/v1beta1"
 _EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
 _DEFAULT_WINDOW = 60.0
@@ -29,7 +31,41 @@ class _Described(NamedTuple):
 
 class _ValueSeries(NamedTuple):
     labels: Mapping[str, str]
-    milli: int | None
+    value: Value | None
+
+
+def read_value(item: Mapping[str, Any]) -> Value | None:
+    """The value in an item of either API; None if it is not a quantity."""
+    amount = read_amount(item.get("value"))
+    return None if amount is None else Value(amount, read_time(item.get("timestamp")) or 0.0, _window(item))
+
+
+def _window(item: Mapping[str, Any]) -> float:
+    """Seconds: custom.metrics.k8s.io/v1beta2 calls them `windowSeconds`, v1beta1 of both APIs calls them `window`."""
+    written = item.get("windowSeconds", item.get("window"))
+    is_number = isinstance(written, int | float) and not isinstance(written, bool) and isfinite(written)
+    return float(written) if is_number else _DEFAULT_WINDOW
+
+
+def all_values(values: Iterable[Value | None]) -> tuple[Value, ...] | Failure:
+    """All values of an external metric: a sum that lacks a part would be too small and scale the target down."""
+    found = list(values)
+    readable = tuple([value for value in found if value is not None])
+    return readable if len(readable) == len(found) else Failure("one of its values is not a quantity")
+
+
+def resource_of(ref: Ref) -> str:
+    """The resource of an object, as the path of a query names it."""
+    resource = plural(ref.kind or "")
+    return f"{resource}.{ref.group}" if ref.group else resource
+
+
+def selector_text(selector: Chosen) -> str:
+    """A selector as the parameter of a query; empty if it cannot be read."""
+    try:
+        return show_selector(selector)
+    except SelectorError:
+        return ""
 
 
 class MetricValues:
@@ -38,28 +74,31 @@ class MetricValues:
     def __init__(self) -> None:
         self._custom: dict[tuple[str, str], list[_Described]] = defaultdict(list)
         self._of_pods: dict[tuple[str, str], dict[str, list[_Described]]] = {}
-        self._external: dict[str, dict[tuple[Any, ...], _ValueSeries]] = defaultdict(dict)
+        self._external: dict[str, dict[tuple[Any, ...], list[_ValueSeries]]] = defaultdict(dict)
         self._sums: dict[tuple[str, Selector], tuple[int, ...] | Failure] = {}
 
     def add_custom(self, data: Mapping[str, Any]) -> None:
         """Add a MetricValue: v1beta1 has the metric's name next to the value, v1beta2 has a block for it."""
         of, metric = inner(data, "describedObject"), inner(data, "metric")
         name = str(data.get("metricName") or metric.get("name") or "")
-        window = data.get("windowSeconds")
-        amount = read_amount(data.get("value"))
-        seconds = float(window) if isinstance(window, int | float) else _DEFAULT_WINDOW
-        value = None if amount is None else Value(amount, read_time(data.get("timestamp")) or 0.0, seconds)
         selector = data.get("selector") or metric.get("selector")
         namespace = str(of.get("namespace") or "")
-        described = _Described(namespace, str(of.get("name") or ""), selector, value)
+        described = _Described(namespace, str(of.get("name") or ""), selector, read_value(data))
         self._custom[str(of.get("kind") or ""), name].append(described)
 
-    def add_external(self, data: Mapping[str, Any]) -> None:
-        labels = labels_of({"metadata": {"labels": data.get("metricLabels")}})
-        # Answers to two queries may share a series. Labels identify it; without labels, only an exact copy is the same.
-        unnamed = (str(data.get("value")), str(data.get("timestamp")))
-        key = tuple(sorted(labels.items())) or unnamed
-        self._external[str(data.get("metricName") or "")][key] = _ValueSeries(labels, read_amount(data.get("value")))
+    def add_external(self, items: Iterable[Mapping[str, Any]]) -> None:
+        """Add the items of one answer. All of them count; those of earlier answers that come again count once.
+
+        Labels identify a series between two answers. Without labels, only an exact copy is the same.
+        """
+        answer: dict[tuple[str, tuple[Any, ...]], list[_ValueSeries]] = defaultdict(list)
+        for item in items:
+            labels = labels_of({"metadata": {"labels": item.get("metricLabels")}})
+            unnamed = (str(item.get("value")), str(item.get("timestamp")))
+            identity = tuple(sorted(labels.items())) or unnamed
+            answer[str(item.get("metricName") or ""), identity].append(_ValueSeries(labels, read_value(item)))
+        for (metric, identity), series in answer.items():
+            self._external[metric][identity] = series
 
     def of_pods(
         self, metric: str, selector: Chosen, namespace: str, pods: Iterable[str], pod_selector: str
@@ -87,28 +126,26 @@ class MetricValues:
         asked = self._custom.get((ref.kind or "", metric), ())
         found = _best([one for one in asked if one.name == name and one.namespace in {"", namespace}], selector)
         if found is None:
-            path = "metrics" if is_namespace else f"{_resource(ref)}/{ref.name}"
+            path = "metrics" if is_namespace else f"{resource_of(ref)}/{ref.name}"
             return Failure(_missing(f"{_CUSTOM}/namespaces/{namespace}/{path}/{metric}", selector))
         return Failure("its value in the input is not a quantity") if found.value is None else found.value.milli
 
     def external(self, metric: str, selector: Chosen, namespace: str) -> tuple[int, ...] | Failure:
         """The values of all series that match; the API does not say which namespace a series belongs to."""
         if metric not in self._external:
-            return Failure(_missing(f"{_EXTERNAL}/namespaces/{namespace}/{metric}", None, _text(selector)))
+            return Failure(_missing(f"{_EXTERNAL}/namespaces/{namespace}/{metric}", None, selector_text(selector)))
         try:
             wanted = read_selector(selector)
         except SelectorError as error:
             return Failure(str(error), "spec")
         if (metric, wanted) not in self._sums:
-            self._sums[metric, wanted] = _amounts(self._external[metric].values(), wanted)
+            self._sums[metric, wanted] = _amounts(chain.from_iterable(self._external[metric].values()), wanted)
         return self._sums[metric, wanted]
 
 
 def _amounts(series: Iterable[_ValueSeries], wanted: Selector) -> tuple[int, ...] | Failure:
-    found = [one.milli for one in series if wanted.matches(one.labels)]
-    amounts = tuple([amount for amount in found if amount is not None])
-    # A sum that lacks a part would be too small and scale the target down.
-    return amounts if len(amounts) == len(found) else Failure("one of its values in the input is not a quantity")
+    found = all_values(one.value for one in series if wanted.matches(one.labels))
+    return found if isinstance(found, Failure) else tuple([value.milli for value in found])
 
 
 def _best(values: list[_Described], selector: Chosen) -> _Described | None:
@@ -128,20 +165,8 @@ def _meaning(selector: Any) -> object:
     return frozenset((r.key, r.operator, frozenset(r.values)) for r in requirements)
 
 
-def _resource(ref: Ref) -> str:
-    resource = plural(ref.kind or "")
-    return f"{resource}.{ref.group}" if ref.group else resource
-
-
-def _text(selector: Chosen) -> str:
-    try:
-        return show_selector(selector)
-    except SelectorError:
-        return ""
-
-
 def _missing(path: str, metric_selector: Chosen, label_selector: str = "") -> str:
     """The message if the input has no value: the command that gets it."""
-    asked = {"labelSelector": label_selector, "metricLabelSelector": _text(metric_selector)}
+    asked = {"labelSelector": label_selector, "metricLabelSelector": selector_text(metric_selector)}
     query = "&".join(f"{key}={quote(text, safe='')}" for key, text in asked.items() if text)
     return f"no value in the input; add it: kubectl get --raw '{path}{'?' if query else ''}{query}'"

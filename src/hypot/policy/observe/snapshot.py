@@ -42,6 +42,7 @@ _KNOWN = {
     ("apps", "ReplicaSet"),
     ("metrics.k8s.io", "PodMetrics"),
     ("custom.metrics.k8s.io", "MetricValue"),
+    ("external.metrics.k8s.io", "ExternalMetricValueList"),
     ("external.metrics.k8s.io", "ExternalMetricValue"),
     ("datadoghq.com", "DatadogMonitor"),
 }
@@ -155,7 +156,10 @@ class Snapshot:
             ),
             ("metrics.k8s.io", "PodMetrics"): self._take_sample,
             ("custom.metrics.k8s.io", "MetricValue"): self._given.add_custom,
-            ("external.metrics.k8s.io", "ExternalMetricValue"): self._given.add_external,
+            ("external.metrics.k8s.io", "ExternalMetricValueList"): (
+                lambda data: self._given.add_external(mappings(data.get("items")))
+            ),
+            ("external.metrics.k8s.io", "ExternalMetricValue"): lambda data: self._given.add_external([data]),
             ("autoscaling", "Scale"): self.take_scale,
             ("datadoghq.com", "DatadogMonitor"): self.take_monitor,
         }
@@ -351,6 +355,7 @@ def _times(data: Object) -> Iterator[str]:
     found = [metadata.get("creationTimestamp"), data.get("timestamp")]
     found += [status.get("startTime"), status.get("lastScaleTime"), status.get("lastUpdateTime")]
     found.append(inner(status, "lastScaling").get("lastUpdated"))
+    found += [item.get("timestamp") for item in mappings(data.get("items"))]
     found += [entry.get("time") for entry in mappings(metadata.get("managedFields"))]
     for condition in mappings(status.get("conditions")):
         found += [condition.get(name) for name in _CONDITION_TIMES]

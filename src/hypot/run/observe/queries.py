@@ -8,18 +8,15 @@ from urllib.parse import quote
 
 from hypot.cluster.port import Port, Request, UnreachableError
 from hypot.kinds.base import Ref
-from hypot.kinds.selector import SelectorError, show_selector
 from hypot.policy.model.seen import Failure, Value
-from hypot.policy.model.state import read_time
 from hypot.policy.observe.freshness import MOST_AHEAD, is_old
 from hypot.policy.observe.questions import Chosen, Questions
-from hypot.policy.observe.read_pods import inner, mappings, read_amount
-from hypot.policy.observe.read_scale import plural
+from hypot.policy.observe.read_pods import inner, mappings
+from hypot.policy.observe.read_values import all_values, read_value, resource_of, selector_text
 from hypot.run.observe.asking import LIMITS, Crowd, Question, TimeLimits
 
 _CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2"
 _EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
-_DEFAULT_WINDOW = 60.0
 
 Items = tuple[Mapping[str, Any], ...]
 _Key = tuple[str, tuple[tuple[str, str], ...]]
@@ -27,7 +24,7 @@ _Key = tuple[str, tuple[tuple[str, str], ...]]
 
 def pods_query(metric: str, selector: Chosen, namespace: str, pod_selector: str) -> Request:
     path = f"{_CUSTOM}/namespaces/{quote(namespace)}/pods/*/{quote(metric, safe='')}"
-    return Request("GET", path, _query(labelSelector=pod_selector, metricLabelSelector=_text(selector)))
+    return Request("GET", path, _query(labelSelector=pod_selector, metricLabelSelector=selector_text(selector)))
 
 
 def object_query(metric: str, selector: Chosen, namespace: str, ref: Ref) -> Request:
@@ -35,27 +32,19 @@ def object_query(metric: str, selector: Chosen, namespace: str, ref: Ref) -> Req
     if ref.kind == "Namespace" and not ref.group:
         path = f"metrics/{quote(metric, safe='')}"
     else:
-        resource = plural(ref.kind or "") + (f".{ref.group}" if ref.group else "")
-        path = f"{quote(resource)}/{quote(ref.name or '', safe='')}/{quote(metric, safe='')}"
+        path = f"{quote(resource_of(ref))}/{quote(ref.name or '', safe='')}/{quote(metric, safe='')}"
     return Request(
-        "GET", f"{_CUSTOM}/namespaces/{quote(namespace)}/{path}", _query(metricLabelSelector=_text(selector))
+        "GET", f"{_CUSTOM}/namespaces/{quote(namespace)}/{path}", _query(metricLabelSelector=selector_text(selector))
     )
 
 
 def external_query(metric: str, selector: Chosen, namespace: str) -> Request:
     path = f"{_EXTERNAL}/namespaces/{quote(namespace)}/{quote(metric, safe='')}"
-    return Request("GET", path, _query(labelSelector=_text(selector)))
+    return Request("GET", path, _query(labelSelector=selector_text(selector)))
 
 
 def _query(**parts: str) -> dict[str, str]:
     return {key: text for key, text in parts.items() if text}
-
-
-def _text(selector: Chosen) -> str:
-    try:
-        return show_selector(selector)
-    except SelectorError:
-        return ""
 
 
 def queries_of(questions: Questions, namespace: str, pod_selector: str) -> list[Request]:
@@ -83,26 +72,26 @@ class Answered:
         items = self._of(pods_query(metric, selector, namespace, pod_selector))
         if isinstance(items, Failure):
             return items
-        values = {str(inner(item, "describedObject").get("name") or ""): _value(item) for item in items}
+        values = {str(inner(item, "describedObject").get("name") or ""): read_value(item) for item in items}
         return {name: value for name, value in values.items() if value is not None and not self._is_stale(value)}
 
     def of_object(self, metric: str, selector: Chosen, namespace: str, ref: Ref) -> int | Failure:
         items = self._of(object_query(metric, selector, namespace, ref))
         if isinstance(items, Failure):
             return items
-        value = _value(items[0]) if items else None
+        value = read_value(items[0]) if items else None
         if value is None:
             return Failure(f"the metric {metric} of {ref} has no value that can be read")
         return self._stale(metric) if self._is_stale(value) else value.milli
 
     def external(self, metric: str, selector: Chosen, namespace: str) -> tuple[int, ...] | Failure:
-        """All values, or a failure if any cannot be read: a sum without one of its parts would be too small."""
+        """The values of all series of the answer, also of those with equal labels."""
         items = self._of(external_query(metric, selector, namespace))
         if isinstance(items, Failure):
             return items
-        values = [value for item in items if (value := _value(item)) is not None]
-        if len(values) < len(items):
-            return Failure(f"a value of the external metric {metric} is not a quantity")
+        values = all_values(map(read_value, items))
+        if isinstance(values, Failure):
+            return values
         if any(map(self._is_stale, values)):
             return self._stale(metric)
         return tuple([value.milli for value in values])
@@ -122,12 +111,6 @@ class Answered:
 
     def _of(self, request: Request) -> Items | Failure:
         return self._found.get(_key(request), Failure(f"{request.path} was not queried in this reconcile"))
-
-
-def _value(item: Mapping[str, Any]) -> Value | None:
-    amount, window = read_amount(item.get("value")), item.get("windowSeconds")
-    seconds = float(window) if isinstance(window, int | float) else _DEFAULT_WINDOW
-    return None if amount is None else Value(amount, read_time(item.get("timestamp")) or 0.0, seconds)
 
 
 class MetricApis:

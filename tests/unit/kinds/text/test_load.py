@@ -426,7 +426,6 @@ def test_what_begins_like_json_is_reported_as_json(put, text, message):
 TYPED = [
     ("metrics.k8s.io/v1beta1", "PodMetricsList", "PodMetrics"),
     ("autoscaling/v2", "HorizontalPodAutoscalerList", "HorizontalPodAutoscaler"),
-    ("external.metrics.k8s.io/v1beta1", "ExternalMetricValueList", "ExternalMetricValue"),
     ("custom.metrics.k8s.io/v1beta2", "MetricValueList", "MetricValue"),
 ]
 
@@ -445,6 +444,38 @@ def test_items_take_kind_and_version_from_their_list(put, api_version, kind, ite
         {"apiVersion": api_version, "kind": "Other", "a": 2},
         {"apiVersion": "v9", "kind": item, "a": 3},
     ]
+
+
+SERIES = {"apiVersion": "external.metrics.k8s.io/v1beta1", "kind": "ExternalMetricValueList"}
+
+
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("form", ["x.yaml", "x.json"])
+def test_external_series_stay_in_their_list(put, within, form):
+    """Only the list says that two equal series are two; items that nobody wants alone are kept."""
+    whole = SERIES | {"items": [{"apiVersion": "v1", "kind": "Odd", "value": "1"}, {"value": "1"}]}
+    text = {"apiVersion": "v1", "kind": "List", "items": [whole]} if within else whole
+    name = put(json.dumps(text) if form == "x.json" else yaml.safe_dump(text), form)
+    assert data(name, keep=lambda _, kind: kind == SERIES["kind"]) == [whole]
+    assert data(name, keep=lambda _, __: False) == []
+
+
+@pytest.mark.parametrize(
+    ("items", "line", "message"),
+    [
+        ("[]", None, ""),
+        ("null", None, ""),
+        ("\n- {}\n-", 5, "expected a value with metricName, got null"),
+        ("1", 3, "the items of a List must be a list, got a number"),
+    ],
+)
+def test_external_series_that_are_none(put, items, line, message):
+    """An item that is not a value is an error: a sum without it would be too small."""
+    name = put(f"apiVersion: {SERIES['apiVersion']}\nkind: {SERIES['kind']}\nitems: {items}\n")
+    if line is None:
+        assert len(data(name)) == 1
+    else:
+        assert (refused(name).line, refused(name).message) == (line, message)
 
 
 LISTS = """\

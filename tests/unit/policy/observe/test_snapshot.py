@@ -15,6 +15,7 @@ from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.namespace import ByLabel
 from hypot.policy.observe.read_pods import read_duration, read_pod
+from hypot.policy.observe.read_values import read_value
 from hypot.policy.observe.snapshot import NOTHING_EARLIER, Snapshot, may_matter
 
 NOW = 1_000_000.0
@@ -68,6 +69,10 @@ def metric_value(metric, kind, name, value, namespace="shop", **more):
 def external_value(metric, value, **labels):
     made = {"apiVersion": "external.metrics.k8s.io/v1beta1", "kind": "ExternalMetricValue"}
     return {**made, "metricName": metric, "metricLabels": labels, "value": value, "timestamp": START}
+
+
+def external_list(*items):
+    return {"apiVersion": "external.metrics.k8s.io/v1beta1", "kind": "ExternalMetricValueList", "items": [*items]}
 
 
 def seen_by_first(*objects):
@@ -349,6 +354,24 @@ def test_values_of_pods():
     assert seen.pods_metrics == {metric_key("rps", None): {"a": Value(1500, at, 60.0), "b": Value(3000, at, 30.0)}}
 
 
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ({}, 60.0),
+        ({"windowSeconds": 300}, 300.0),
+        ({"window": 300}, 300.0),
+        ({"windowSeconds": 0}, 0.0),
+        ({"windowSeconds": None}, 60.0),
+        ({"window": "300s"}, 60.0),
+        ({"window": True}, 60.0),
+        ({"window": float("inf")}, 60.0),
+    ],
+)
+def test_the_window_of_a_value(written, seconds):
+    """Seconds as a number, by the names of both versions; the controller of Kubernetes assumes a minute."""
+    assert read_value({"value": "1", "timestamp": START, **written}) == Value(1000, read_time(START), seconds)
+
+
 def test_values_of_the_second_beta():
     """v1beta2 has a block for the metric, with its selector."""
     selector = {"matchLabels": {"path": "root"}}
@@ -428,6 +451,40 @@ def test_a_series_that_comes_twice_counts_once():
     unlabelled = [external_value("queue", "2"), external_value("queue", "2"), external_value("queue", "3")]
     seen = seen_by_first(hpa(metrics=[external_metric()]), deployment(), *twice, *unlabelled)
     assert list(seen.external_metrics.values()) == [(6000, 2000, 3000)]
+
+
+A, B, UNLABELLED = (
+    external_value("queue", "5", q="a"),
+    external_value("queue", "7", q="b"),
+    external_value("queue", "2"),
+)
+NEWER = external_value("queue", "6", q="a")
+
+
+@pytest.mark.parametrize(
+    ("objects", "values"),
+    [
+        ([external_list(A, B)], (5000, 7000)),
+        ([external_list(A, A, NEWER)], (5000, 5000, 6000)),
+        ([external_list(A, A), external_list(A, A)], (5000, 5000)),
+        ([external_list(A, A), external_list(NEWER, B)], (6000, 7000)),
+        ([external_list(NEWER), external_list(A, A)], (5000, 5000)),
+        ([external_list(A, A), NEWER], (6000,)),
+        ([external_list(UNLABELLED, UNLABELLED), external_list(UNLABELLED, UNLABELLED)], (2000, 2000)),
+        ([external_list(A, external_value("queue", "much", q="a")), external_list(A)], (5000,)),
+        ([external_list()], None),
+    ],
+)
+def test_series_add_up_within_a_list_and_count_once_between_lists(objects, values):
+    """As in the controller, which asks for each list once; of two lists with the same series the last one counts."""
+    found = seen_by_first(hpa(metrics=[external_metric()]), deployment(), *objects).external_metrics
+    (series,) = found.values()
+    assert isinstance(series, Failure) if values is None else series == values
+
+
+def test_the_time_of_external_values():
+    """The newest time of a dump may be that of a value in a list."""
+    assert Snapshot([external_list(A, A)]).newest_time() == read_time(START)
 
 
 def test_no_external_value():
