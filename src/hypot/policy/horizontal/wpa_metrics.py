@@ -23,7 +23,7 @@ from hypot.core.watermark import (
 from hypot.kinds.address import shown_address
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import BandMetric, ExternalBand, ResourceBand, marks_of
+from hypot.kinds.wpa.fields import SKIP_OWNER_CHECK, BandMetric, ExternalBand, ResourceBand, marks_of
 from hypot.policy.horizontal.proposal import CannotRead
 from hypot.policy.horizontal.recommender import metric_name
 from hypot.policy.model.decision import Band, ErrorKind, MetricReading, Step
@@ -174,9 +174,27 @@ def ready_count(look: WatermarkContext) -> int:
     ready, foreign = ready_pods(look.seen.pods, look.target, look.seen.now, look.delay, skip_owner_check=skip)
     total = len(look.seen.pods)
     if ready == 0:
-        raise CannotRead(f"among the {total} pods, none is ready")
+        raise CannotRead(_not_owned("ready pod", look) or f"among the {total} pods, none is ready")
     _check_available(ready, total - foreign, look)
     return min(ready, look.scale.status_replicas)
+
+
+def _not_owned(what: str, look: WatermarkContext) -> str:
+    """Why pods that match the selector do not count, and how to count them; empty if all belong to the target."""
+    if look.wpa.skips_owner_check:
+        return ""
+    others = [pod.owners for pod in look.seen.pods if not owned_by(pod.owners, look.target)]
+    if not others:
+        return ""
+    owners = [f"{owner.kind}/{owner.name}" for owner, *_ in filter(None, others)]
+    without = len(others) - len(owners)
+    causes = [f"{without} without an owner reference"] if without else []
+    causes += [f"{len(owners)} of other owners such as {min(owners)}"] if owners else []
+    return (
+        f"no {what} belongs to {look.target}: among the {len(look.seen.pods)} pods that match the selector are "
+        f"{' and '.join(causes)}; to count pods whatever their owner, set the annotation {SKIP_OWNER_CHECK} to "
+        '"true"'
+    )
 
 
 def _check_available(ready: int, total: int, look: WatermarkContext) -> None:
@@ -245,6 +263,8 @@ def _resource(source: ResourceBand, look: WatermarkContext) -> MetricReading:
         raise CannotRead("no pods returned by selector while calculating replica count")
     skip = look.wpa.skips_owner_check
     ready, ignored = group_by_sample(look.seen.pods, look.target, usages, name, look.delay, skip_owner_check=skip)
+    if ready == 0 and (why := _not_owned("pod with metrics", look)):
+        raise CannotRead(why)
     _check_available(ready, len(look.seen.pods) - len(ignored), look)
     for pod in ignored:
         usages.pop(pod, None)

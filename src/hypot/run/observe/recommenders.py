@@ -16,9 +16,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from hypot.cluster.port import encoded
 from hypot.kinds.address import shown_address
-from hypot.kinds.base import TRUE_WORDS
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import SKIP_OWNER_CHECK, Recommender, TLSConfig
+from hypot.kinds.wpa.fields import Recommender, TLSConfig
 from hypot.policy.horizontal.recommender import build_request, read_reply
 from hypot.policy.horizontal.wpa_metrics import ready_pods
 from hypot.policy.model.seen import Failure, Pod, Reply, Scale
@@ -131,9 +130,9 @@ def _read(body: bytes) -> Reply | Failure:
 
 def _ready(asking: Asking, now: float) -> int:
     wpa = asking.wpa
-    skip = wpa.annotations.get(SKIP_OWNER_CHECK) in TRUE_WORDS
     target = (wpa.target.name if wpa.target else None) or ""
-    return ready_pods(asking.pods, target, now, float(wpa.readiness_delay or 0), skip_owner_check=skip).ready
+    delay, skip = float(wpa.readiness_delay or 0), wpa.skips_owner_check
+    return ready_pods(asking.pods, target, now, delay, skip_owner_check=skip).ready
 
 
 def _context(tls: TLSConfig | None) -> ssl.SSLContext:

@@ -638,6 +638,39 @@ class TestPods:
         assert (decision.desired, decision.decided) == (2, False)
 
     CPU = wpa(resource_band("cpu", low="500m", high=1), algorithm="average", readiness_delay=30, **FREE)
+    RACK = (Owner("StatefulSet", "rack-2"),)
+
+    @pytest.mark.parametrize(
+        ("pods", "causes"),
+        [
+            (fleet(3, owners=()), "3 without an owner reference"),
+            (fleet(2, owners=RACK), "2 of other owners such as StatefulSet/rack-2"),
+            (
+                (*fleet(2, owners=RACK), pod("odd", owners=(Owner("Job", "b"),)), pod("bare", owners=())),
+                "1 without an owner reference and 3 of other owners such as Job/b",
+            ),
+            ((pod("new", ready="False"), pod("bare", owners=())), "1 without an owner reference"),
+        ],
+    )
+    def test_pods_of_no_or_another_owner_are_named_as_the_cause(self, pods, causes):
+        """They are ready, so the message says why they do not count and how to count them."""
+        cause = f"belongs to web: among the {len(pods)} pods that match the selector are {causes}; to count pods"
+        decision = decided(between(60, 80), items(100_000, 2, pods=pods), FRESH)
+        assert (decision.desired, reason_of(decision, "ScalingActive")) == (2, "False/FailedGetExternalMetric")
+        assert f"no ready pod {cause}" in decision.error
+        samples = {each.name: sample(2000) for each in pods if each.owners != fleet(1)[0].owners}
+        least = replaced(self.CPU, min_available=50)
+        for spec in (self.CPU, least):
+            assert f"no pod with metrics {cause}" in decided(spec, seen(2, pods=pods, pod_metrics=samples), FRESH).error
+        assert f'{SKIP_OWNER_CHECK} to "true"' in decision.error
+
+    @pytest.mark.parametrize("annotations", [{}, {SKIP_OWNER_CHECK: "true"}])
+    def test_unready_pods_of_the_target_are_only_unready(self, annotations):
+        """Owners are no cause if all pods belong to the target, or if owners do not matter."""
+        owners = () if annotations else fleet(1)[0].owners
+        pods = fleet(2, ready="False", owners=owners)
+        decision = decided(between(60, 80, annotations=annotations), items(100_000, 2, pods=pods), FRESH)
+        assert "among the 2 pods, none is ready" in decision.error
 
     @pytest.mark.parametrize(
         ("state", "ready", "desired"),

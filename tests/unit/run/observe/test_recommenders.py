@@ -13,6 +13,9 @@ import pytest
 import trustme
 from aiohttp import web as http
 
+from builders import fleet
+from hypot.kinds.node import replaced
+from hypot.kinds.wpa.fields import SKIP_OWNER_CHECK
 from hypot.policy.model.seen import Failure, Reply, Scale
 from hypot.policy.observe.snapshot import read_autoscaler
 from hypot.run.observe import recommenders as replies
@@ -281,6 +284,16 @@ async def test_new_certificates_are_taken_up(tmp_path):
             os.utime(ca, (NOW + number, NOW + number))
             found += await ask(asking(url, tlsConfig={"caFile": str(ca)}))
     assert [type(reply) for reply in found] == [Failure, Reply]
+
+
+@pytest.mark.parametrize(("word", "ready"), [("true", 3), ("True", 0), ("1", 0)])
+async def test_owners_do_not_matter_only_by_the_exact_word(word, ready):
+    """The recommender hears of the same ready pods as the decision."""
+    async with serving(ANSWER) as (url, asked):
+        usual = asking(url)
+        spec = replaced(usual.wpa, metadata={"annotations": {SKIP_OWNER_CHECK: word}})
+        await ask(usual._replace(wpa=spec, pods=fleet(3, owners=())))
+    assert asked[0][1]["state"]["readyReplicas"] == ready
 
 
 async def test_a_reconcile_follows_its_recommender():
