@@ -78,7 +78,7 @@ class App:
         # When this leader last began a reconcile or tried to start leading; None while it does not lead.
         self.attempted: float | None = None
         self.patience = Patience()
-        self.decision_log = DecisionLog(dry_run=config.dry_run)
+        self.decision_log = DecisionLog(dry_run=config.dry_run, object_metrics=config.object_metrics)
         self.certificate: Issued | None = None
         # How long the webhook takes to answer; None without a webhook.
         self.times: Times | None = None

@@ -8,7 +8,7 @@ from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, Recommender, WatermarkPace, band
 from hypot.policy.decide import decide
 from hypot.policy.model.decision import Hold
-from hypot.policy.model.seen import Bounds, Controller, Failure, Owner, Recommendation, Reply, Seen
+from hypot.policy.model.seen import Bounds, Controller, Failure, Owner, Recommendation, Reply, Seen, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.run.outcome import Outcome
@@ -43,6 +43,14 @@ def items(amount, replicas=10, **observed):
 def between(low=20, high=40, **fields):
     """A WatermarkPodAutoscaler of the queue."""
     return wpa(band("queue", high=high, low=low), **fields)
+
+
+def crowded(metrics, holds, state=None):
+    """An outcome with so many metrics that could be read, and so many holds."""
+    spec = wpa(*[band(f"metric-{i}", high=400, low=150) for i in range(metrics)])
+    external = {metric_key(f"metric-{i}", {}): (300_000,) for i in range(metrics)}
+    reasons = [Hold(f"Reason{i}", "held") for i in range(holds)]
+    return outcome(spec, seen(10, external_metrics=external), state, holds=reasons)
 
 
 def with_metadata(spec, **metadata):

@@ -18,7 +18,7 @@ from hypot.policy.stages.resolve import failures
 from hypot.run.outcome import Outcome
 from hypot.run.report import gauge_table as names
 
-# The most series of one object.
+# The most series of one object. With all gauges of its kind, a WatermarkPodAutoscaler shows four metrics.
 MOST_SERIES = 25
 # How much is rendered before other tasks run: a few milliseconds of work.
 OBJECTS_AT_ONCE = 20
@@ -106,6 +106,13 @@ class Sample(NamedTuple):
     suffix: str = ""
 
 
+class SeriesGroup(NamedTuple):
+    """Series that mean something only together, and what they are about."""
+
+    about: str
+    samples: Sequence[Sample]
+
+
 def exposition(snapshot: MetricsSnapshot) -> Iterator[bytes]:
     """The text format, in slices: other tasks may run between two slices. A slice may be empty."""
     lines: dict[str, list[str]] = {}
@@ -177,14 +184,50 @@ def _histogram(name: str, reported: Histogram) -> Iterator[Sample]:
 
 
 def object_samples(outcome: Outcome, now: float) -> list[Sample]:
-    """The series of one object, the most important first, at most MOST_SERIES."""
+    """The series of one object, at most MOST_SERIES."""
+    kept, _ = _fitting(_groups(outcome, now))
+    return [sample for group in kept for sample in group.samples]
+
+
+def dropped_series(outcome: Outcome) -> list[str]:
+    """What an object's series that do not fit are about."""
+    if _most_series(outcome) <= MOST_SERIES:
+        return []
+    _, dropped = _fitting(_groups(outcome, 0.0))
+    return [group.about for group in dropped]
+
+
+def _most_series(outcome: Outcome) -> int:
+    """At least as many as the object has; each reconcile asks for it, so nothing is formatted here.
+
+    Two counts, one limit and six of the object's kind; one for each reason; four for each metric and container.
+    """
+    decision = outcome.decision
+    reasons = len(outcome.holds) + len(decision.steps)
+    return 9 + reasons + 4 * (len(decision.readings) + len(decision.sizes))
+
+
+def _fitting(groups: Iterable[SeriesGroup]) -> tuple[list[SeriesGroup], list[SeriesGroup]]:
+    """The groups that fit and those that do not: a value without its watermarks would mislead."""
+    kept: list[SeriesGroup] = []
+    dropped: list[SeriesGroup] = []
+    room = MOST_SERIES
+    for group in groups:
+        fits = len(group.samples) <= room
+        (kept if fits else dropped).append(group)
+        room -= len(group.samples) if fits else 0
+    return kept, dropped
+
+
+def _groups(outcome: Outcome, now: float) -> Iterator[SeriesGroup]:
+    """All series of one object, the most important first."""
     kind, namespace, name = outcome.key
     own = labelled(kind=kind, object_namespace=namespace, object_name=name)
-    found = [*_counts(outcome.decision, own), *_reasons(outcome, own)]
+    yield SeriesGroup("replicas", list(_counts(outcome.decision, own)))
+    yield from _reasons(outcome, own)
     if isinstance(outcome.autoscaler, WPA):
-        found += _watermarks(outcome, outcome.autoscaler, now)
-    found += _sizes(outcome.decision, own)
-    return found[:MOST_SERIES]
+        yield from _watermarks(outcome, outcome.autoscaler, now)
+    yield from _sizes(outcome.decision, own)
 
 
 def _counts(decision: Decision, own: str) -> Iterator[Sample]:
@@ -193,7 +236,7 @@ def _counts(decision: Decision, own: str) -> Iterator[Sample]:
             yield Sample(name, own, count)
 
 
-def _reasons(outcome: Outcome, own: str) -> Iterator[Sample]:
+def _reasons(outcome: Outcome, own: str) -> Iterator[SeriesGroup]:
     """What limits, blocks and holds; a reason that does not apply has no series."""
     reported = (
         (names.HELD, {hold.reason for hold in outcome.holds}),
@@ -202,7 +245,7 @@ def _reasons(outcome: Outcome, own: str) -> Iterator[Sample]:
     )
     for name, reasons in reported:
         for reason in sorted(reasons):
-            yield Sample(name, f"{own},{labelled(reason=reason)}", 1)
+            yield SeriesGroup(f"{name} {reason}", [Sample(name, f"{own},{labelled(reason=reason)}", 1)])
 
 
 def limited_by(decision: Decision) -> set[str]:
@@ -222,13 +265,14 @@ def _blocks(step: Step) -> bool:
     return step.rule in BLOCKING if action is None else action == "none" and step.rule in BLOCKING_PODS
 
 
-def _sizes(decision: Decision, own: str) -> Iterator[Sample]:
+def _sizes(decision: Decision, own: str) -> Iterator[SeriesGroup]:
     """The requested cores and bytes of each container, current and desired."""
     desired = {size.container: size for size in decision.desired_sizes}
     for size in decision.sizes:
         both = (("current", size), ("desired", desired.get(size.container, size)))
-        for name, resource in ((names.CONTAINER_CPU, CPU), (names.CONTAINER_MEMORY, MEMORY)):
-            yield from _requests(name, resource, both, own)
+        cpu = _requests(names.CONTAINER_CPU, CPU, both, own)
+        memory = _requests(names.CONTAINER_MEMORY, MEMORY, both, own)
+        yield SeriesGroup(f"container {size.container}", [*cpu, *memory])
 
 
 def _requests(name: str, resource: str, sizes: Iterable[tuple[str, Size]], own: str) -> Iterator[Sample]:
@@ -239,7 +283,7 @@ def _requests(name: str, resource: str, sizes: Iterable[tuple[str, Size]], own: 
             yield Sample(name, labels, to_unit(resource, amount))
 
 
-def _watermarks(outcome: Outcome, wpa: WPA, now: float) -> Iterator[Sample]:
+def _watermarks(outcome: Outcome, wpa: WPA, now: float) -> Iterator[SeriesGroup]:
     """The gauges of this kind's original controller, under their original names."""
     decision, target = outcome.decision, outcome.decision.target
     own = labelled(
@@ -250,9 +294,9 @@ def _watermarks(outcome: Outcome, wpa: WPA, now: float) -> Iterator[Sample]:
         resource_kind=target.kind,
     )
     if decision.desired is not None:
-        yield Sample(names.EFFECTIVE, own, decision.desired)
-    yield from _restricted(decision, own)
-    yield from _countdown(with_defaults(wpa), outcome.state.last_scale, now, own)
+        yield SeriesGroup(names.EFFECTIVE, [Sample(names.EFFECTIVE, own, decision.desired)])
+    yield SeriesGroup(names.RESTRICTED, list(_restricted(decision, own)))
+    yield SeriesGroup(names.COUNTDOWN, list(_countdown(with_defaults(wpa), outcome.state.last_scale, now, own)))
     yield from _metrics(wpa, decision.readings, own)
 
 
@@ -281,7 +325,7 @@ def _countdown(wpa: WPA, last_scale: float | None, now: float, own: str) -> Iter
             yield Sample(names.COUNTDOWN, f"{own},{labelled(transition=transition)}", left)
 
 
-def _metrics(wpa: WPA, readings: Sequence[MetricReading], own: str) -> Iterator[Sample]:
+def _metrics(wpa: WPA, readings: Sequence[MetricReading], own: str) -> Iterator[SeriesGroup]:
     """Four series for each metric that could be read; of two metrics with one name, the first."""
     sources = [wpa.recommender] if wpa.recommender is not None else [metric.source for metric in wpa.metrics or ()]
     reported: set[str] = set()
@@ -293,7 +337,11 @@ def _metrics(wpa: WPA, readings: Sequence[MetricReading], own: str) -> Iterator[
         high, low = marks_of(source.high, source.low)
         if high is None or low is None:
             continue
-        yield Sample(names.VALUE, labels, reading.value)
-        yield Sample(names.HIGH, labels, milli(high))
-        yield Sample(names.LOW, labels, milli(low))
-        yield Sample(names.PROPOSAL, labels, reading.proposal)
+        values = {
+            names.VALUE: reading.value,
+            names.HIGH: milli(high),
+            names.LOW: milli(low),
+            names.PROPOSAL: reading.proposal,
+        }
+        series = [Sample(name, labels, value) for name, value in values.items()]
+        yield SeriesGroup(f"metric {reading.description}", series)

@@ -1,4 +1,4 @@
-"""What a reconcile logs: every action; what would be done, and what was refused, only when it changes."""
+"""What a reconcile logs: every action; what would be done, was refused or dropped, only when it changes."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -8,6 +8,7 @@ import structlog
 from hypot.policy.model.decision import Decision
 from hypot.policy.model.size import Size, briefly
 from hypot.run.outcome import Key, Outcome, Reconciled
+from hypot.run.report.gauges import MOST_SERIES, dropped_series
 from hypot.run.time_slice import TimeSlice
 
 log = structlog.get_logger()
@@ -38,10 +39,13 @@ class Said(NamedTuple):
 class DecisionLog:
     """Keeps what it logged for objects that do not change, because each reconcile decides the same for them."""
 
-    def __init__(self, *, dry_run: bool = False) -> None:
-        """`dry_run`: even writes that succeeded were not done."""
+    def __init__(self, *, dry_run: bool = False, object_metrics: bool = True) -> None:
+        """`dry_run`: even writes that succeeded were not done. `object_metrics`: objects have series."""
         self._dry_run = dry_run
+        self._object_metrics = object_metrics
         self._said: dict[Key, Said] = {}
+        # What the logged series are about that did not fit.
+        self._dropped: dict[Key, frozenset[str]] = {}
 
     async def report(self, reconciled: Reconciled) -> None:
         message = {one.key: self._word(one) for one in reconciled.outcomes}
@@ -54,9 +58,12 @@ class DecisionLog:
             error=reconciled.trouble,
         )
         before, self._said = self._said, {}
+        dropped, self._dropped = self._dropped, {}
         time_slice = TimeSlice()
         for one in reconciled.outcomes:
             self._report(one, message[one.key], before.get(one.key))
+            if self._object_metrics:
+                self._report_dropped(one, dropped.get(one.key, frozenset()))
             if time_slice.is_due():
                 await time_slice.take()
 
@@ -83,6 +90,14 @@ class DecisionLog:
         elif said is not None:
             self._said[one.key] = said
             _say(one, said.word)
+
+    def _report_dropped(self, one: Outcome, before: frozenset[str]) -> None:
+        """Log series that do not fit once: reasons come and go, and with them the room for the others."""
+        dropped = dropped_series(one)
+        if not before.issuperset(dropped):
+            log.warning("series dropped", object=str(one.decision.autoscaler), dropped=dropped, most=MOST_SERIES)
+        if before or dropped:
+            self._dropped[one.key] = before.union(dropped)
 
 
 def _is_old(said: Said | None, before: Said, decision: Decision) -> bool:

@@ -1,6 +1,7 @@
 """What `/metrics` reports: the proposal's seven gauges, those of every object, and those of the controller."""
 
 import re
+from collections import Counter
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
@@ -15,7 +16,7 @@ from builders import NOW, seen, wpa
 from hypot.kinds.node import replaced
 from hypot.kinds.wpa.fields import Recommender, WatermarkPace, band
 from hypot.policy.hold import Hold
-from hypot.policy.model.seen import Reply, metric_key
+from hypot.policy.model.seen import Reply
 from hypot.policy.model.size import Size
 from hypot.policy.model.state import State
 from hypot.run.report import gauge_table as names
@@ -28,12 +29,13 @@ from hypot.run.report.gauges import (
     MOST_SERIES,
     Histogram,
     MetricsSnapshot,
+    dropped_series,
     exposition,
     labelled,
     object_samples,
     shown,
 )
-from unit.run.outcomes import CONFLICT, FREE, PAUSED, between, items, outcome, representative, sized, vpa
+from unit.run.outcomes import CONFLICT, FREE, PAUSED, between, crowded, items, outcome, representative, sized, vpa
 
 ROOT = Path(__file__).resolve().parents[4]
 OUTCOMES = representative()
@@ -270,14 +272,71 @@ def test_held():
     assert reported(outcome(kep(), items(500_000)), names.HELD) == []
 
 
-def test_no_object_has_too_many_series():
-    """Metrics, containers and reasons are cut at a maximum; the decision comes first."""
-    spec = wpa(*[band(f"metric-{i}", high=400, low=150) for i in range(15)])
-    external = {metric_key(f"metric-{i}", {}): (300_000,) for i in range(15)}
-    holds = [Hold(f"Reason{i}", "held") for i in range(8)]
-    samples = object_samples(outcome(spec, seen(10, external_metrics=external), holds=holds), NOW)
-    assert len(samples) == MOST_SERIES
+OF_A_METRIC = (names.VALUE, names.HIGH, names.LOW, names.PROPOSAL)
+
+
+def shown_metrics(samples):
+    """The gauges of each metric, by name."""
+    found = {}
+    for sample in samples:
+        if sample.name in OF_A_METRIC:
+            found.setdefault(re.search(r'metric_name="([^"]*)"', sample.labels)[1], []).append(sample.name)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("metrics", "holds", "shown", "number"),
+    [(4, 0, 4, 24), (5, 0, 4, 24), (15, 0, 4, 24), (5, 1, 4, 25), (5, 2, 3, 22), (5, 8, 2, 24), (1, 17, 0, 25)],
+)
+def test_a_metric_is_shown_with_all_its_series_or_not_at_all(metrics, holds, shown, number):
+    """Two counts, six gauges of the kind and four for each metric; the decision and the first metrics are kept."""
+    one = crowded(metrics, holds, State(last_scale=NOW - 1))
+    samples = object_samples(one, NOW)
+    assert len(samples) == number
     assert [sample.name for sample in samples[:2]] == [names.CURRENT_REPLICAS, names.DESIRED_REPLICAS]
+    assert shown_metrics(samples) == {f"metric-{i}{{map[]}}": [*OF_A_METRIC] for i in range(shown)}
+    assert dropped_series(one) == [f"metric metric-{i}{{map[]}}" for i in range(shown, metrics)]
+
+
+@pytest.mark.parametrize("resources", [("cpu",), ("cpu", "memory")])
+@pytest.mark.parametrize("containers", [1, 5, 12])
+def test_a_container_is_shown_with_all_its_series_or_not_at_all(containers, resources):
+    """Current and desired requests of all its resources."""
+    sizes = tuple(Size(f"c{i}", dict.fromkeys(resources, 1000)) for i in range(containers))
+    one = OUTCOMES["vpa resizes"]
+    one = replace(one, decision=one.decision._replace(sizes=sizes, desired_sizes=sizes))
+    shown = Counter(
+        sample.labels.split('container="')[1].split('"')[0]
+        for sample in object_samples(one, NOW)
+        if sample.name in {names.CONTAINER_CPU, names.CONTAINER_MEMORY}
+    )
+    assert set(shown.values()) == {2 * len(resources)}
+    dropped = [about for about in dropped_series(one) if about.startswith("container ")]
+    assert sorted([*dropped, *(f"container {name}" for name in shown)]) == sorted(
+        f"container {size.container}" for size in sizes
+    )
+
+
+@given(st.integers(1, 15), st.integers(0, 30), st.booleans())
+def test_whatever_does_not_fit_is_named(metrics, holds, scaled):
+    """Every metric and every reason has all its series, or is reported as dropped."""
+    one = crowded(metrics, holds, State(last_scale=NOW - 1) if scaled else None)
+    samples, dropped = object_samples(one, NOW), dropped_series(one)
+    assert len(samples) <= MOST_SERIES
+    shown = shown_metrics(samples)
+    assert all(series == [*OF_A_METRIC] for series in shown.values())
+    left_out = [about for about in dropped if about.startswith("metric ")]
+    assert sorted([*left_out, *(f"metric {name}" for name in shown)]) == sorted(
+        f"metric metric-{i}{{map[]}}" for i in range(metrics)
+    )
+    held = [sample for sample in samples if sample.name == names.HELD]
+    assert len(held) + sum(about.startswith(names.HELD) for about in dropped) == holds
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_nothing_is_dropped_of_a_usual_object(name):
+    """Each kind and state fits."""
+    assert dropped_series(OUTCOMES[name]) == []
 
 
 def test_objects_can_be_switched_off():

@@ -5,16 +5,20 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
+from builders import NOW
 from fake_objects import refusal
 from hypot.policy.model.size import Size
+from hypot.policy.model.state import State
 from hypot.run.outcome import Reconciled
+from hypot.run.report.gauges import MOST_SERIES
 from hypot.run.report.log import DecisionLog
 from unit.policy.sizes_world import hvpa, node, vpa
-from unit.run.outcomes import representative
+from unit.run.outcomes import crowded, representative
 from unit.run.run_world import World, all_kinds, web, wpa
 
 pytestmark = pytest.mark.asyncio
 OUTCOMES = representative()
+MOVED = State(last_scale=NOW - 1)
 ONLY_VPA = all_kinds(VerticalPodAutoscaler="act")
 
 
@@ -146,3 +150,21 @@ async def test_a_size_is_logged_again_where_it_differs_enough():
     assert await message(decision_log, observed) == ["would decide"]
     said = [await message(decision_log, larger(observed, factor)) for factor in (1.04, 0.93, 1.08, 1.12, 1.16, 1.0)]
     assert said == [[], [], [], ["would decide"], [], ["would decide"]]
+
+
+async def test_series_that_do_not_fit_are_logged_once():
+    """A line for what is newly dropped; a reason that comes and goes adds none, and a new object has its own."""
+    decision_log = DecisionLog()
+    four, five, six = crowded(5, 0, MOVED), crowded(5, 2, MOVED), crowded(6, 0, MOVED)
+    first = await lines(decision_log, four)
+    (line,) = [each for each in first if each["event"] == "series dropped"]
+    assert (line["dropped"], line["most"]) == (["metric metric-4{map[]}"], MOST_SERIES)
+    said = [await message(decision_log, each) for each in (four, five, four, five, six, six)]
+    assert [each.count("series dropped") for each in said] == [0, 1, 0, 0, 1, 0]
+    assert "series dropped" not in await message(decision_log)
+    assert "series dropped" in await message(decision_log, four)
+
+
+async def test_no_series_are_dropped_where_objects_have_none():
+    """With `objectMetrics: false` nothing is missing."""
+    assert "series dropped" not in await message(DecisionLog(object_metrics=False), crowded(15, 0))
