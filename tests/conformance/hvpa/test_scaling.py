@@ -1,31 +1,46 @@
 """Hvpa decisions: the cases of the redesign and the released controller, the proposals' examples, and the rules."""
 
+from typing import ClassVar
+
 import pytest
 
-from builders import hvpa_decided
-from conformance.harness import each_case
+from builders import decided, hpa, hvpa_decided, queue
+from conformance.harness import each_case, load_cases
 from conformance.hvpa.cases import amounts, changes, intervals, milli, size_advice, sizes
 from hypot.core import timeofday
-from hypot.core.interval import per_pod, replicas_for
+from hypot.core.amount import to_milli
+from hypot.core.interval import per_pod
+from hypot.kinds.hpa.fields import external
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.fields import MaintenanceWindow, MinChange
-from hypot.kinds.hvpa.intervals import intervals_of, share_of
+from hypot.kinds.hvpa.intervals import share_of
 from hypot.kinds.hvpa.weights import Weight
-from hypot.policy.hvpa.gates import change_gate, direction_of, threshold, time_gate
-from hypot.policy.hvpa.hvpa import paradox_gate, recommend
-from hypot.policy.hvpa.proposal import Total
-from hypot.policy.hvpa.resolve import ContainerNeed, sized, vote_of
+from hypot.policy.hvpa.gates import direction_of, in_window, threshold
+from hypot.policy.hvpa.hvpa import recommend
+from hypot.policy.hvpa.proposal import SizeProposal, Total
+from hypot.policy.hvpa.resolve import ContainerNeed, sized
 from hypot.policy.model.current_size import CurrentSize
+from hypot.policy.model.decision import condition_of
 from hypot.policy.model.seen import Container, CountAdvice, Ended, Failure, Pod, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Size
 from hypot.policy.model.state import State
-from hypot.replay.policies.weights import Blend, Direction, Situation, blended, plain_blend, released
+from hypot.replay.policies.weights import (
+    Blend,
+    Direction,
+    Situation,
+    blended,
+    is_count_limited,
+    plain_blend,
+    released,
+)
 
 NOW = 1_800_000_000.0
 GIB = 2**30
+KILLED = Ended("OOMKilled", NOW - 60, NOW - 1)
 # No change is too small.
 ANY_CHANGE = {"minChange": {"cpu": {"value": 0}, "memory": {"value": 0}}}
+UNIT = {"cpu": 1, "memory": GIB}
 UTILIZATION = {
     "type": "Resource",
     "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 100}},
@@ -63,6 +78,13 @@ def window(given):
         return None
     ends = {word: int(NOW % 86400) + given[f"{word}_offset_hours_from_now"] * 3600 for word in ("begin", "end")}
     return {word: timeofday.format(second) for word, second in ends.items()}
+
+
+def hours(begin, end):
+    return window({"begin_offset_hours_from_now": begin, "end_offset_hours_from_now": end})
+
+
+OPEN, SHUT = hours(-1, 1), hours(3, 4)
 
 
 def policy(container):
@@ -106,7 +128,7 @@ def redesigned(given, replicas):
 
 def observed(given):
     replicas, desired = given["current_replicas"], given["hpa"]["desired_replicas"]
-    killed = Ended("OOMKilled", NOW - 60, NOW - 30) if given.get("override_scale_up_stabilization") else None
+    killed = KILLED if given.get("override_scale_up_stabilization") else None
     containers = tuple(
         Container(c["name"], milli(c["current_requests"]), milli(c.get("current_limits")), ended=killed)
         for c in given["containers"]
@@ -131,7 +153,7 @@ def whole_decision(given, expect):
         assert not decision.moves
         return
     assert decision.desired == expect["desired_replicas"]
-    assert [one["reason"] for one in decision.reported["lastBlockedScaling"]] == expect["blocked_reasons"]
+    assert blocked_by(decision) == expect["blocked_reasons"]
     size = decision.desired_sizes[0]
     if "new_requests" in expect:
         assert size.requests == amounts(expect["new_requests"])
@@ -141,40 +163,71 @@ def whole_decision(given, expect):
         assert not decision.resizes
 
 
-def need_of(totals, requests, replicas, limits=None):
-    """The needs of a container called app with these requests."""
-    having = {resource: amount * replicas for resource, amount in requests.items()}
-    own = CurrentSize("app", requests, limits or {}, {"cpu": 0, "memory": 0, **having})
-    asked = {resource: Total(amount, "vpa") for resource, amount in totals.items()}
-    return ContainerNeed(own, asked, tuple(asked.items()), totals, direction_of(own.totals, totals))
+def decided_by(hvpa, totals, replicas, requests, *, last_scale=None, killed=None):
+    """The decision for a container called app with these requests, if a source measures these totals."""
+    had = {resource: to_milli(resource, amount) for resource, amount in requests.items()}
+    pods = [Pod(f"web-{i}", containers=(Container("app", had, ended=killed),)) for i in range(replicas)]
+    seen = Seen(NOW, Scale(replicas, replicas, "app=web"), tuple(pods))
+    asked = SizeProposal("vpa", (), {("app", resource): amount for resource, amount in totals.items()}, measured=True)
+    return hvpa_decided(hvpa, seen, State(last_scale=last_scale), Settings(), [lambda _: asked])[0]
+
+
+def blocked_by(decision):
+    return [one["reason"] for one in decision.reported["lastBlockedScaling"]]
+
+
+def is_limited(decision):
+    return condition_of(decision.conditions, "ScalingLimited").status == "True"
+
+
+def action_of(decision, resource):
+    """What the decision does, in the words of a ramp; if it is blocked by a gate, the reason."""
+    if reasons := blocked_by(decision):
+        return "postponed" if reasons == ["ParadoxicalScaling"] else " ".join(reasons)
+    if decision.desired != decision.current:
+        return "horizontal_out" if decision.desired > decision.current else "horizontal_in"
+    (had,), (gets,) = decision.sizes, decision.desired_sizes
+    change = gets.requests[resource] - had.requests[resource]
+    return "vertical_up" if change > 0 else "vertical_down" if change < 0 else "none"
 
 
 def by_the_proposal(given, expect):
     """One look-up, or a row for each of many totals, where no change is too small."""
-    hvpa = manifest({"scalingIntervals": intervals(given), "scaleUp": ANY_CHANGE, "scaleDown": ANY_CHANGE})
+    hvpa = of_the_proposal(given)
     if "total_recommendation" not in given:
         assert_ramp(hvpa, given, expect["rows_total_replicas_per_pod_action"])
         return
     asked = given["total_recommendation"]
     totals = {"cpu": asked["cpu_millicores"], "memory": asked["memory_gib"] * GIB}
-    found = {resource: replicas_for(intervals_of(hvpa, "app", resource), totals[resource], 1) for resource in totals}
-    assert found == expect["desired_replicas_by_resource"]
-    assert vote_of(hvpa, need_of(totals, {"cpu": 100, "memory": GIB}, 1), 1).replicas == expect["desired_replicas"]
+    had = {"cpu": 100, "memory": GIB}
+    alone = {resource: decided_by(hvpa, {resource: amount}, 1, had).desired for resource, amount in totals.items()}
+    assert alone == expect["desired_replicas_by_resource"]
+    assert decided_by(hvpa, totals, 1, had).desired == expect["desired_replicas"]
+
+
+def of_the_proposal(given, **spec):
+    overlap = changes(given.get("overlap"))
+    made = {"scalingIntervals": intervals(given), "scaleUp": ANY_CHANGE, "scaleDown": ANY_CHANGE, **spec}
+    return manifest({**made, "scalingIntervalsOverlap": overlap} if overlap else made)
+
+
+def ramp(hvpa, given, totals):
+    """The decision for each total, in either direction; each starts where the one before ended."""
+    resource, replicas = given["resource"], given["start"]["replicas"]
+    unit = UNIT[resource]
+    size = round(given["start"]["per_pod"] * unit)
+    for total in totals:
+        decision = decided_by(hvpa, {resource: round(total * unit)}, replicas, {resource: size})
+        replicas, size = decision.desired, decision.desired_sizes[0].requests[resource]
+        yield total, replicas, size, decision
 
 
 def assert_ramp(hvpa, given, rows):
-    resource, replicas = given["resource"], given["start"]["replicas"]
-    unit, grain = (1, 1) if resource == "cpu" else (GIB, 1000)
-    size = given["start"]["per_pod"] * unit
-    for total, row in zip(given["total_recommendations"], rows, strict=True):
-        need = need_of({resource: total * unit}, {resource: size}, replicas)
-        voted = vote_of(hvpa, need, replicas).replicas
-        action = "postponed"
-        if not paradox_gate(hvpa, need, replicas, voted).reason:
-            made = sized(hvpa, need, replicas, voted).size.requests[resource]
-            action = "horizontal_in" if voted < replicas else "vertical_down" if made < size else "none"
-            replicas, size = voted, made
-        assert (total, replicas, action) == (row[0], row[1], row[3])
+    resource = given["resource"]
+    unit, grain = UNIT[resource], 1 if resource == "cpu" else 1000
+    found = ramp(hvpa, given, given["total_recommendations"])
+    for row, (total, replicas, size, decision) in zip(rows, found, strict=True):
+        assert (total, replicas, action_of(decision, resource)) == (row[0], row[1], row[3])
         exact = row[2] * unit
         assert exact - 0.01 <= size < exact + grain * 1.01 + unit * 1e-6
 
@@ -223,10 +276,12 @@ def smallest_change(given, expect):
 
 
 def gates(given, expect):
+    had = {"cpu": 1000, "memory": GIB}
     if given.get("question") == "direction":
         deltas = {"cpu": given["cpu_total_delta_millicores"], "memory": given["memory_total_delta_bytes"]}
-        now = {"cpu": 1000, "memory": GIB}
-        assert direction_of(now, {r: now[r] + delta for r, delta in deltas.items()}) == expect["direction"]
+        decision = decided_by(manifest({}), {r: had[r] + delta for r, delta in deltas.items()}, 1, had)
+        (needed,) = [step.numbers for step in decision.steps if step.rule == "total"]
+        assert needed["direction"] == expect["direction"]
         return
     direction = given["direction"]
     seconds = given.get(f"scale_{direction}_stabilization_seconds", 0)
@@ -238,25 +293,28 @@ def gates(given, expect):
     }
     spec = {f"scale{direction.capitalize()}": scale}
     if "now_inside_window" in given:
-        hours = (-1, 1) if given["now_inside_window"] else (3, 4)
-        message = ("begin_offset_hours_from_now", "end_offset_hours_from_now")
-        spec["maintenanceTimeWindow"] = window(dict(zip(message, hours, strict=True)))
+        spec["maintenanceTimeWindow"] = OPEN if given["now_inside_window"] else SHUT
     hvpa = manifest(spec)
     errors = [problem for problem in hvpa.problems() if problem.severity == "error"]
     assert bool(errors) is expect.get("error", False)
     if not errors:
-        assert (first_gate(hvpa, given, direction) or None) == expect["blocked_reason"]
+        reason = expect["blocked_reason"]
+        assert blocked_by(gated(hvpa, given, direction, had)) == ([reason] if reason else [])
 
 
-def first_gate(hvpa, given, direction):
-    ago, urgent = given.get("seconds_since_last_scaling"), given.get("override", False)
-    gate = time_gate(hvpa, direction, None if ago is None else NOW - ago, NOW, urgent=urgent)
-    if gate.reason or (urgent and direction == "up"):
-        return gate.reason
-    if "cpu_delta_millicores" not in given:
-        return "" if given.get("change_exceeds_min_change", True) else "MinChange"
-    deltas = {"cpu": given["cpu_delta_millicores"], "memory": given["memory_delta_bytes"]}
-    return change_gate(hvpa, direction, {"cpu": 0, "memory": 0}, deltas).reason
+def gated(hvpa, given, direction, had):
+    """The decision for a change in this direction that is large, unless the case says otherwise."""
+    large = given.get("change_exceeds_min_change", True)
+    usual = {resource: amount // 2 if large else 1 for resource, amount in had.items()}
+    deltas = {
+        "cpu": given.get("cpu_delta_millicores", usual["cpu"]),
+        "memory": given.get("memory_delta_bytes", usual["memory"]),
+    }
+    way = 1 if direction == "up" else -1
+    totals = {resource: had[resource] + way * delta for resource, delta in deltas.items()}
+    ago = given.get("seconds_since_last_scaling")
+    last, killed = None if ago is None else NOW - ago, KILLED if given.get("override") else None
+    return decided_by(hvpa, totals, 1, had, last_scale=last, killed=killed)
 
 
 def limits(given, expect):
@@ -265,7 +323,10 @@ def limits(given, expect):
     hvpa = manifest({"limitsRequestsGapScaleParams": {"cpu": own}} if own else {})
     had = {"requests": given["old_request"], "limits": given["old_limit"]}
     requests, old = ({} if amount is None else {"cpu": amount} for amount in had.values())
-    need = need_of({"cpu": given["new_request"]}, requests, 1, old)
+    now = CurrentSize("app", requests, old, {"cpu": 0, "memory": 0, **requests})
+    asked = {"cpu": Total(given["new_request"], "vpa")}
+    direction = direction_of(now.totals, {"cpu": given["new_request"]})
+    need = ContainerNeed(now, asked, tuple(asked.items()), direction)
     assert sized(hvpa, need, 1, 1).size.limits.get("cpu") == expect["new_limit"]
 
 
@@ -286,12 +347,21 @@ def weighed(given, expect):
         assert (replicas, memory) == (row["replicas"], row["memory_megabytes_exact"] * 10**6)
 
 
+def asked_of_hpa(given):
+    """The decision of the HPA: if its condition says that it is limited, one replica more is needed."""
+    counts, limited = given["hpa_template"], given["hpa"]["scaling_limited_condition"] == "True"
+    asked = given["hpa"]["desired_replicas"] + limited
+    spec = hpa(external("queue", average=1), min_replicas=counts["min_replicas"], max_replicas=counts["max_replicas"])
+    return decided(spec, queue(asked * 1000, given["current_replicas"]))
+
+
 def by_weight(given, expect):
     """One round of the released controller."""
-    hpa, advice, one = given["hpa"], size_advice(given), given["containers"][0]
+    advice, one = size_advice(given), given["containers"][0]
     counts = given["hpa_template"]
-    limited = hpa["desired_replicas"] >= counts["max_replicas"] and hpa["scaling_limited_condition"] == "True"
-    assert limited is expect["hpa_scale_out_limited"]
+    asked = asked_of_hpa(given)
+    assert asked.desired == given["hpa"]["desired_replicas"]
+    assert is_count_limited(asked) is expect["hpa_scale_out_limited"]
     scale, least = given["vpa_scale"], MinChange.read(changes(given["vpa_scale"]["min_change"]))
     gaps = MinChange.read(changes(given["limits_requests_gap"]))
     size = Direction(scale["update_mode"], scale["stabilization_seconds"], shares(least))
@@ -307,11 +377,12 @@ def by_weight(given, expect):
         blend,
         Situation(
             given["current_replicas"],
-            hpa["desired_replicas"],
-            limited,
+            asked.desired,
+            is_count_limited(asked),
             (had,),
             {} if isinstance(advice, Failure) else {bounds.container: bounds.target for bounds in advice.containers},
             given["seconds_since_last_scaling"],
+            in_window=in_window(manifest({"maintenanceTimeWindow": window(given["maintenance_window"])}), NOW),
             urgent=given["override_scale_up_stabilization"],
         ),
     )
@@ -374,3 +445,87 @@ CHECKS = {
     "maintenance_time_format": written,
     "maintenance_time_add": added,
 }
+
+
+FALLING = [
+    given
+    for given in (case["given"] for case in load_cases("hvpa_scaling.json"))
+    if (totals := given.get("total_recommendations")) and totals[0] > totals[-1] and not given["overlap"]
+]
+EACH_FALLING = pytest.mark.parametrize("given", FALLING, ids=[given["resource"] for given in FALLING])
+
+
+class TestRamps:
+    """Ramps that the file does not have, over the intervals of its falling ramps."""
+
+    CPU = next(given for given in FALLING if given["resource"] == "cpu")
+    RISING: ClassVar = {**CPU, "start": {"replicas": 1, "per_pod": 500}}
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            [
+                (500, 1, 500, "none"),
+                (1000, 2, 500, "horizontal_out"),
+                (1500, 2, 750, "vertical_up"),
+                (2000, 2, 1000, "vertical_up"),
+                (2500, 3, 1000, "horizontal_out"),  # 2500 / 3 is less than a pod has
+                (3000, 3, 1000, "none"),
+                (3500, 3, 1167, "vertical_up"),
+            ],
+            [
+                (2000, 2, 1000, "horizontal_out"),
+                (4000, 3, 1334, "horizontal_out"),
+                (6000, 3, 2000, "vertical_up"),
+                (8000, 4, 2000, "horizontal_out"),
+                (10000, 4, 2500, "vertical_up"),
+            ],
+            [
+                (8000, 4, 2000, "horizontal_out"),
+                (16000, 4, 4000, "vertical_up"),
+                (17000, 5, 4000, "horizontal_out"),
+                (18000, 5, 3600, "vertical_down"),  # what the larger pods have too much
+                (40000, 5, 8000, "vertical_up"),
+            ],
+        ],
+    )
+    def test_up(self, rows):
+        """A pod never gets smaller while replicas are added."""
+        found = list(ramp(of_the_proposal(self.RISING), self.RISING, [row[0] for row in rows]))
+        assert [(*row[:3], action_of(row[3], "cpu")) for row in found] == rows
+
+    def test_beyond_the_last_interval_the_decision_is_limited(self):
+        """The decision itself says so; the count is the last one."""
+        found = list(ramp(of_the_proposal(self.RISING), self.RISING, [40000, 40001, 80000, 40000]))
+        assert [row[1] for row in found] == [5, 5, 5, 5]
+        assert [is_limited(row[3]) for row in found] == [False, True, True, False]
+
+    @EACH_FALLING
+    def test_up_the_same_way_as_down(self, given):
+        """The totals of a falling ramp in reverse: the count is the smallest whose interval holds the total."""
+        key = {"cpu": "max_cpu_millicores_per_pod", "memory": "max_memory_gib_per_pod"}[given["resource"]]
+        most = [row["max_replicas"] * row[key] for row in given["scaling_intervals"]]
+        unit = UNIT[given["resource"]]
+        start = {**given, "start": {"replicas": 1, "per_pod": given["total_recommendations"][-1]}}
+        for total, replicas, size, decision in ramp(
+            of_the_proposal(given), start, reversed(given["total_recommendations"])
+        ):
+            assert replicas == 1 + sum(total > high for high in most)
+            assert replicas * size >= total * unit
+            had = decision.sizes[0].requests[given["resource"]]
+            assert size >= had or replicas == decision.current
+            assert not is_limited(decision)
+
+    @EACH_FALLING
+    @pytest.mark.parametrize("falls", [True, False])
+    def test_outside_the_maintenance_window_nothing_moves(self, given, falls):
+        """Every total is blocked by the same gate; inside the window the ramp is as without one."""
+        scale = {**ANY_CHANGE, "updatePolicy": {"updateMode": "MaintenanceWindow"}}
+        totals = given["total_recommendations"] if falls else given["total_recommendations"][::-1]
+        start = given["start"] if falls else {"replicas": 1, "per_pod": totals[0] / 2}
+        case, spec = {**given, "start": start}, {"scaleUp": scale, "scaleDown": scale}
+        for row in ramp(of_the_proposal(given, **spec, maintenanceTimeWindow=SHUT), case, totals):
+            assert action_of(row[3], given["resource"]) == "MaintenanceWindow"
+            assert row[1:3] == (start["replicas"], start["per_pod"] * UNIT[given["resource"]])
+        during = ramp(of_the_proposal(given, **spec, maintenanceTimeWindow=OPEN), case, totals)
+        assert [row[:3] for row in during] == [row[:3] for row in ramp(of_the_proposal(given), case, totals)]

@@ -24,7 +24,7 @@ from hypot.policy.vertical.fit import capped
 from hypot.replay.engine.deciders import Decider, Feed, Scene, carry_out
 from hypot.replay.numbers.plan import NumericPlan, no_plan
 from hypot.replay.policies.vpa_step import SizeRange, stepped
-from hypot.replay.policies.weights import Blend, Direction, Situation, released
+from hypot.replay.policies.weights import Blend, Direction, Situation, is_count_limited, released
 from hypot.replay.world.lifecycle import scale_to
 from hypot.replay.world.record import Moment
 
@@ -77,11 +77,10 @@ class Weighted:
 
     def _situation(self, seen: Seen, has: tuple[CurrentSize, ...], asked: Decision, scene: Scene) -> Situation:
         urgent = urgency(seen, has, frozenset(), self.last_up, self.last)
-        desired, most = asked.desired, self.hvpa.max_replicas or MOST_REPLICAS
         return Situation(
             scene.s.asked[0],
-            desired if asked.decided else None,
-            desired is not None and desired >= most,
+            asked.desired if asked.decided else None,
+            is_count_limited(asked),
             tuple([one.size for one in has]),
             {bounds.container: bounds.target for bounds in self._targets(seen, scene)},
             None if self.last is None else seen.now - self.last,

@@ -13,6 +13,7 @@ from hypot.core.interval import least_change, scaled_limit
 from hypot.kinds.hvpa.intervals import Share
 from hypot.kinds.hvpa.weights import FULL, Weight, weight_at
 from hypot.policy.hvpa.gates import DEFAULT_LEAST_CHANGE, closed_by
+from hypot.policy.model.decision import Decision, condition_of
 from hypot.policy.model.size import Size
 
 
@@ -41,6 +42,12 @@ def weight_for_count(weights: Sequence[Weight], current: int, desired: int) -> i
     beside = [w for w in weights if (w.first > current if desired > current else w.last < current)]
     found = [w.percent for w in (beside if desired > current else reversed(beside)) if w.percent < FULL]
     return found[0] if found else FULL
+
+
+def is_count_limited(asked: Decision) -> bool:
+    """Whether the HPA asks for more than its maximum, by its own condition: only then may requests rise."""
+    limited = condition_of(asked.conditions, "ScalingLimited")
+    return limited is not None and (limited.status, limited.reason) == ("True", "TooManyReplicas")
 
 
 @dataclass(frozen=True, slots=True)

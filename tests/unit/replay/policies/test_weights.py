@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from builders import decided, hpa, queue
+from hypot.kinds.hpa.fields import external
 from hypot.kinds.hvpa.intervals import Share
 from hypot.kinds.hvpa.weights import Weight, weight_at
 from hypot.policy.model.size import Size
@@ -12,6 +14,7 @@ from hypot.replay.policies.weights import (
     Direction,
     Situation,
     blended,
+    is_count_limited,
     plain_blend,
     released,
     released_count,
@@ -35,6 +38,14 @@ def walked(steps, replicas=1, memory=300, weight=50):
 
 def situation(replicas, desired, size, targets, *, limited=True):
     return Situation(replicas, desired, limited, (size,), {size.container: targets})
+
+
+@pytest.mark.parametrize(("needed", "limited"), [(1, False), (3, False), (4, False), (5, True), (50, True)])
+def test_the_condition_of_the_hpa_says_whether_it_is_limited(needed, limited):
+    """At most four replicas: exactly four is not a limit, and neither is the minimum of two."""
+    spec = hpa(external("queue", average=1), min_replicas=2, max_replicas=4)
+    asked = decided(spec, queue(needed * 1000, 3))
+    assert is_count_limited(asked) is limited
 
 
 class TestDocuments:
