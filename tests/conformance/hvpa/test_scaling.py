@@ -324,9 +324,9 @@ def limits(given, expect):
     had = {"requests": given["old_request"], "limits": given["old_limit"]}
     requests, old = ({} if amount is None else {"cpu": amount} for amount in had.values())
     now = CurrentSize("app", requests, old, {"cpu": 0, "memory": 0, **requests})
+    amounts = {"cpu": given["new_request"]}
     asked = {"cpu": Total(given["new_request"], "vpa")}
-    direction = direction_of(now.totals, {"cpu": given["new_request"]})
-    need = ContainerNeed(now, asked, tuple(asked.items()), direction)
+    need = ContainerNeed(now, asked, tuple(asked.items()), amounts, direction_of(now.totals, amounts))
     assert sized(hvpa, need, 1, 1).size.limits.get("cpu") == expect["new_limit"]
 
 

@@ -295,7 +295,7 @@ class TestPerPod:
         ],
     )
     def test_the_formula(self, total, each, counts, base, expected):
-        """Not for a change of size alone, nor where the base of a pod is all it requests, or that of all is the total."""
+        """Not for a change of size alone, nor if the base of a pod is all it requests, or that of all is the total."""
         numerator, denominator = per_pod(total, each, *counts, *base)
         assert numerator / denominator == expected
 
