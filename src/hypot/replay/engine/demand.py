@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # The peak that a trace is scaled to is this percentile of it: single spikes do not count.
 PEAK = 99.9
+# The first demand of a trace is the mean of this many seconds.
+BEGINNING = 900.0
 
 
 class Load(NamedTuple):
@@ -44,9 +46,9 @@ def ticks_replayed(trace: "Trace", world: World) -> int:
 
 
 def led_in(load: Load, world: World) -> Load:
-    """The load with its first tick repeated before it, so that every policy begins with a shape that fits."""
-    lead = lead_of(world)
-    before = [np.repeat(column[:1], lead) for column in load[1:4]]
+    """The load with its first demand before it, so that every policy begins with a shape that fits."""
+    lead, beginning = lead_of(world), max(1, int(BEGINNING / world.tick))
+    before = [np.repeat(column[:beginning].mean(), lead) for column in load[1:4]]
     work, efficiency, memory = map(np.concatenate, zip(before, load[1:4], strict=True))
     return Load(load.start - lead * world.tick, work, efficiency, memory, lead)
 

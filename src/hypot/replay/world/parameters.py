@@ -41,8 +41,8 @@ class Demand:
     lead_in: float = _given(
         3600.0,
         "seconds",
-        "How long the first value is repeated before the trace begins, so that every policy starts with a shape that "
-        "fits. It is not scored. Scenarios have none: they start as they are written.",
+        "How long the mean demand of its first 15 minutes is held before a trace begins, so that every policy starts "
+        "with a shape that fits. It is not scored. Scenarios have none: they start as they are written.",
     )
     noise: float = _given(0.0, "number", "Sigma of a log-normal factor, drawn for every tick.")
     retries: float = _given(0.0, "share", "The share of the lost requests that are sent again.")
