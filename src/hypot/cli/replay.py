@@ -255,16 +255,29 @@ def _explained_span(explain: str | None, asked: _Asked) -> "Span":
 
 
 def _bound(traces: "Iterable[Trace]", world: "World") -> "Iterator[Trace]":
-    """The same traces, after a check that each can be replayed and scored."""
+    """The traces that can be replayed and scored. One of many that is too short to be scored is left out."""
     from hypot.replay.jobs.comparison import check_scoring  # noqa: PLC0415  only for this command
+    from hypot.replay.score.scores import ScoreError  # noqa: PLC0415  only for this command
 
+    short: list[ScoreError] = []
+    scored = 0
     for trace in traces:
-        check_scoring(trace, world)
+        try:
+            check_scoring(trace, world)
+        except ScoreError as error:
+            short.append(error)
+            continue
+        scored += 1
         ticks = (trace.times[-1] - trace.times[0]) / world.tick
         if ticks > MOST_TICKS:
             message = f"{trace.source}: {trace.workload} has {ticks:,.0f} ticks of {world.tick:g} s, {MOST_TICKS:,} fit"
             raise BadInput(f"{message}; replay a part with --from and --to, or set a longer tick in the world file")
         yield trace
+    if short and not scored:
+        raise short[0]
+    if short:
+        others = f" (and {len(short) - 1} more like it)" if len(short) > 1 else ""
+        click.echo(f"left out: {short[0]}{others}", err=True)
 
 
 def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:

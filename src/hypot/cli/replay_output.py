@@ -72,7 +72,8 @@ def _message(one: Comparison, families: Families, world: World) -> Iterator[str]
     for family, late, cost in equal_costs(one, families):
         yield f"{family} at {late:g} % late + lost: {cost:.2f} $."
     for family, name in tuned(one.judged, families).items():
-        yield f"{family}: on the first {world.scoring.tune:.0%} of the trace, which is not judged, the best is {name}."
+        part = f"on the first {world.scoring.tune:.0%} of the trace, which is not judged"
+        yield f"{family}: {part}, the best by SLO and then by price is {name}."
     if world.scoring.windows > 1:
         yield from _over_windows(one)
 

@@ -124,6 +124,23 @@ def test_windows_and_tuning_are_reported(tmp_path):
     result = replay(WEEK, "-f", POLICIES, "--world", world, *UNTIL, "--grid", "hpa.cpu=60..80:10")
     assert "over 2 windows" in result.stdout
     assert "hpa: on the first 50% of the trace" in result.stdout
+    assert "the best by SLO and then by price is" in " ".join(result.stdout.split())
+
+
+def test_one_trace_that_is_too_short_is_left_out(tmp_path, hpa):
+    """The others of a fleet are still scored; the message says how long it is."""
+    lengths = {"long": 240, "short": 10, "tiny": 5}
+    rows = [f"{name},{60 * i},50" for name, count in lengths.items() for i in range(count)]
+    trace, world = tmp_path / "fleet.csv", tmp_path / "world.yaml"
+    trace.write_text("\n".join(["workload,timestamp,requests", *rows]) + "\n")
+    world.write_text("scoring: {skip: 1h}\n")
+    result = replay(trace, "-f", hpa, "--world", world, "-o", "json")
+    assert result.exit_code == 0
+    assert [one["name"] for one in json.loads(result.stdout)["workloads"]] == ["long"]
+    message = "short has 36 ticks of 15 s, 0 of them to score; use fewer scoring.windows, or a shorter scoring.skip"
+    assert message in result.stderr
+    assert result.stderr.startswith("left out: ")
+    assert "(and 1 more like it)" in result.stderr
 
 
 def test_a_fleet_has_the_median_and_the_worst(tmp_path, hpa):

@@ -59,7 +59,7 @@ async def test_hvpa_moves_on_both_axes_and_says_when_it_is_done():
         assert order(world)[:4] == ["status", "scale", "resize", "status"]
         assert (world.replicas, outcome.state.plan is not None) == (2, True)
         assert world.condition("CarriedOut", "Hvpa")["reason"] == "UnderWay"
-        for _ in range(3):
+        for _ in range(5):
             world.follow()
             world.uses("500m", "1.5Gi")
             outcome = await world.outcome("Hvpa")

@@ -14,7 +14,7 @@ from hypot.replay.engine.engine import replay
 from hypot.replay.policies.policy import ORACLE, STATIC_PEAK, Policy
 from hypot.replay.score.families import prices_at, speedup
 from hypot.replay.score.oracle import Reference, cost_of_sums, reference, static_peak
-from hypot.replay.score.ranking import front, point_of
+from hypot.replay.score.ranking import front, keeps_slo, point_of
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.score.scores import ScoreError, account_of, judge, part, window_borders
 from hypot.replay.score.sums import sums_of
@@ -257,11 +257,14 @@ def is_baseline(policy: Policy) -> bool:
 
 
 def tuned(judged: Sequence[Scored], families: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The variant of each family that was cheapest on the tuning part, including late requests and restarts."""
-    known = {one.policy: one.tuning.price for one in judged if one.tuning is not None}
+    """The best variant of each family on the tuning part.
+
+    One that meets the SLO comes before all that do not; then the price counts, with late requests and restarts.
+    """
+    known = {one.policy: one.tuning for one in judged if one.tuning is not None and one.tuning.price is not None}
     found: dict[str, str] = {}
     for family, members in families.items():
-        priced = [(known[name], name) for name in members if known.get(name) is not None]
-        if len(members) > 1 and priced:
-            found[family] = min(priced)[1]
+        ranked = [(not keeps_slo(known[name]), known[name].price, name) for name in members if name in known]
+        if len(members) > 1 and ranked:
+            found[family] = min(ranked)[2]
     return found
