@@ -1,1 +1,1 @@
-"""The compiled engine, for many workloads. Only `fleet` imports numba."""
+"""The compiled engine, for many workloads. Only `compiling` imports numba."""

@@ -16,7 +16,8 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.vpa import VPA
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine.demand import Load
-from hypot.replay.fleet import fleet, rows
+from hypot.replay.fleet import fleet, machine_code, rows, sources
+from hypot.replay.fleet.forms import form_of
 from hypot.replay.fleet.records import TooLargeError
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.world.parameters import Heap, Metrics, Scoring, World
@@ -27,11 +28,11 @@ pytestmark = pytest.mark.xdist_group("fleet")
 SOURCE = Path(fleet.__file__).resolve().parents[3]
 COUNT = """
 from hypot.core import ratio
-from hypot.replay.fleet import fleet
+from hypot.replay.fleet.compiling import built
+from hypot.replay.fleet.machine_code import cache_folder
 import numba
-numba.config.CACHE_DIR = str(fleet.cache_folder())
-utilization = fleet.built((ratio,))[ratio.utilization]
-print(fleet.cache_folder().name, numba.njit(lambda: utilization(50, 100))())
+utilization = built((ratio,))[ratio.utilization]
+print(cache_folder().name, numba.njit(lambda: utilization(50, 100))())
 """
 
 
@@ -109,16 +110,16 @@ def test_a_limit_beyond_any_integer_is_left_to_the_plain_engine():
 
 def test_without_a_writable_cache_compiled_code_is_temporary(monkeypatch, tmp_path):
     """Existing code is copied and used, and child processes find the copy."""
-    monkeypatch.delenv(fleet.COPY, raising=False)
+    monkeypatch.delenv(machine_code.COPY, raising=False)
     there = tmp_path / "there"
     there.mkdir()
     (there / "code").write_text("compiled")
     monkeypatch.setattr(tempfile, "TemporaryFile", refused)
-    copy = fleet._kept_in(there)
+    copy = machine_code._writable(there)
     assert (copy / "code").read_text() == "compiled"
     assert copy != there
-    assert fleet._kept_in(there) == copy
-    monkeypatch.delenv(fleet.COPY)
+    assert machine_code._writable(there) == copy
+    monkeypatch.delenv(machine_code.COPY)
     shutil.rmtree(copy)
 
 
@@ -128,49 +129,87 @@ def refused(**_):
 
 def test_old_code_is_deleted(tmp_path, monkeypatch):
     """The code of this version stays, however old."""
-    monkeypatch.delenv(fleet.COPY, raising=False)
+    monkeypatch.delenv(machine_code.COPY, raising=False)
     old, fresh, own = (tmp_path / name for name in ("fleet-old", "fleet-fresh", "fleet-own"))
     for folder in (old, fresh, own):
         folder.mkdir()
     os.utime(old, (0, 0))
-    assert fleet._kept_in(own) == own
+    assert machine_code._writable(own) == own
     assert not old.exists()
     assert fresh.exists()
 
 
 def test_every_number_that_is_compiled_in_changes_the_folder(monkeypatch):
     """This includes numbers imported from a module without compiled functions."""
-    for module in fleet.MODULES:
-        before = fleet.constants_of(module)
+    for module in sources.MODULES:
+        before = sources.constants_of(module)
         for name, value in list(vars(module).items()):
             if isinstance(value, int | float) and not name.startswith("__"):
                 with monkeypatch.context() as changed:
                     changed.setattr(module, name, 0.123456)
-                    assert fleet.constants_of(module) != before, f"{module.__name__}.{name}"
+                    assert sources.constants_of(module) != before, f"{module.__name__}.{name}"
 
 
 def test_imported_numbers_are_among_them():
     """The number of columns of a row is from a module without compiled functions."""
-    assert f"COLUMNS={COLUMNS}" in fleet.constants_of(rows)
+    assert f"COLUMNS={COLUMNS}" in sources.constants_of(rows)
 
 
-def test_a_loop_is_compiled_by_one_process_only(monkeypatch, tmp_path):
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    """An empty folder for compiled code."""
+    monkeypatch.delenv(machine_code.COPY, raising=False)
+    monkeypatch.setattr(machine_code, "cache_folder", lambda: tmp_path)
+    return tmp_path
+
+
+def test_a_loop_is_compiled_by_one_process_only(monkeypatch, folder):
     """While another process compiles it, this one waits, and then has nothing left to compile."""
     compiled = []
-    monkeypatch.setattr(fleet, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(fleet, "_HERE", set())
-    monkeypatch.setattr(fleet, "_compile", compiled.append)
-    with fleet._alone():
-        waiting = threading.Thread(target=fleet._compile_once, args=["hpa_loop"])
+    monkeypatch.setattr(machine_code, "_compiled", lambda wanted, _: compiled.append([*wanted]) or b"code")
+    with machine_code._alone(folder):
+        waiting = threading.Thread(target=machine_code.make, args=[{"hpa_loop": int}])
         waiting.start()
         waiting.join(0.2)
         assert waiting.is_alive()
-        (tmp_path / f"hpa_loop.{fleet.DONE}").touch()
+        machine_code._keep({"hpa_loop": int}, b"code of another process")
     waiting.join(60)
     assert compiled == []
-    fleet._compile_once("wpa_loop")
-    fleet._compile_once("wpa_loop")
-    assert compiled == ["wpa_loop"]
+    for _ in range(2):
+        machine_code.make({"hpa_loop": int, "wpa_loop": int})
+    assert compiled == [["wpa_loop"]]
+
+
+@pytest.mark.usefixtures("folder")
+def test_arguments_of_another_form_get_code_of_their_own():
+    """A number that is whole in one world and a fraction in another is compiled for both."""
+    assert form_of((1, 2.0, np.float64(3.0))) == form_of((4, 5.0, 6.0))
+    assert form_of((1, np.ones(2))) != form_of((1, np.ones((2, 2))))
+    machine_code._keep({"hpa_loop": form_of((1, 2.0))}, b"code")
+    assert machine_code.is_there("hpa_loop", form_of((3, 4.0)))
+    assert not machine_code.is_there("hpa_loop", form_of((3, 4)))
+    assert not machine_code.is_there("hpa_loop", form_of((True, 4.0)))
+
+
+@pytest.mark.usefixtures("folder")
+def test_progress_is_reported_while_it_compiles():
+    """The number of functions that are done, and a total that does not change."""
+    reported = []
+    form = fleet._usual_form("count_loop")
+    machine_code.make({"count_loop": form}, lambda *progress: reported.append(progress))
+    assert machine_code.is_there("count_loop", form)
+    done, totals = zip(*reported, strict=True)
+    assert list(done) == sorted(done)
+    assert len(set(totals)) == 1
+    assert 1 < done[-1] < totals[0]
+
+
+def test_code_that_does_not_compile_is_an_error(folder, capfd):
+    """The traceback of the compiler is shown, and nothing is kept."""
+    with pytest.raises(RuntimeError, match="could not be compiled"):
+        machine_code.make({"count_loop": form_of((1, 2))})
+    assert "Error" in capfd.readouterr().err
+    assert {one.name for one in folder.iterdir()} == {"lock"}
 
 
 def test_a_changed_constant_changes_the_result(tmp_path):
