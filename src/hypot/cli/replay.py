@@ -280,47 +280,44 @@ def _bound(traces: "Iterable[Trace]", world: "World") -> "Iterator[Trace]":
         click.echo(f"left out: {short[0]}{others}", err=True)
 
 
-def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
-    """Whether the compiled engine is used; it is compiled here, before worker processes need it."""
+def _compiled(engine: str, asked: _Asked, ticks: int) -> int:
+    """How many policies the compiled engine replays; it is compiled here, before worker processes need it."""
     if engine == "plain":
-        return False
+        return 0
     if engine.startswith("dask://"):
         # Each worker compiles it itself, if it can.
-        return ticks >= WORTH_COMPILING
+        return len(asked.policies) if ticks >= WORTH_COMPILING else 0
     try:
         from hypot.replay.fleet import fleet  # noqa: PLC0415  numba, only where it is used
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "numba":
+        if (error.name or "").partition(".")[0] not in {"numba", "llvmlite"}:
             raise
         if engine == "fleet":
             raise BadInput("numba is not installed: pip install hypot[fleet]") from error
-        return False
+        return 0
     loops = fleet.loops_of(asked.policies, asked.world, asked.settings)
-    there = fleet.is_compiled(loops)
-    if not loops or (engine == "auto" and not there and ticks < WORTH_COMPILING):
-        return False
-    if not there:
-        long = "10 to 20 seconds for one kind, 30 for all"
-        click.echo(f"compiling the fleet engine, once for this version; this takes {long}", err=True)
+    if not loops or (engine == "auto" and ticks < WORTH_COMPILING and not fleet.is_compiled(loops)):
+        return 0
     try:
-        fleet.warm(loops)
+        with bar("compiling the engine, once for this version", None) as progress:
+            fleet.warm(loops, progress.at)
     except OSError as error:
         message = f"compiled code cannot be stored in {fleet.cache_folder().parent}: {error.strerror or error}"
         if engine == "fleet":
             raise BadInput(f"{message}; free space there, or set XDG_CACHE_HOME to another folder") from error
         click.echo(f"{message}; replaying without it", err=True)
-        return False
-    return True
+        return 0
+    return sum(fleet.covers(policy, asked.world, asked.settings) for policy in asked.policies)
 
 
 def _work(
-    jobs: "Iterator[ReplayJob]", engine: str, ticks: int, progress: ProgressBar
+    jobs: "Iterator[ReplayJob]", engine: str, ticks: int, progress: ProgressBar, *, compiled: bool
 ) -> "Generator[tuple[int, Scored]]":
     """Run the jobs in local processes, or on a Dask cluster."""
     if not engine.startswith("dask://"):
         from hypot.replay.jobs.local_jobs import work  # noqa: PLC0415  only for this command
 
-        return work(jobs, ticks, progress.add)
+        return work(jobs, ticks, progress.add, compiled=compiled)
     try:
         from hypot.replay.jobs.dask_jobs import spread  # noqa: PLC0415  only if it is used
     except ModuleNotFoundError as error:
@@ -354,12 +351,13 @@ def _compared(asked: _Asked, explained: "Span", engine: str, *, keep: bool) -> "
         ticks *= len(asked.policies)
         kept = keep and isinstance(asked.traces, list) and len(asked.traces) == 1
         with heeding():
-            compiled = not kept and _is_compiled(engine, asked, ticks)
-        queue = JobQueue(asked.policies, asked.world, asked.settings, explained, keep=kept, compiled=compiled)
+            compiled = 0 if kept else _compiled(engine, asked, ticks)
+        queue = JobQueue(asked.policies, asked.world, asked.settings, explained, keep=kept, compiled=compiled > 0)
+        quick = compiled == len(asked.policies)
         with (
             bar("replaying", ticks) as progress,
             heeding(),
-            closing(_work(queue.jobs(traces), engine, ticks, progress)) as coming,
+            closing(_work(queue.jobs(traces), engine, ticks, progress, compiled=quick)) as coming,
         ):
             for place, judged in coming:
                 queue.enter(place, judged)

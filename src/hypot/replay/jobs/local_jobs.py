@@ -21,8 +21,8 @@ from hypot.replay.traces.trace import Trace
 
 # Seconds between two looks at the progress while workers run.
 POLL = 0.2
-# Fewer ticks than this are done before other processes would have started.
-WORTH_A_PROCESS = 60_000
+# Fewer ticks than this are done before other processes would have started, with the plain engine and the compiled one.
+WORTH_A_PROCESS, WORTH_A_PROCESS_COMPILED = 60_000, 2_000_000
 # Handing over a job takes as long as some thousand ticks, so short jobs go in batches: up to this many ticks, and
 # small enough that each process gets this many batches.
 TICKS_AT_ONCE, BATCHES = 200_000, 16
@@ -46,9 +46,11 @@ class JobsError(RuntimeError):
 
 
 def work(
-    jobs: Iterable[ReplayJob], ticks: int, progress: Callable[[int], None] | None = None
+    jobs: Iterable[ReplayJob], ticks: int, progress: Callable[[int], None] | None = None, *, compiled: bool = False
 ) -> Generator[tuple[int, Scored]]:
     """Yields each result with the position of its job, as jobs finish; reports progress in ticks of all jobs together.
+
+    `compiled` says that the compiled engine replays all of them.
 
     Jobs are taken as needed, so that they need not all be in memory; workers run while further jobs are made.
     """
@@ -56,7 +58,7 @@ def work(
     first = list(islice(coming, os.cpu_count() or 1))
     workers, jobs = len(first), chain(first, coming)
     del first
-    if workers < 2 or ticks < WORTH_A_PROCESS:
+    if workers < 2 or ticks < (WORTH_A_PROCESS_COMPILED if compiled else WORTH_A_PROCESS):
         yield from _alone(jobs, progress)
         return
     at_once = min(TICKS_AT_ONCE, ROWS_IN_HAND // (FEWEST_IN_HAND * workers), ticks // (BATCHES * workers))
