@@ -1,7 +1,11 @@
 """Prints the speed of a replay with both engines, from trace to scores, and the memory of a large fleet."""
 
+import os
 import resource
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from dataclasses import replace
 from itertools import pairwise
@@ -45,7 +49,10 @@ BAND = {
     "type": "Resource",
     "resource": {"name": "cpu", "metricSelector": {}, "highWatermark": "800m", "lowWatermark": "500m"},
 }
-EXAMPLE = Path(__file__).parents[1] / "examples/replay/policies.yaml"
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples/replay/policies.yaml"
+# Every kind, alone and in pairs.
+ALL_KINDS = ROOT / "docs/results/policies.yaml"
 
 
 class Tried(NamedTuple):
@@ -107,6 +114,27 @@ def plain_figures() -> None:
         print(f"plain engine, {name}, {DAYS} days at {TICK:g} s: {middle:.2f} s, {ticks / middle:,.0f} ticks/s{bar}")
 
 
+def start_figures() -> None:
+    """The command on one workload: the first time, with an empty cache, and after that."""
+    code = "from hypot.cli.main import main; main()"
+    with tempfile.TemporaryDirectory() as folder:
+        trace, world = Path(folder) / "trace.csv", Path(folder) / "world.yaml"
+        work = load().work
+        rows = "".join(f"{int(1.7e9 + TICK * i)},{100 * value:.3f}\n" for i, value in enumerate(work))
+        trace.write_text("timestamp,value\n" + rows)
+        world.write_text(f"tick: {TICK:g}s\ndemand: {{peak: 12}}\n")
+        command = [sys.executable, "-c", code, "replay", str(trace), "-f", str(ALL_KINDS), "--world", str(world)]
+        for when in ("first, compiles all kinds", *["from its cache"] * ROUNDS):
+            before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+            environment = {**os.environ, "XDG_CACHE_HOME": folder}
+            subprocess.run([*command, "--engine", "fleet"], env=environment, stdout=subprocess.DEVNULL, check=True)
+            wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+            used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            print(
+                f"hypot replay --engine fleet, {len(work)} ticks, {when}: {used:.2f} s of processor time, {wall:.2f} s"
+            )
+
+
 def fleet_figures() -> None:
     """Many workloads on all cores, from trace to scores, as the command runs them."""
     from hypot.replay.fleet import fleet  # noqa: PLC0415  what is measured
@@ -147,4 +175,5 @@ def fleet_figures() -> None:
 
 if __name__ == "__main__":
     plain_figures()
+    start_figures()
     fleet_figures()
