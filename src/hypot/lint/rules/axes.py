@@ -8,7 +8,8 @@ from hypot.lint.rules.weights import interval_form
 
 AXES = RuleFamily("Both axes", "Hvpas, which decide replicas and size together.")
 
-_FULL = 100
+# The size recommendation adds 15 % to usage, so it is used by 100 / 1.15 percent.
+_FULL = 87
 _UNSAFE = (
     "the outcome depends on whether HPA or VPA acts first; at weight 50 a need of 5 cores gets 3 pods of 3 cores; "
     "a recommendation below minChange leaves a pod starved; at weight 0 pods that were enlarged once stay large. "
@@ -19,12 +20,12 @@ _UNSAFE = (
 @AXES.rule(
     "hpa-dominates",
     "advice",
-    title="A utilisation target below 100 % together with recommended sizes",
-    why="Of several sources, the one that asks for the most replicas wins. An HPA with a target below 100 % asks for "
-    "more replicas whenever pods use what they were sized for, so it overrides the recommended sizes and keeps the "
-    "replica count high. Without metrics its target is 80 % of cpu.",
-    fix="write an averageUtilization of 100 or more, or deploy: false for one of the two sources",
-    example="70 % of the cpu request: at the recommended size the HPA asks for more replicas, and its proposal wins",
+    title="A utilisation target below 87 % together with recommended sizes",
+    why="The larger total counts. The size recommendation adds 15 % to usage, so under a steady load the total of a "
+    "target below 87 % is larger. Then recommended sizes count only where usage varies. Without metrics the target is "
+    "80 % of cpu.",
+    fix="keep it for more headroom, write an averageUtilization of 87 or more, or deploy: false for one of the two",
+    example="70 % of the cpu request: under a steady load this target asks for more than the size recommendation",
     kinds=HVPA_ONLY,
 )
 def hpa_dominates(world: InputWorld) -> Iterator[Hit]:
@@ -35,9 +36,9 @@ def hpa_dominates(world: InputWorld) -> Iterator[Hit]:
             continue
         unwritten = use.where[-1] == "metrics"
         default = " (no metrics are set, so this is the default)" if unwritten else ""
-        message = f"{percent} % of the {use.resource} request: at the recommended size the HPA asks for more replicas, "
+        message = f"{percent} % of the {use.resource} request: under a steady load this target asks for more than the"
         where = use.where if unwritten else (*use.where, "target", "averageUtilization")
-        yield Hit(use.scaler.item, where, f"{message}and its proposal wins{default}")
+        yield Hit(use.scaler.item, where, f"{message} size recommendation{default}")
 
 
 @AXES.rule(
