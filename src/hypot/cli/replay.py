@@ -256,6 +256,7 @@ def _explained_span(explain: str | None, asked: _Asked) -> "Span":
 
 def _bound(traces: "Iterable[Trace]", world: "World") -> "Iterator[Trace]":
     """The traces that can be replayed and scored. One of many that is too short to be scored is left out."""
+    from hypot.replay.engine.demand import ticks_replayed  # noqa: PLC0415  only for this command
     from hypot.replay.jobs.comparison import check_scoring  # noqa: PLC0415  only for this command
     from hypot.replay.score.scores import ScoreError  # noqa: PLC0415  only for this command
 
@@ -268,9 +269,9 @@ def _bound(traces: "Iterable[Trace]", world: "World") -> "Iterator[Trace]":
             short.append(error)
             continue
         scored += 1
-        ticks = (trace.times[-1] - trace.times[0]) / world.tick
+        ticks = ticks_replayed(trace, world)
         if ticks > MOST_TICKS:
-            message = f"{trace.source}: {trace.workload} has {ticks:,.0f} ticks of {world.tick:g} s, {MOST_TICKS:,} fit"
+            message = f"{trace.source}: {trace.workload} has {ticks:,} ticks of {world.tick:g} s, {MOST_TICKS:,} fit"
             raise BadInput(f"{message}; replay a part with --from and --to, or set a longer tick in the world file")
         yield trace
     if short and not scored:

@@ -127,6 +127,16 @@ def test_windows_and_tuning_are_reported(tmp_path):
     assert "the best by SLO and then by price is" in " ".join(result.stdout.split())
 
 
+def test_the_time_before_the_trace_is_bounded_too(tmp_path, hpa):
+    """Not only the trace: ten years before it would take as long as ten years of it."""
+    trace, world = tmp_path / "day.csv", tmp_path / "world.yaml"
+    trace.write_text("timestamp,requests\n0,50\n86400,50\n")
+    world.write_text("demand: {leadIn: 87600h}\n")
+    result = replay(trace, "-f", hpa, "--world", world)
+    assert result.exit_code == 2
+    assert "day has 21,029,760 ticks of 15 s, 5,000,000 fit" in result.stderr
+
+
 def test_one_trace_that_is_too_short_is_left_out(tmp_path, hpa):
     """The others of a fleet are still scored; the message says how long it is."""
     lengths = {"long": 240, "short": 10, "tiny": 5}

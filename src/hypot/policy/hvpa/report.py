@@ -41,13 +41,13 @@ class HvpaFindings(Findings):
     def report_saturation(self, pressure: Saturation, replicas: int) -> None:
         for place, one in pressure.twice.items():
             total = brief(place[1], one.total(replicas))
-            message = (
-                f"{usage_message(place, one)}, in two samples: at least {total} in total, without a minimum change"
-            )
-            self.step("recommend", "saturated", None, None, sentence(message))
+            message = f"{usage_message(place, one)}, in two samples: at least {total} in total"
+            at_once = "neither stabilisation nor the minimum change delays it"
+            self.step("recommend", "saturated", None, None, sentence(f"{message}, and {at_once}"))
         for place, one in pressure.once.items():
             self.unknown.append(
-                f"{usage_message(place, one)}, in one sample; a second such sample overrides the minimum change"
+                f"{usage_message(place, one)}, in one sample; after a second such sample, neither stabilisation nor "
+                "the minimum change delays a scale-up"
             )
         for name, resource in pressure.uncapped:
             self.unknown.append(

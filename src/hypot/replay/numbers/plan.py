@@ -100,7 +100,7 @@ def begin_plan(
 
 
 def is_bound(plan: NumericPlan, replicas: int, cpu: int, memory: int) -> bool:
-    """Whether a plan in progress gives as much as is asked for now: then it continues, and the proposal waits."""
+    """Whether a plan in progress gives almost what is asked for now: then it continues, and the proposal waits."""
     if plan.active[0] == 0:
         return False
     planned = plan.replicas[0]

@@ -137,8 +137,8 @@ class TestSaturation:
         """The minimum change blocks; the report says that one sample was saturated."""
         decision, state = run(self.ETCD, self.etcd())
         assert (decision.moves, blocked(decision)) == (False, ["MinChange"])
-        message = "cpu of etcd uses 1500m of the 1500m it can get, in one sample; a second such sample"
-        assert decision.unknown == (f"{message} overrides the minimum change",)
+        message = "cpu of etcd uses 1500m of the 1500m it can get, in one sample; after a second such sample"
+        assert decision.unknown == (f"{message}, neither stabilisation nor the minimum change delays a scale-up",)
         assert state.vertical.hot == {"etcd/cpu": NOW - 10}
 
     def test_at_the_second_it_scales(self):
@@ -147,7 +147,8 @@ class TestSaturation:
         assert one(decision, "etcd") == (1, sizes(1950))
         assert decision.reason == "cpu of etcd needs 1950m in total (saturation)"
         message = "Cpu of etcd uses 1500m of the 1500m it can get, in two samples: at least 1950m in total"
-        assert sentences(decision, "saturated") == [f"{message}, without a minimum change."]
+        at_once = "neither stabilisation nor the minimum change delays it"
+        assert sentences(decision, "saturated") == [f"{message}, and {at_once}."]
 
     def test_until_it_has_what_it_needs(self):
         """Each round goes 30 % beyond what could be used, until the need of 3000m is reached."""
@@ -215,7 +216,7 @@ class TestSaturation:
         "spec", [{"scaleUp": scale("Off")}, {"scaleUp": scale("MaintenanceWindow"), "maintenanceTimeWindow": OUTSIDE}]
     )
     def test_it_overrides_neither_off_nor_the_window(self, spec):
-        """It overrides only the minimum change."""
+        """It overrides only stabilisation and the minimum change."""
         assert not self.after_two(hvpa(**spec)).moves
 
     def test_stabilisation_does_not_hold(self):
