@@ -177,7 +177,7 @@ def test_it_is_replayed(tmp_path):
     assert done.exit_code == 0, done.output
     (workload,) = json.loads(done.stdout)["workloads"]
     pods = {name: scores["peak_pods"] for name, scores in workload["scores"].items()}
-    assert pods == {"five replicas=3": 3, "five replicas=5": 5, "hpa": 2, "oracle": 2, "static peak": 2}
+    assert pods == {"five replicas=3": 3, "five replicas=5": 5, "hpa": 2, "static peak": 2}
 
 
 def test_a_metric_that_the_world_lacks_prevents_its_replay(tmp_path, monkeypatch):

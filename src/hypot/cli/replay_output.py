@@ -211,14 +211,13 @@ def report_of(
             if isinstance(autoscaler, Hvpa) and not policy.weights:
                 intervals[policy.name] = intervals_of(autoscaler, policy.workload.container, "cpu")
     runs = [judged.run for judged in _in_order(one) if judged.run is not None]
-    against = one.judged[0].reference
+    need = one.judged[0].needed
     return ReplayReport(
         one.workload,
         " ".join(_message(one, families, world)),
         {**{run.policy: one.scores[run.policy] for run in runs}, **one.scores},
         tuple(runs),
-        None if against is None else against.demand,
-        None if against is None else against.total,
+        None if need is None else need.demand,
         intervals,
         settings,
         shapes,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypot.replay.engine.engine import replay
 from hypot.replay.fleet import fleet
 from hypot.replay.fleet.records import TooLargeError
-from hypot.replay.score.scores import judge, part, reference_of, score
+from hypot.replay.score.scores import judge, needed_by, part, score
 from property.replay_worlds import GAPS, Case, cases, hpas, wpas
 from property.vertical_worlds import hvpas, setups, vpas
 
@@ -50,13 +50,13 @@ def assert_equal(case):
 
 def assert_judged_alike(case, plain):
     """Rows are counted while they come, without being kept, or afterwards."""
-    against, first = reference_of(plain), len(plain.ticks.at) // 3
+    against, first = needed_by(plain), len(plain.ticks.at) // 3
     expected = score(plain, against).to_dict()
     given_ = (case.policy, "web", case.load, case.world, case.settings)
     for account in (fleet.account(*given_, 0, against), fleet.account_of(plain, against)):
         assert_same_scores(judge(account, case.world, against), expected)
     rest = part(plain, plain.ticks.at[first] - 0.5 * case.world.tick, np.inf)
-    against = reference_of(rest)
+    against = needed_by(rest)
     account = fleet.account(*given_, first, against)
     assert_same_scores(judge(account, case.world, against), score(rest, against).to_dict())
 

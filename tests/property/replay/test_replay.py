@@ -9,7 +9,7 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.replay.engine.deciders import NEVER
 from hypot.replay.engine.engine import merges, replay
-from hypot.replay.score.oracle import cost_of_sums
+from hypot.replay.score.needed import cost_of_sums
 from hypot.replay.score.scores import score
 from hypot.replay.world.cohorts import SERVING, STARTING, WAITING
 from hypot.replay.world.params import SMALL

@@ -12,7 +12,6 @@ from hypot.face.replay.watch import watch_charts
 from hypot.face.style import dash_of, tint_of
 from hypot.face.thin import COLUMNS, means, roughness, thin
 from hypot.policy.model.decision import show_seconds
-from hypot.replay.policies.policy import ORACLE
 from hypot.replay.world.record import Floats, Run
 
 DEMAND = "demand"
@@ -71,20 +70,16 @@ def _over_time(report: ReplayReport) -> list[Chart]:
 
 def _supply(report: ReplayReport) -> Chart:
     label = "Requested cores of the pods that serve, against the cores that are needed."
-    lines = (*_demand_lines(report), *_lines(report, lambda run: run.ticks.ready_cpu))
+    lines = (_demand_line(report), *_lines(report, lambda run: run.ticks.ready_cpu))
     return Chart("supply", "Demand and supply", label, _TIME, Axis("cores", unit=" cores"), lines)
 
 
-def _demand_lines(report: ReplayReport) -> Iterator[Line]:
+def _demand_line(report: ReplayReport) -> Line:
     """The demand as a filled area below all other lines; if it is not known, the offered work."""
-    ticks, columns = report.runs[0].ticks, columns_for(report)
+    ticks = report.runs[0].ticks
     needed = ticks.work / np.maximum(ticks.efficiency, 1e-6) if report.demand is None else report.demand
     at = ticks.at[len(ticks.at) - len(needed) :]
-    yield Line(DEMAND, DEMAND, "faint", *thin(at, needed, columns), look="area", width=1.0)
-    if report.oracle is not None:
-        at = ticks.at[len(ticks.at) - len(report.oracle) :]
-        line = Line(ORACLE, ORACLE, "ink", at, report.oracle, look="step", dash="dot", width=1.2)
-        yield from _thinned(line, columns)
+    return Line(DEMAND, DEMAND, "faint", *thin(at, needed, columns_for(report)), look="area", width=1.0)
 
 
 def _replicas(report: ReplayReport) -> Chart:

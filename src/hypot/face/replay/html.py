@@ -22,7 +22,6 @@ from hypot.face.replay.scores import (
 )
 from hypot.face.replay.value import REFERENCES, ReplayReport
 from hypot.face.style import LOOKS, TINTS, dash_of, printable, tint_of
-from hypot.replay.policies.policy import ORACLE
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.world.units import Parameter, sections, shown_in
 
@@ -37,8 +36,6 @@ def switches(report: ReplayReport) -> str:
     labels = [_switch(report, name, tint_of(i), dash_of(i), on=i < LOOKS) for i, name in enumerate(report.policies)]
     if report.runs:
         labels.append(_switch(report, DEMAND, "faint", "area"))
-    if report.runs and report.oracle is not None:
-        labels.append(_switch(report, ORACLE, "ink", "dot"))
     if count > len(TINTS):
         labels.append(f'<label><input id="all" type="checkbox"{_checked(on=count <= LOOKS)}>all policies</label>')
     label = (

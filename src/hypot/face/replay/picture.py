@@ -12,7 +12,6 @@ from hypot.face.replay.charts import DEMAND, charts_of
 from hypot.face.replay.value import FIGURES, CannotDraw, ReplayReport, headline
 from hypot.face.replay.watch import WATCH
 from hypot.face.style import LIGHT, dash_of, printable, tint_of
-from hypot.replay.policies.policy import ORACLE
 
 _HEIGHT = 3.4
 
@@ -80,7 +79,5 @@ def _headed(report: ReplayReport, made: Figure, charts: Sequence[Chart], title: 
     ]
     if any(chart.key == "supply" for chart in charts):
         keys.append(Line2D([], [], color=LIGHT["faint"], alpha=0.3, linewidth=7, label=DEMAND))
-    if any(line.who == ORACLE for chart in charts for line in chart.lines):
-        keys.append(Line2D([], [], color=LIGHT["ink"], linestyle=DASHES["dot"], label=ORACLE))
     if keys:
         made.legend(handles=keys, loc="outside lower center", ncols=min(len(keys), 8), frameon=False, fontsize=8.5)

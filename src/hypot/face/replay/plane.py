@@ -45,8 +45,8 @@ class _Spot(NamedTuple):
 def pareto(report: ReplayReport) -> Chart:
     """Cost against harm. A line joins the Pareto front; references are vertical lines."""
     scores = report.scores or {name: middle(of_policy(report.fleet, name)) for name in policies_of(report.fleet)}
-    relative = all(one.to_oracle is not None for one in scores.values())
-    points = {name: point_of(one, "to_oracle" if relative else "cost") for name, one in scores.items()}
+    relative = bool(report.fleet) and all(one.to_static is not None for one in scores.values())
+    points = {name: point_of(one, "to_static" if relative else "cost") for name, one in scores.items()}
     known = {name: point for name, point in points.items() if point is not None and name not in REFERENCES}
     if not known:
         return Chart("pareto", "", "", Axis(""), Axis(""), ())
@@ -79,7 +79,7 @@ def _cost_axis(costs: Sequence[float], *, relative: bool) -> Axis:
     """Logarithmic, so that a policy far away leaves room for the others."""
     more = max((max(costs) / min(costs)) ** 0.15, 1.1)
     ends = (min(costs) / more, max(costs) * more)
-    label, unit = ("cost, x oracle", " x oracle") if relative else ("cost, $", " $")
+    label, unit = ("cost, x static peak", " x static peak") if relative else ("cost, $", " $")
     return Axis(label, "log", *round_ticks(*ends), ends, unit)
 
 
@@ -227,7 +227,7 @@ def spread(report: ReplayReport) -> Chart:
     dots: list[Dots] = []
     notes, seen = [], [1.0]
     for name, lane in lanes.items():
-        costs = np.sort([one.to_oracle for one in of_policy(report.fleet, name) if one.to_oracle is not None])
+        costs = np.sort([one.to_lower_bound for one in of_policy(report.fleet, name) if one.to_lower_bound is not None])
         if len(costs):
             dots += _spread_dots(report, name, costs, lane)
             seen += [float(costs[0]), float(costs[-1])]
@@ -236,7 +236,7 @@ def spread(report: ReplayReport) -> Chart:
     label = "One dot per workload, with a bar at the median; further left is cheaper."
     labels = tuple([Note(left, lane + 0.36, printable(name)) for name, lane in notes])
     x, y = (
-        Axis("cost, x oracle", ends=(left, right), unit=" x oracle"),
+        Axis("cost, x lower bound", ends=(left, right), unit=" x lower bound"),
         Axis("", "lanes", ends=(0.4, len(lanes) + 0.75)),
     )
     return Chart("spread", "Cost of each workload", label, x, y, (), tuple(dots), labels)
@@ -247,10 +247,10 @@ def _spread_dots(report: ReplayReport, name: str, costs: Floats, lane: float) ->
     some = costs[
         np.unique(np.linspace(0, len(costs) - 1, min(len(costs), _MOST_WORKLOADS)).round().astype(int))
     ].tolist()
-    texts = tuple([(printable(name), f"{cost:.3g} x oracle") for cost in some])
+    texts = tuple([(printable(name), f"{cost:.3g} x lower bound") for cost in some])
     count = len(some)
     ring: Symbol = "ring"
     yield Dots(name, name, tint, tuple(some), (lane,) * count, (ring,) * count, (7.0,) * count, texts)
     middle = float(np.median(costs))
-    text = (printable(name), f"{middle:.3g} x oracle, median")
+    text = (printable(name), f"{middle:.3g} x lower bound, median")
     yield Dots(f"{name}, median", name, "ink", (middle,), (lane,), ("bar",), (22.0,), (text,))

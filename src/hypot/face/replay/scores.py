@@ -59,7 +59,7 @@ def changes(scores: Scores) -> float | None:
 ALL = tuple([_column(f.name) for f in fields(Scores)])
 CHOSEN = (
     _column("cost"),
-    _column("to_oracle", "cost", "x oracle"),
+    _column("to_lower_bound", "cost", "x bound"),
     _column("late"),
     _column("lost"),
     _column("p99"),
@@ -70,7 +70,7 @@ CHOSEN = (
     _column("price"),
 )
 # The scores that summarise a fleet.
-SPREAD = tuple([column for column in CHOSEN if column.key in {"to_oracle", "late", "lost", "p99", "changes"}])
+SPREAD = tuple([column for column in CHOSEN if column.key in {"to_lower_bound", "late", "lost", "p99", "changes"}])
 # The score that decides which policy wins a workload.
 WINS = CHOSEN[-1]
 
@@ -164,11 +164,12 @@ def missing_of(fleet: Fleet) -> list[str]:
 
 
 def shapes_as_text(shapes: Shapes) -> str:
-    """Which shapes the oracle may use, as text; printed with every result, because the oracle is a reference."""
+    """Which shapes the lower bound may use, as text; printed with every result, because costs are compared with it."""
     replicas = _from_to(str(shapes.min_replicas), str(shapes.max_replicas))
     cpu = _from_to(f"{shapes.min_cpu:g}", f"{shapes.max_cpu:g}")
     memory = _from_to(readable(MEMORY, shapes.min_memory), readable(MEMORY, shapes.max_memory))
-    return f"The oracle may use {replicas} replicas of {cpu} {'core' if cpu == '1' else 'cores'} and {memory}."
+    sizes = f"{cpu} {'core' if cpu == '1' else 'cores'} and {memory}"
+    return f"The lower bound may use {replicas} replicas of {sizes}, or the policy's own."
 
 
 def _from_to(low: str, high: str) -> str:

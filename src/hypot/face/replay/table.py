@@ -107,8 +107,8 @@ def fleet_text(fleet: Fleet) -> Iterator[str]:
     competing = [name for name in known if name not in REFERENCES]
     for name in competing[:_REPORTED]:
         late = _worst(fleet, name, late_or_lost, "%")
-        dear = _worst(fleet, name, lambda scores: scores.to_oracle or 0.0, "x")
-        label = [f"most late or lost on {late}"] * bool(late) + [f"highest cost vs oracle on {dear}"] * bool(dear)
+        dear = _worst(fleet, name, lambda scores: scores.to_lower_bound or 0.0, "x")
+        label = [f"most late or lost on {late}"] * bool(late) + [f"farthest above its bound on {dear}"] * bool(dear)
         if label:
             yield f"{printable(name)}: {'; '.join(label)}."
     if len(competing) > _REPORTED:

@@ -7,12 +7,12 @@ from typing import Any
 
 from hypot.core.interval import Interval
 from hypot.face.chart import TimeSpan
-from hypot.replay.policies.policy import TAKEN
+from hypot.replay.policies.policy import STATIC_PEAK
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.world.record import Floats, Run
 
 # The references that policies are compared with; they cannot win.
-REFERENCES = TAKEN
+REFERENCES = (STATIC_PEAK,)
 
 # The figures by name. A figure in which a replay has nothing to show cannot be drawn.
 FIGURES = (
@@ -50,12 +50,11 @@ class ReplayReport:
     # By policy, including the references.
     scores: Mapping[str, Scores] = field(default_factory=dict)
     runs: tuple[Run, ...] = ()
-    # Cores, one value per tick, up to the last tick of the runs: what is needed, and what the oracle buys.
+    # The cores that are needed, one value per tick, up to the last tick of the runs.
     demand: Floats | None = None
-    oracle: Floats | None = None
     # Scaling intervals of cpu, by policy; totals are millicores.
     intervals: Mapping[str, Sequence[Interval]] = field(default_factory=dict)
-    # The world by the names of its file, and as text which shapes the oracle may use.
+    # The world by the names of its file, and as text which shapes the lower bound may use.
     settings: Mapping[str, Any] = field(default_factory=dict)
     shapes: str = ""
     notes: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from hypot.replay.fleet.rows import TallyRows
 from hypot.replay.policies.policy import Policy
 from hypot.replay.score import tally
 from hypot.replay.score.columns import sum_in_turn
-from hypot.replay.score.oracle import Reference
+from hypot.replay.score.needed import Needed
 from hypot.replay.score.tally import Account
 from hypot.replay.world.parameters import World
 from hypot.replay.world.record import COLUMNS, Run, Ticks
@@ -65,7 +65,7 @@ def warm(loops: Iterable[str] = EXAMPLES, progress: Progress | None = None) -> N
 def _usual_form(loop: str) -> Form:
     """The form of the arguments, which is the same for every world and settings."""
     load, world = Load(0.0, np.ones(2), np.ones(2), np.zeros(2)), World()
-    rows = TallyRows(0, 2, world, np.ones(2), np.ones(2), keep=False)
+    rows = TallyRows(0, 2, world, np.ones(2), keep=False)
     if loop == COUNTING:
         return form_of(_counting(rows, np.zeros((2, COLUMNS))))
     return form_of(_arguments(prepared(example(loop), load, world, Settings()), load, rows))
@@ -83,30 +83,30 @@ def covers(policy: Policy, world: World, settings: Settings) -> bool:
 def replay(policy: Policy, workload: str, load: Load, world: World, settings: Settings) -> Run:
     """Like `engine.replay`, without recording decisions. Raises NotCoveredError if it cannot."""
     ticks = len(load.work)
-    rows = TallyRows(ticks, 0, world, np.empty(0), np.empty(0), keep=True)
+    rows = TallyRows(ticks, 0, world, np.empty(0), keep=True)
     _run(policy, workload, load, world, settings, rows)
     return Run(policy.name, workload, world, Ticks(*rows.columns), notes=policy.notes)
 
 
 def account(
-    policy: Policy, workload: str, load: Load, world: World, settings: Settings, first: int, against: Reference
+    policy: Policy, workload: str, load: Load, world: World, settings: Settings, first: int, need: Needed
 ) -> Account:
     """The account of such a run from the tick `first` on; keeps no rows."""
-    rows = TallyRows(first, len(load.work) - first, world, against.demand, against.total, keep=False)
+    rows = TallyRows(first, len(load.work) - first, world, need.demand, keep=False)
     _run(policy, workload, load, world, settings, rows)
     return rows.account()
 
 
-def account_of(run: Run, against: Reference) -> Account:
+def account_of(run: Run, need: Needed) -> Account:
     """Like `scores.account_of`."""
-    rows = TallyRows(0, len(run.ticks.at), run.world, against.demand, against.total, keep=False)
+    rows = TallyRows(0, len(run.ticks.at), run.world, need.demand, keep=False)
     rows.tally["sums"][:] = [sum_in_turn(column) for column in run.ticks]
     machine_code.call(COUNTING, *_counting(rows, np.ascontiguousarray(np.stack(run.ticks, axis=1))))
     return rows.account()
 
 
 def _counting(rows: TallyRows, table: Any) -> tuple[Any, ...]:
-    return rows.tally, rows.terms, rows.kept, table, rows.demand, rows.bought
+    return rows.tally, rows.terms, rows.kept, table, rows.demand
 
 
 def _run(policy: Policy, workload: str, load: Load, world: World, settings: Settings, rows: TallyRows) -> None:

@@ -16,11 +16,11 @@ BLOCK = 64
 
 def take_row(rows: Any, i: int, row: Any) -> None:
     """Count the row, from the first scored tick on; keep it if there are columns for it."""
-    first, tally, terms, kept, demand, bought, columns, block = rows
+    first, tally, terms, kept, demand, columns, block = rows
     if i >= first:
         for j in range(COLUMNS):
             tally.sums[j] += row[j]
-        count(tally, terms, kept, i - first, row, demand, bought)
+        count(tally, terms, kept, i - first, row, demand)
     if columns.shape[1] > 0:
         keep_in_columns(columns, block, i, row)
 
@@ -39,18 +39,18 @@ def keep_in_columns(columns: Any, block: Any, i: int, row: Any) -> None:
 class TallyRows:
     """The destination of rows: a tally, for `judged` ticks from the tick `first` on, and columns if they are kept."""
 
-    def __init__(self, first: int, judged: int, world: World, demand: Floats, bought: Floats, *, keep: bool) -> None:
+    def __init__(self, first: int, judged: int, world: World, demand: Floats, *, keep: bool) -> None:
         terms = terms_of(world)
         self.first, self._judged = first, judged
         self.tally, self.terms = record_of(no_tally(), 1), record_of(terms, 1)
         self.kept = room_for(judged, terms, partial(np.empty, dtype=np.int64), np.empty)
-        self.demand, self.bought = np.ascontiguousarray(demand), np.ascontiguousarray(bought)
+        self.demand = np.ascontiguousarray(demand)
         self.columns = np.empty((COLUMNS, first + judged if keep else 0))
         self._block = np.empty((BLOCK, COLUMNS))
 
     @property
     def given(self) -> tuple[Any, ...]:
-        judging = (self.first, self.tally, self.terms, self.kept, self.demand, self.bought)
+        judging = (self.first, self.tally, self.terms, self.kept, self.demand)
         return (*judging, self.columns, self._block)
 
     def finish(self, ticks: int) -> None:

@@ -1,4 +1,4 @@
-"""Policies side by side on one workload: each is replayed, scored, and compared with the oracle and the static peak."""
+"""Policies side by side on one workload: each is replayed, scored, and compared with the static peak."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -11,9 +11,9 @@ from hypot.policy.model.settings import Settings
 from hypot.replay.engine.deciders import NEVER
 from hypot.replay.engine.demand import Load, led_in, load_of, ticks_of
 from hypot.replay.engine.engine import replay
-from hypot.replay.policies.policy import ORACLE, STATIC_PEAK, Policy
+from hypot.replay.policies.policy import STATIC_PEAK, Policy
 from hypot.replay.score.families import prices_at, speedup
-from hypot.replay.score.oracle import Reference, cost_of_sums, reference, static_peak
+from hypot.replay.score.needed import Needed, cost_of_sums, needed, static_peak
 from hypot.replay.score.ranking import front, keeps_slo, point_of
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.score.scores import ScoreError, account_of, judge, part, window_borders
@@ -51,13 +51,12 @@ class Scored(NamedTuple):
     tuning: Scores | None
     # The price at a tenth of the penalty for late requests, at the penalty, and at ten times the penalty.
     prices: tuple[float, ...]
-    # The references, which are the same for all policies on one trace.
-    oracle: Scores
+    # The static peak, which is the same for all policies on one trace.
     static: Scores
     notes: tuple[str, ...]
-    # Only if they are wanted: the run, and the oracle tick by tick.
+    # Only if they are wanted: the run, and what was needed tick by tick.
     run: Run | None = None
-    reference: Reference | None = None
+    needed: Needed | None = None
 
 
 class Course(NamedTuple):
@@ -66,7 +65,7 @@ class Course(NamedTuple):
     account: Account
     # Without ticks if nothing needs them.
     run: Run
-    account_of: Callable[[Run, Reference], Account]
+    account_of: Callable[[Run, Needed], Account]
 
 
 def do(job: ReplayJob, progress: Callable[[int], None] | None = None) -> Scored:
@@ -75,50 +74,46 @@ def do(job: ReplayJob, progress: Callable[[int], None] | None = None) -> Scored:
     load = led_in(load_of(job.trace, world), world)
     lead, last = load.lead, len(load.work)
     first = min(lead + first_judged(last - lead, world), last)
-    against = reference_from(job, load, first, last)
-    course = _course(job, load, first, against, progress)
+    need = needed_from(job, load, first, last)
+    course = _course(job, load, first, need, progress)
     tuning = _part_score(job, course, load, lead, first) if scoring.tune and first > lead else None
     borders = window_borders(last - first, scoring.windows) if scoring.windows > 1 else []
-    oracle, static = _references(against, world)
     return Scored(
         job.policy.name,
         job.trace.workload,
-        judge(course.account, world, against),
+        judge(course.account, world, need),
         tuple([_part_score(job, course, load, first + start, first + end) for start, end in pairwise(borders)]),
         tuning,
         prices_at(sums_of(course.account, world), world),
-        oracle,
-        static,
+        _static_scores(need, world),
         course.run.notes,
         _cut(job, course.run, lead, last) if job.keep else None,
-        against if job.keep else None,
+        need if job.keep else None,
     )
 
 
-def _course(
-    job: ReplayJob, load: Load, first: int, against: Reference, progress: Callable[[int], None] | None
-) -> Course:
+def _course(job: ReplayJob, load: Load, first: int, need: Needed, progress: Callable[[int], None] | None) -> Course:
     """Uses the compiled engine if allowed and possible; both give the same rows. Asking first would take as long."""
     from hypot.replay.fleet.records import NotCoveredError  # noqa: PLC0415  only where it is used
 
     if job.compiled:
         with suppress(NotCoveredError, ModuleNotFoundError):
-            course = _compiled_course(job, load, first, against)
+            course = _compiled_course(job, load, first, need)
             if progress is not None:
                 progress(len(load.work))
             return course
     run = replay(job.policy, job.trace.workload, load, job.world, job.settings, job.explained, progress)
-    return Course(account_of(_cut(job, run, first, len(load.work)), against), run, account_of)
+    return Course(account_of(_cut(job, run, first, len(load.work)), need), run, account_of)
 
 
-def _compiled_course(job: ReplayJob, load: Load, first: int, against: Reference) -> Course:
+def _compiled_course(job: ReplayJob, load: Load, first: int, need: Needed) -> Course:
     from hypot.replay.fleet import fleet  # noqa: PLC0415  numba, which a worker elsewhere may not have
 
     scoring, given = job.world.scoring, (job.policy, job.trace.workload, load, job.world, job.settings)
     if not job.keep and not scoring.tune and scoring.windows <= 1:
-        return Course(fleet.account(*given, first, against), _unseen(job), fleet.account_of)
+        return Course(fleet.account(*given, first, need), _unseen(job), fleet.account_of)
     run = fleet.replay(*given)
-    return Course(fleet.account_of(_cut(job, run, first, len(load.work)), against), run, fleet.account_of)
+    return Course(fleet.account_of(_cut(job, run, first, len(load.work)), need), run, fleet.account_of)
 
 
 def _unseen(job: ReplayJob) -> Run:
@@ -127,8 +122,8 @@ def _unseen(job: ReplayJob) -> Run:
 
 def _part_score(job: ReplayJob, course: Course, load: Load, first: int, last: int) -> Scores:
     """The scores of the ticks from `first` to `last`, exclusive."""
-    against = reference_from(job, load, first, last)
-    return judge(course.account_of(_cut(job, course.run, first, last), against), job.world, against)
+    need = needed_from(job, load, first, last)
+    return judge(course.account_of(_cut(job, course.run, first, last), need), job.world, need)
 
 
 def _cut(job: ReplayJob, run: Run, first: int, last: int) -> Run:
@@ -139,10 +134,10 @@ def _cut(job: ReplayJob, run: Run, first: int, last: int) -> Run:
     return part(run, run.ticks.at[0] + (first - 0.5) * tick, run.ticks.at[0] + (last - 0.5) * tick)
 
 
-def reference_from(job: ReplayJob, load: Load, first: int, last: int) -> Reference:
-    """The oracle for these ticks. The memory that it needs comes from the trace, or is estimated."""
+def needed_from(job: ReplayJob, load: Load, first: int, last: int) -> Needed:
+    """What these ticks need. Memory comes from the trace, or is estimated."""
     held = None if job.trace.memory is None else load.memory[first:last]
-    return reference(load.work[first:last], load.efficiency[first:last], job.world, held)
+    return needed(load.work[first:last], load.efficiency[first:last], job.world, held)
 
 
 def first_judged(ticks: int, world: World) -> int:
@@ -171,14 +166,13 @@ class Comparison:
     start: float
     end: float
     judged: tuple[Scored, ...]
-    oracle: Scores
     static: Scores
     notes: tuple[str, ...]
 
     @property
     def scores(self) -> dict[str, Scores]:
-        """The scores by policy, with the two references at the end."""
-        return {**self.policies, ORACLE: self.oracle, STATIC_PEAK: self.static}
+        """The scores by policy, with the static peak at the end."""
+        return {**self.policies, STATIC_PEAK: self.static}
 
     @property
     def policies(self) -> dict[str, Scores]:
@@ -202,37 +196,22 @@ def compared(trace: Trace, judged: Sequence[Scored], policies: Sequence[Policy],
         float(trace.times[0]),
         float(trace.times[0]) + ticks_of(trace, world.tick) * world.tick,
         _with_speedup(judged, policies),
-        judged[0].oracle,
         judged[0].static,
         tuple(dict.fromkeys([*trace.notes, *(note for one in judged for note in one.notes)])),
     )
 
 
-def _references(against: Reference, world: World) -> tuple[Scores, Scores]:
-    """The scores of the oracle and the static peak, as far as they have any."""
-    peak = static_peak(against, world)
-    pods = peak.replicas * len(against.demand)
-    oracle = _reference_scores(int(against.replicas.max(initial=0)), against.cpu_sum, against.memory_sum, world)
-    static = _reference_scores(peak.replicas, pods * peak.cpu, pods * peak.memory, world)
-    return (
-        replace(oracle, to_oracle=1.0, to_static=_ratio(oracle.cost, static.cost)),
-        replace(static, to_oracle=_ratio(static.cost, oracle.cost), to_static=1.0),
-    )
-
-
-def _reference_scores(peak_pods: int, cpu: float, memory: float, world: World) -> Scores:
-    """The scores from sums over ticks."""
-    hours = world.tick / 3600
+def _static_scores(need: Needed, world: World) -> Scores:
+    """The scores of the static peak, as far as it has any."""
+    peak, hours = static_peak(need, world), world.tick / 3600
+    pods = peak.replicas * len(need.demand)
     return Scores(
-        cost=cost_of_sums(float(cpu), float(memory), world),
-        cpu_hours=float(cpu) * hours,
-        memory_hours=float(memory) / 1e9 * hours,
-        peak_pods=peak_pods,
+        cost=cost_of_sums(pods * peak.cpu, pods * peak.memory, world),
+        cpu_hours=pods * peak.cpu * hours,
+        memory_hours=pods * peak.memory / 1e9 * hours,
+        peak_pods=peak.replicas,
+        to_static=1.0,
     )
-
-
-def _ratio(cost: float | None, other: float | None) -> float | None:
-    return cost / other if cost is not None and other else None
 
 
 def _with_speedup(judged: Sequence[Scored], policies: Sequence[Policy]) -> tuple[Scored, ...]:

@@ -52,5 +52,5 @@ class JobQueue:
 def _sharing(known: dict[int, Scored]) -> list[Scored]:
     """The results in the order of the policies; what is the same for all of them is stored once."""
     judged = [known[which] for which in sorted(known)]
-    oracle, static = judged[0].oracle, judged[0].static
-    return [one._replace(oracle=oracle, static=static) for one in judged]
+    static = judged[0].static
+    return [one._replace(static=static) for one in judged]

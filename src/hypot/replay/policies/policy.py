@@ -10,7 +10,7 @@ from hypot.kinds.text.load import Source
 
 LONGEST_NAME = 63
 # The references that policies are compared with.
-ORACLE, STATIC_PEAK = TAKEN = ("oracle", "static peak")
+STATIC_PEAK = "static peak"
 
 
 def short_name(autoscaler: Autoscaler) -> str:

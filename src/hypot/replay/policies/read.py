@@ -15,7 +15,7 @@ from hypot.policy.observe.read_scale import group_of
 from hypot.policy.observe.snapshot import read_autoscaler, target_of
 from hypot.replay.policies.make import Placed, hindrances, made
 from hypot.replay.policies.obstacles import Cluster, own_obstacles
-from hypot.replay.policies.policy import LONGEST_NAME, TAKEN, Mishap, Policy, PolicyError, short_name
+from hypot.replay.policies.policy import LONGEST_NAME, STATIC_PEAK, Mishap, Policy, PolicyError, short_name
 from hypot.replay.policies.start import Found, start_of, start_of_world
 from hypot.replay.world.parameters import World
 
@@ -270,7 +270,7 @@ def _name_fault(name: str) -> str:
         return "is empty"
     if not name.isprintable():
         return "contains characters that cannot be printed"
-    if name in TAKEN:
+    if name == STATIC_PEAK:
         return "is reserved: policies are compared with it"
     return f"is longer than {LONGEST_NAME} characters" if len(name) > LONGEST_NAME else ""
 

@@ -81,19 +81,6 @@ def _sums_of_rows(table: Floats) -> Floats:
     return sums
 
 
-def most_ahead(column: Floats, ticks: int) -> Floats:
-    """The largest value of each tick and the `ticks` after it, up to the end of the column."""
-    most, seen = column, 1
-    while seen <= ticks:
-        step = min(seen, ticks + 1 - seen)
-        further = np.empty_like(most)
-        np.maximum(most[:-step], most[step:], out=further[:-step])
-        further[-step:] = most[-step:]
-        most = further
-        seen += step
-    return most
-
-
 def changes(column: Floats) -> Ints:
     """The steps in which a column changed."""
     found: Ints = (column[1:] != column[:-1]).nonzero()[0]

@@ -27,7 +27,8 @@ from hypot.replay.score.columns import (
     ways,
     weighted_percentile,
 )
-from hypot.replay.score.oracle import Reference, least_cores, pods_for_memory, static_peak, useful_work
+from hypot.replay.score.lower_bound import AllowedShapes, lower_bound
+from hypot.replay.score.needed import Needed, least_cores, pods_for_memory, static_peak, useful_work
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.score.sums import Means, Sums
 from hypot.replay.score.tally import Account
@@ -133,19 +134,35 @@ def _term(before: float, after: float) -> float:
     return min(max(before / max(after, NOTHING), 1.0 / MOST_TERM), MOST_TERM)
 
 
-def money(account: Account, world: World, reference: Reference, sums: Sums) -> dict[str, Any]:
-    """The family of costs. Without nodes there is no node cost; without a reference cost no relative cost."""
+def money(account: Account, world: World, need: Needed, sums: Sums, asked: Asked) -> dict[str, Any]:
+    """The family of costs. Without nodes there is no node cost; there is no cost relative to nothing."""
     hours = world.tick / HOUR
     nodes = float(account.t.sums[NODES])
+    shapes = _allowed(account, world, asked)
+    # A rounding error must not put a run below its bound.
+    least = min(sums.cost, lower_bound(need.busy, need.efficiency, sums.late + sums.lost, shapes, world))
     return {
         "cost": sums.cost,
         "cpu_hours": sums.cpu * hours,
         "memory_hours": sums.memory * hours / 1e9,
         "node_cost": nodes * world.prices.node * hours if nodes > NOTHING else None,
-        "to_oracle": ratio(sums.cost, reference.cost),
-        "to_static": ratio(sums.cost, static_peak(reference, world).cost),
+        "lower_bound": least,
+        "to_lower_bound": ratio(sums.cost, least),
+        "to_static": ratio(sums.cost, static_peak(need, world).cost),
         "price": prices_at(sums, world, (1.0,))[0],
     }
+
+
+def _allowed(account: Account, world: World, asked: Asked) -> AllowedShapes:
+    """The shapes that the world allows, and those that the run used."""
+    shapes = world.shapes
+    return AllowedShapes(
+        min(shapes.min_replicas, round(float(asked.replicas.min()))),
+        min(shapes.min_cpu, float(asked.cpu.min())),
+        max(shapes.max_cpu, float(asked.cpu.max())),
+        min(shapes.min_memory, float(asked.memory.min())),
+        float(account.t.burst[0]) or 1.0,
+    )
 
 
 def prices_at(sums: Sums, world: World, factors: Sequence[float] = (0.1, 1.0, 10.0)) -> tuple[float, ...]:
@@ -189,13 +206,13 @@ def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else 1000.0 * seconds
 
 
-def shape(account: Account, world: World, reference: Reference, asked: Asked) -> dict[str, Any]:
+def shape(account: Account, world: World, need: Needed, asked: Asked) -> dict[str, Any]:
     """The family of shape."""
     t, tick = account.t, world.tick
     against = _against(asked, asked.cpu, asked.cpu_ways) | _against(asked, asked.memory, asked.memory_ways)
     return {
         "overshoot": float(t.overshoot[0]) if t.overshoot[0] >= 0.0 else None,
-        "shape": _shape_error(account.ticks, world, reference, asked),
+        "shape": _shape_error(account.ticks, world, need, asked),
         "horizontal": _horizontal(asked),
         "paradox": count(against),
         "stuck": int(t.stuck[0]) * tick / HOUR,
@@ -215,12 +232,12 @@ def _distance(total: float, first: float) -> float:
     return abs(log(total / first)) if total > 0.0 and first > 0.0 else inf
 
 
-def _shape_error(ticks: int, world: World, reference: Reference, asked: Asked) -> float | None:
+def _shape_error(ticks: int, world: World, need: Needed, asked: Asked) -> float | None:
     """Compares with the cheapest shape for the work that the requested shape can do, not for the work that arrived.
 
     Requests rarely change, so each stretch of ticks is scored once.
     """
-    fewest = pods_for_memory(reference.held, world, reference.most_held)
+    fewest = pods_for_memory(need.held, world, need.most_held)
     first = asked.since if fewest is None else np.union1d(asked.since, changes(fewest) + 1)
     place = np.searchsorted(asked.since, first, "right") - 1
     lasted = np.diff(np.append(first, ticks)).astype(np.float64)

@@ -15,7 +15,7 @@ LEAST_LATE = 1e-4
 
 
 class PolicyPoint(NamedTuple):
-    """A policy by cost and quality: dollars (or multiples of the oracle's cost), late and lost requests in percent."""
+    """A policy by cost and quality: dollars (or shares of a static peak), late and lost requests in percent."""
 
     cost: float
     late: float

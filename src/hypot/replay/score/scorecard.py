@@ -29,7 +29,8 @@ class Scores:
     cpu_hours: float | None = _score("core-h", "low", "Requested cpu.", 1)
     memory_hours: float | None = _score("GB-h", "low", "Requested memory.", 1)
     node_cost: float | None = _score("$", "low", "The nodes on which these pods run.")
-    to_oracle: float | None = _score("x", "low", "Cost over the cost of the oracle.")
+    lower_bound: float | None = _score("$", "", "The cheapest pods, tick by tick, that serve as much in time.")
+    to_lower_bound: float | None = _score("x", "low", "Cost over the lower bound.")
     to_static: float | None = _score("x", "low", "Cost over the cost of the static peak.")
     # Quality
     late: float | None = _score("%", "low", "Requests that took longer than the deadline.", 3)

@@ -14,7 +14,7 @@ from hypot.replay.score.families import (
     shape,
     waste,
 )
-from hypot.replay.score.oracle import Reference, reference
+from hypot.replay.score.needed import Needed, needed
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.score.sums import means_of, sums_of
 from hypot.replay.score.tally import Account, count_loop, finish, no_tally, room_for, terms_of
@@ -26,46 +26,46 @@ class ScoreError(ValueError):
     """A run cannot be scored or cut as asked."""
 
 
-def reference_of(run: Run) -> Reference:
-    """The oracle for the demand of a run. Policies on one trace share it; make it once and pass it to each `score`."""
-    return reference(run.ticks.work, run.ticks.efficiency, run.world)
+def needed_by(run: Run) -> Needed:
+    """What the load of a run needs. Policies on one trace share it; make it once and pass it to each `score`."""
+    return needed(run.ticks.work, run.ticks.efficiency, run.world)
 
 
-def score(run: Run, reference: Reference | None = None, baseline: Scores | None = None) -> Scores:
+def score(run: Run, need: Needed | None = None, baseline: Scores | None = None) -> Scores:
     """Every score of a run. `baseline` is the HPA at 70 % on the same trace, for `speedup`."""
-    against = reference_of(run) if reference is None else reference
-    if len(against.demand) != len(run.ticks.at):
+    need = needed_by(run) if need is None else need
+    if len(need.demand) != len(run.ticks.at):
         raise ScoreError(
-            f"{run.policy} on {run.workload}: the run has {len(run.ticks.at)} ticks, its reference "
-            f"{len(against.demand)}; make the reference from the same ticks, with reference_of"
+            f"{run.policy} on {run.workload}: the run has {len(run.ticks.at)} ticks, its demand {len(need.demand)}; "
+            "make it from the same ticks, with needed_by"
         )
-    return judge(account_of(run, against), run.world, against, baseline)
+    return judge(account_of(run, need), run.world, need, baseline)
 
 
-def account_of(run: Run, reference: Reference) -> Account:
+def account_of(run: Run, need: Needed) -> Account:
     """Add up the ticks of a run."""
     ticks, terms = len(run.ticks.at), terms_of(run.world)
     tally = no_tally()._replace(sums=[sum_in_turn(column) for column in run.ticks])
     kept = room_for(ticks, terms, lambda places: [0] * places, lambda places: [0.0] * places)
     rows = list(zip(*(column.tolist() for column in run.ticks), strict=True))
-    count_loop(tally, terms, kept, rows, reference.demand.tolist(), reference.total.tolist())
+    count_loop(tally, terms, kept, rows, need.demand.tolist())
     finish(tally, kept)
     return Account(ticks, tally, kept)
 
 
-def judge(account: Account, world: World, reference: Reference, baseline: Scores | None = None) -> Scores:
+def judge(account: Account, world: World, need: Needed, baseline: Scores | None = None) -> Scores:
     """Every score of a run, from its account."""
     if not account.ticks:
         return Scores()
     asked, sums = asked_of(account), sums_of(account, world)
-    means = means_of(account, reference.demand, world)
+    means = means_of(account, need.demand, world)
     return Scores(
         **quality(account, world, sums),
         **elasticity(account, means, baseline),
-        **shape(account, world, reference, asked),
+        **shape(account, world, need, asked),
         **waste(account, world, sums),
         **effort(account, world, sums, means, asked),
-        **money(account, world, reference, sums),
+        **money(account, world, need, sums, asked),
     )
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hypot.replay.score.columns import FIVE_MINUTES, NOTHING, SAME, means_of_windows, ticks_in, window_sums
-from hypot.replay.score.oracle import cost_of_sums
+from hypot.replay.score.needed import cost_of_sums
 from hypot.replay.score.tally import Account
 from hypot.replay.world.parameters import World
 from hypot.replay.world.record import CPU, EVICTED, LOST, MEMORY, PODS, READY, REQUESTS, Floats

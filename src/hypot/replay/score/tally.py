@@ -75,6 +75,8 @@ class Tally(NamedTuple):
     supply: Any
     overshoot: Any
     peak: Any
+    # The most cores that pods could get for each core that they requested.
+    burst: Any
     # What is requested, and how often that changed.
     replicas: Any
     cpu: Any
@@ -110,8 +112,8 @@ def no_tally() -> Tally:
     return nothing._replace(sums=[0.0] * COLUMNS, worst=[-1.0], overshoot=[-1.0])
 
 
-def count(t: Tally, terms: Terms, kept: Kept, k: int, row: Any, demand: Any, bought: Any) -> None:
-    """Count tick `k`. Sums of columns that can be taken at once are added elsewhere. `bought` is the oracle's total."""
+def count(t: Tally, terms: Terms, kept: Kept, k: int, row: Any, demand: Any) -> None:
+    """Count tick `k`. Sums of columns that can be taken at once are added elsewhere."""
     requests, slowest, supply = row[REQUESTS], row[P99], row[READY_CPU]
     kept.p99[k], kept.requests[k] = slowest, requests
     t.late[0] += requests * row[LATE]
@@ -141,7 +143,9 @@ def count(t: Tally, terms: Terms, kept: Kept, k: int, row: Any, demand: Any, bou
     else:
         t.pinned[0] = 1 if acts else t.pinned[0] + 1
         t.starving[0] = max(t.starving[0], t.pinned[0])
-    t.stuck[0] = t.stuck[0] + 1 if used < IDLE * paid and bought[k] < paid * (1.0 - SAME) else 0
+    t.stuck[0] = t.stuck[0] + 1 if used < IDLE * paid and demand[k] < paid * (1.0 - SAME) else 0
+    if supply > NOTHING and cap > t.burst[0] * supply:
+        t.burst[0] = cap / supply
 
 
 def compare(t: Tally, supply: float, demand: float) -> None:
@@ -205,10 +209,10 @@ def end_stretch(t: Tally, kept: Kept) -> None:
     t.stretch[0] = 0
 
 
-def count_loop(t: Tally, terms: Terms, kept: Kept, rows: Any, demand: Any, bought: Any) -> None:
+def count_loop(t: Tally, terms: Terms, kept: Kept, rows: Any, demand: Any) -> None:
     """Count all ticks of a run whose rows are available."""
     for k in range(len(rows)):
-        count(t, terms, kept, k, rows[k], demand, bought)
+        count(t, terms, kept, k, rows[k], demand)
 
 
 def finish(t: Tally, kept: Kept) -> None:

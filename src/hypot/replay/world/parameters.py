@@ -66,7 +66,7 @@ class Service:
     parallel: float = _given(0.0, "number", "The most cores that one replica can use; 0: as many as it has.")
     skew: float = _given(0.0, "share", "How much more than the mean load one replica gets.")
     throttling: float = _given(0.0, "seconds", "Added to the 99th percentile while usage is above 0.9 of the limit.")
-    useful: float = _given(0.8, "share", "The utilisation up to which the service meets its SLO; for the oracle.")
+    useful: float = _given(0.8, "share", "The utilisation up to which the service meets its SLO; for the demand.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Heap:
     leak: float = _given(0.0, "bytes/second", "Memory that is never released.")
     rise: float = _given(30.0, "seconds", "How fast memory rises to what is needed.")
     fall: float = _given(1800.0, "seconds", "How fast memory is released; heaps release it slowly.")
-    useful: float = _given(0.9, "share", "The share of the memory request up to which usage is safe; for the oracle.")
+    useful: float = _given(0.9, "share", "The share of the memory request that is safe to use; for the static peak.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Which replicas and sizes the oracle may use. The oracle is a reference, so they are printed with every result."""
+    """Which replicas and sizes the lower bound, the demand and the static peak may use; printed with every result."""
 
     min_replicas: int = _given(2, "count", "The fewest replicas, for availability.")
     max_replicas: int = _given(1000, "count", "The most replicas.")

@@ -20,7 +20,7 @@ from hypot.face.replay.plane import LEAST_HARM, pareto, path_of, plane
 from hypot.face.replay.report import page
 from hypot.face.replay.value import FIGURES, CannotDraw, ReplayReport, headline
 from hypot.policy.model.decision import Step
-from hypot.replay.score.oracle import cost_of_sums
+from hypot.replay.score.needed import cost_of_sums
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.world.record import Moment
 from replay_week import EVIL, MONDAY, POLICIES, fleet, week
@@ -96,7 +96,14 @@ class TestPage:
     def test_the_words(self, text):
         """Verdict, notes, shapes and settings stand on the page."""
         label = " ".join(Read(text).label)
-        for part in ("21 % cheaper", "3 gaps of the trace", "The oracle may use", "service.deadline", "0.25s", "44.65"):
+        for part in (
+            "21 % cheaper",
+            "3 gaps of the trace",
+            "The lower bound",
+            "service.deadline",
+            "0.25s",
+            "44.65",
+        ):
             assert part in label
 
     def test_names_are_no_markup(self, report):
@@ -135,7 +142,7 @@ class TestPage:
         """Many workloads are shown by their scores: cost against harm, and each workload in the lane of its policy."""
         made = page(ReplayReport("40 workloads", "Hvpa wins.", fleet=fleet()))
         assert list(drawn(made)) == ["figure-pareto", "figure-spread"]
-        assert "median, x oracle" in made
+        assert "median, x bound" in made
         assert "All scores" not in made
 
 
@@ -148,8 +155,7 @@ class TestSize:
         noisy = noisy_days(report, days)
         runs = tuple([replace(noisy, policy=f"policy number {i}") for i in range(policies)])
         scores = {run.policy: report.scores[POLICIES[0]] for run in runs}
-        oracle = noisy.ticks.ready_cpu
-        made = page(replace(report, runs=runs, scores=scores, demand=oracle, oracle=oracle, intervals={}))
+        made = page(replace(report, runs=runs, scores=scores, demand=noisy.ticks.ready_cpu, intervals={}))
         assert len(made.encode()) < 8 * MEGABYTE
         assert ("Only the first 40 of 90 policies are drawn over time." in made) == (policies == 90)
         assert ("At first 21 of 90 policies are drawn" in made) == ('id="all"' in made) == (policies == 90)
@@ -182,19 +188,18 @@ class TestFigures:
             assert spent(run)[-1] == pytest.approx(paid)
 
     def test_only_some_of_a_trace_may_be_judged(self, report):
-        """Demand and oracle may begin later than the runs: they end together."""
+        """Demand may begin later than the runs: they end together."""
         half = len(report.demand) // 2
-        late = replace(report, demand=report.demand[half:], oracle=report.oracle[half:])
+        late = replace(report, demand=report.demand[half:])
         lines = {line.name: line for line in chart_of(late, "supply").lines}
         assert lines["demand"].xs[0] == report.runs[0].ticks.at[half]
         assert lines["demand"].xs[-1] == lines["HPA 70 %"].xs[-1]
 
     def test_without_a_demand(self, report):
         """The work that was offered is the ground."""
-        bare = replace(report, demand=None, oracle=None)
+        bare = replace(report, demand=None)
         lines = [line.name for line in chart_of(bare, "supply").lines]
         assert lines[0] == "demand"
-        assert "oracle" not in lines
 
     def test_what_swings_too_fast_is_a_haze(self, report):
         """Its mean is a line, above the hazes of all others."""

@@ -12,7 +12,7 @@ from hypot.replay.world.parameters import Shapes
 
 FINE = Scores(
     cost=12.0,
-    to_oracle=1.1,
+    to_lower_bound=1.1,
     late=0.1704,
     lost=0.0,
     p99=180.4,
@@ -24,8 +24,8 @@ FINE = Scores(
     price=13.0,
 )
 CHEAP = replace(FINE, cost=10.0, late=0.0001, price=10.5)
-ORACLE = Scores(cost=9.0, to_oracle=1.0)
-SCORES = {"oracle": ORACLE, "HPA 70 %": FINE, "Hvpa": CHEAP}
+PEAK = Scores(cost=9.0, to_static=1.0)
+SCORES = {"static peak": PEAK, "HPA 70 %": FINE, "Hvpa": CHEAP}
 
 
 def cells(line):
@@ -41,7 +41,7 @@ def test_one_line_a_policy():
     lines = table(SCORES)
     assert cells(lines[0]) == ["policy", *(one.head for one in CHOSEN)]
     assert cells(lines[1]) == [one.unit for one in CHOSEN]
-    assert [cells(line)[0] for line in lines[2:]] == ["HPA 70 %", "Hvpa", "oracle"]
+    assert [cells(line)[0] for line in lines[2:]] == ["HPA 70 %", "Hvpa", "static peak"]
     assert cells(lines[2]) == [
         "HPA 70 %",
         "12.00",
@@ -97,7 +97,7 @@ def test_what_looks_alike_is_a_tie():
     three = {"a": replace(FINE, late=0.10001), "b": replace(FINE, late=0.10002), "c": FINE}
     assert best_of(late, three) == {"a", "b"}
     assert best_of(late, {"a": FINE}) == frozenset()
-    assert best_of(late, {"a": FINE, "b": ORACLE}) == frozenset()
+    assert best_of(late, {"a": FINE, "b": PEAK}) == frozenset()
     assert best_of(column("peak_pods"), three) == frozenset()
     assert best_of(column("speedup"), {"a": Scores(speedup=1.0), "b": Scores(speedup=2.0)}) == {"b"}
 
@@ -116,8 +116,8 @@ def test_it_fits(wide):
 def test_wide_shows_all_that_is_known():
     """One line a score; those that nobody has are left out."""
     lines = table(SCORES, wide=True)
-    assert cells(lines[0]) == ["score", "HPA 70 %", "Hvpa", "oracle"]
-    assert [cells(line)[0] for line in lines[1:4]] == ["cost, $", "cpu hours, core-h", "to oracle, x"]
+    assert cells(lines[0]) == ["score", "HPA 70 %", "Hvpa", "static peak"]
+    assert [cells(line)[0] for line in lines[1:4]] == ["cost, $", "cpu hours, core-h", "to lower bound, x"]
     assert not any(line.startswith("recovery") for line in lines)
 
 
@@ -131,9 +131,9 @@ def test_wide_goes_on_below():
 
 def test_notes_stand_below():
     """After an empty line."""
-    assert table(SCORES, notes=["The oracle may use 2 replicas.", "A gap was filled."])[-3:] == [
+    assert table(SCORES, notes=["The lower bound may use 2 replicas.", "A gap was filled."])[-3:] == [
         "",
-        "The oracle may use 2 replicas.",
+        "The lower bound may use 2 replicas.",
         "A gap was filled.",
     ]
 
@@ -148,7 +148,7 @@ def test_with_style():
     assert lines[0].startswith("[policy")
     assert "[10.00]" in lines[3]
     assert "*" not in "".join(lines)
-    assert lines[4].startswith("(oracle")
+    assert lines[4].startswith("(static peak")
 
 
 def test_names_steer_no_terminal():
@@ -163,7 +163,7 @@ def test_a_fleet():
         for i in range(5)
     }
     head, units, hpa, hvpa, _, label = fleet_table(fleet)
-    assert cells(head) == ["cost", "x oracle", "late", "%", "lost", "%", "p99", "ms", "changes", "/day"]
+    assert cells(head) == ["cost", "x bound", "late", "%", "lost", "%", "p99", "ms", "changes", "/day"]
     assert cells(units) == ["policy", *["median", "worst"] * 5, "wins"]
     assert cells(hpa) == ["HPA", "1.10", "1.10", "0.200", "0.400", *["0.000"] * 2, *["180"] * 2, *["32.0"] * 2, "2"]
     assert cells(hvpa)[3:5] == ["0.200", "0.200*"]
@@ -179,19 +179,19 @@ def test_a_fleet_says_what_is_missing():
 
 def test_a_fleet_without_prices():
     """There nobody wins."""
-    assert "*" not in "".join(fleet_table({"a": {"x": ORACLE, "y": ORACLE}, "b": {"x": ORACLE, "y": ORACLE}}))
+    assert "*" not in "".join(fleet_table({"a": {"x": PEAK, "y": PEAK}, "b": {"x": PEAK, "y": PEAK}}))
 
 
 def test_the_worst_of_a_fleet_are_named():
     """A median hides them, and nobody reads ten thousand lines."""
     fleet = {
-        f"w{i}": {"HPA": replace(FINE, late=0.1 * i, lost=0.0, to_oracle=2.0 - 0.1 * i), "oracle": ORACLE}
+        f"w{i}": {"HPA": replace(FINE, late=0.1 * i, lost=0.0, to_lower_bound=2.0 - 0.1 * i), "static peak": PEAK}
         for i in range(8)
     }
     late, dear = "w7 (0.7 %), w6 (0.6 %), w5 (0.5 %)", "w0 (2 x), w1 (1.9 x), w2 (1.8 x)"
     assert list(fleet_text(fleet)) == [
-        "Total cost: HPA $96.00, oracle $72.00.",
-        f"HPA: most late or lost on {late}; highest cost vs oracle on {dear}.",
+        "Total cost: HPA $96.00, static peak $72.00.",
+        f"HPA: most late or lost on {late}; farthest above its bound on {dear}.",
     ]
 
 
@@ -218,10 +218,10 @@ def test_what_is_never_late_is_not_told_as_late():
 @pytest.mark.parametrize(
     ("shapes", "label"),
     [
-        (Shapes(), "The oracle may use 2 to 1000 replicas of 1 core and 1Gi."),
+        (Shapes(), "The lower bound may use 2 to 1000 replicas of 1 core and 1Gi, or the policy's own."),
         (
             Shapes(min_replicas=3, max_replicas=3, min_cpu=0.5, max_cpu=4.0, max_memory=2**32),
-            "The oracle may use 3 replicas of 0.5 to 4 cores and 1Gi to 4Gi.",
+            "The lower bound may use 3 replicas of 0.5 to 4 cores and 1Gi to 4Gi, or the policy's own.",
         ),
     ],
 )

@@ -153,4 +153,4 @@ def test_a_queue_collects_results_in_any_order():
     wanted = [compared(one, [do(job) for job in made if job.trace is one], policies, world) for one in traces]
     found = queue.comparisons()
     assert found == wanted
-    assert found[0].judged[0].oracle is found[0].judged[1].oracle
+    assert found[0].judged[0].static is found[0].judged[1].static

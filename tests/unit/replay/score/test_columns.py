@@ -13,7 +13,6 @@ from hypot.replay.score.columns import (
     Moves,
     changes,
     means_of_windows,
-    most_ahead,
     sum_of_products,
     to_the_end,
     together,
@@ -44,14 +43,6 @@ class TestWindows:
         assert window_sums(column, length) == pytest.approx([part.sum() for part in cut])
         means = means_of_windows(window_sums(column, length), len(column), length)
         assert means == pytest.approx([part.mean() for part in cut])
-
-    @numeric
-    @given(columns, st.integers(1, 300))
-    def test_the_most_ahead(self, column, ticks):
-        """The view ends at the end of the column."""
-        ahead = [column[i : i + ticks + 1].max() for i in range(len(column))]
-        assert most_ahead(column, ticks).tolist() == ahead
-        assert most_ahead(column, 0).tolist() == column.tolist()
 
     def test_products_are_added_up(self):
         """Computed manually."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hypot.replay.score.families import prices_at
-from hypot.replay.score.scores import account_of, reference_of, score
+from hypot.replay.score.scores import account_of, needed_by, score
 from hypot.replay.score.sums import sums_of
 from unit.replay.score.scores_world import GI, run, static, world
 
@@ -15,7 +15,7 @@ CORE, GIGABYTE = 0.04048, 0.004445
 
 
 def prices(one):
-    return prices_at(sums_of(account_of(one, reference_of(one)), one.world), one.world)
+    return prices_at(sums_of(account_of(one, needed_by(one)), one.world), one.world)
 
 
 class TestCost:
@@ -41,22 +41,21 @@ class TestCost:
         """The node cost is None, not zero."""
         assert score(run(3)).node_cost is None
 
-    def test_relative_to_the_oracle_and_to_the_static_peak(self):
-        """Four pods all the time; the oracle has 2, 4, 4 (work 3, a tick ahead) and 2 of them, the peak 4."""
-        scores = score(static(4, 4, 1.0, GI, work=[0, 0, 3, 0]))
-        assert scores.to_oracle == pytest.approx(16 / 12)
+    def test_relative_to_the_lower_bound_and_to_the_static_peak(self):
+        """The static peak has four pods, for work of three; two are enough if all requests may be late."""
+        scores = score(static(4, 4, 1.0, GI, work=[0, 0, 3, 0], requests=150.0, late=1.0))
+        assert (scores.lower_bound, scores.to_lower_bound) == (pytest.approx(scores.cost / 2), pytest.approx(2.0))
         assert scores.to_static == pytest.approx(1.0)
 
-    def test_an_oracle_that_pays_nothing(self):
+    def test_a_lower_bound_of_nothing(self):
         """Where no replica is needed there is nothing to compare with."""
         scores = score(static(4, 2, 1.0, GI, world(shapes={"min_replicas": 0})))
-        assert scores.to_oracle is None
-        assert scores.to_static is None
+        assert (scores.lower_bound, scores.to_lower_bound, scores.to_static) == (0.0, None, None)
 
-    def test_a_reference_that_was_made_before(self):
-        """It gives the same scores as a reference made on the way."""
+    def test_what_is_needed_may_be_given(self):
+        """It gives the same scores as if it is made on the way."""
         given = static(4, 4, 1.0, GI, work=[0, 0, 3, 0])
-        assert score(given, reference_of(given)) == score(given)
+        assert score(given, needed_by(given)) == score(given)
 
 
 class TestPrice:
@@ -84,8 +83,8 @@ class TestPrice:
 
 
 def test_twice_the_pods_cost_twice_as_much():
-    """The costs relate to the same oracle."""
+    """The costs relate to the same static peak."""
     small, large = (static(5, n, 1.0, GI, work=1.0) for n in (3, 6))
-    assert score(large).to_oracle == pytest.approx(2 * score(small).to_oracle)
+    assert score(large).to_static == pytest.approx(2 * score(small).to_static)
     doubled = replace(small, ticks=small.ticks._replace(cpu=small.ticks.cpu * 2, memory=small.ticks.memory * 2))
     assert np.isclose(score(doubled).cost, score(large).cost)

@@ -50,7 +50,7 @@ class TestFront:
         """Late and lost are added; without requests there is no lateness, and without a cost no point."""
         assert point_of(Scores(cost=3.0, late=1.0, lost=0.5)) == PolicyPoint(3.0, 1.5)
         assert point_of(Scores(cost=3.0)) == PolicyPoint(3.0, 0.0)
-        assert point_of(Scores(cost=3.0, to_oracle=1.1, late=1.0), "to_oracle") == PolicyPoint(1.1, 1.0)
+        assert point_of(Scores(cost=3.0, to_static=1.1, late=1.0), "to_static") == PolicyPoint(1.1, 1.0)
         assert point_of(Scores()) is None
 
 

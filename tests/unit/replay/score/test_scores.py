@@ -14,7 +14,7 @@ from hypot.replay.fleet.records import NotCoveredError, TooLargeError
 from hypot.replay.jobs.comparison import ReplayJob, do
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.score.scorecard import FAMILIES, Scores, families
-from hypot.replay.score.scores import ScoreError, part, reference_of, score, window_borders
+from hypot.replay.score.scores import ScoreError, needed_by, part, score, window_borders
 from hypot.replay.traces.trace import Trace
 from hypot.replay.world.parameters import Scoring, World
 from hypot.replay.world.record import Moment, Watch
@@ -59,12 +59,12 @@ class TestNothing:
     def test_one_tick_of_a_static_run(self):
         """Scores that need no second tick are there."""
         scores = score(static(1, 2, 1.0, GI, requests=1.0, work=1.0))
-        assert (scores.late, scores.under, scores.to_oracle) == (0.0, 0.0, pytest.approx(1.0))
+        assert (scores.late, scores.under, scores.to_static) == (0.0, 0.0, pytest.approx(1.0))
 
-    def test_a_reference_of_another_run(self):
+    def test_the_demand_of_another_run(self):
         """It is refused, and the error says what to do."""
-        with pytest.raises(ScoreError, match="the run has 3 ticks, its reference 4; make the reference from the same"):
-            score(run(3), reference_of(run(4)))
+        with pytest.raises(ScoreError, match="the run has 3 ticks, its demand 4; make it from the same"):
+            score(run(3), needed_by(run(4)))
 
 
 class TestEngines:
@@ -110,7 +110,7 @@ class TestEngines:
 
 
 def judgements(judged):
-    scores = [judged.scores, judged.tuning or Scores(), judged.oracle, judged.static, *judged.windows]
+    scores = [judged.scores, judged.tuning or Scores(), judged.static, *judged.windows]
     reported = ({name: value for name, value in one.to_dict().items() if value is not None} for one in scores)
     return [{"prices": sum(judged.prices)}, *reported]
 

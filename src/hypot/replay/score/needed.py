@@ -1,15 +1,13 @@
-"""The oracle: the cheapest allowed shape for each tick, with knowledge of the future.
+"""What is needed: the cheapest allowed shape that keeps the service at its useful utilisation, tick by tick.
 
-It is a reference, not a lower bound. It keeps usage below a utilisation that the service can sustain, but a policy may
-let pods run hotter, on spare capacity of their limits or nodes. The world says which shapes are allowed.
+It is the demand that supply is compared with, and it gives the static peak. The world says which shapes are allowed.
 """
 
-from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
-from hypot.replay.score.columns import HOUR, NOTHING, SAME, most_ahead
+from hypot.replay.score.columns import HOUR, NOTHING, SAME
 from hypot.replay.world.parameters import World
 from hypot.replay.world.record import Floats
 
@@ -27,24 +25,15 @@ class Shape(NamedTuple):
     memory: Floats
 
 
-class Reference(NamedTuple):
-    """What the oracle buys, one value per tick, its cost, and in how many ticks no allowed shape was enough."""
+class Needed(NamedTuple):
+    """What the load needs, one value per tick."""
 
-    # The inputs: cores of work at the efficiency of the tick, and the memory that the load needs, in bytes.
-    busy: Floats
-    held: Floats
-    # Cores that must be requested in this tick.
+    # The cores that must be requested.
     demand: Floats
-    # What is bought to cover the time until a new pod serves: pods, cores of each, cores and bytes of all.
-    replicas: Floats
-    cpu: Floats
-    total: Floats
-    memory: Floats
-    # The sums of cores and bytes, and what they cost.
-    cpu_sum: float
-    memory_sum: float
-    cost: float
-    beyond: int
+    # The work in cores at the efficiency of the tick, that efficiency, and the memory that the load needs, in bytes.
+    busy: Floats
+    efficiency: Floats
+    held: Floats
     # The largest of `busy` and of `held`.
     most_busy: float
     most_held: float
@@ -59,34 +48,13 @@ class StaticPeak(NamedTuple):
     cost: float
 
 
-def reference(work: Floats, efficiency: Floats, world: World, held: Floats | None = None) -> Reference:
-    """The cheapest allowed shape for the demand of each tick and of the time that a pod takes to start.
-
-    `held` is the memory that the load needs beyond the base of each pod, in bytes; None: it is estimated.
-    """
+def needed(work: Floats, efficiency: Floats, world: World, held: Floats | None = None) -> Needed:
+    """What each tick needs. `held` is the memory that the load needs beyond the base of each pod; None: estimated."""
     busy = work if (efficiency == 1.0).all() else work / np.maximum(efficiency, LEAST_EFFICIENCY)
     held = busy * (_in_flight_each(world) * world.memory.per_request) if held is None else held
     most_busy, most_held = float(busy.max(initial=0.0)), float(held.max(initial=0.0))
     count = _count(busy, pods_for_memory(held, world, most_held), world)
-    demand, start = _demand(busy, count, world), ceil(world.pods.start / world.tick - SAME)
-    shape = _shape(busy, held, count, world, start)
-    total, memory = shape.replicas * shape.cpu, shape.replicas * shape.memory
-    cpu_sum, memory_sum = float(total.sum()), float(memory.sum())
-    return Reference(
-        busy,
-        held,
-        demand,
-        shape.replicas,
-        shape.cpu,
-        total,
-        memory,
-        cpu_sum,
-        memory_sum,
-        cost_of_sums(cpu_sum, memory_sum, world),
-        _beyond(busy, held, world, (most_busy, most_held)),
-        most_busy,
-        most_held,
-    )
+    return Needed(_demand(busy, count, world), busy, efficiency, held, most_busy, most_held)
 
 
 def cheapest(busy: Floats, held: Floats, world: World) -> Shape:
@@ -110,22 +78,18 @@ def useful_work(replicas: Floats, cpu: Floats, world: World) -> Floats:
     return replicas * np.maximum(each, 0.0)
 
 
-def in_flight(busy: Floats, world: World) -> Floats:
-    """How many requests are in flight at once: those of a single server at its useful utilisation."""
-    return busy * _in_flight_each(world)
-
-
 def _in_flight_each(world: World) -> float:
+    """How many requests are in flight for each busy core: those of a single server at its useful utilisation."""
     return 1.0 / (1.0 - min(world.service.useful, MOST_UTILISATION))
 
 
-def static_peak(reference: Reference, world: World) -> StaticPeak:
+def static_peak(need: Needed, world: World) -> StaticPeak:
     """The cheapest shape for the largest demand of the run, kept all the time."""
-    if not len(reference.busy):
+    if not len(need.demand):
         return StaticPeak(0, 0.0, 0.0, 0.0)
-    most = cheapest(np.array([reference.most_busy]), np.array([reference.most_held]), world)
+    most = cheapest(np.array([need.most_busy]), np.array([need.most_held]), world)
     replicas, cpu, memory = (float(column[0]) for column in most)
-    all_the_time = replicas * len(reference.busy)
+    all_the_time = replicas * len(need.demand)
     return StaticPeak(int(replicas), cpu, memory, cost_of_sums(all_the_time * cpu, all_the_time * memory, world))
 
 
@@ -151,15 +115,6 @@ def _demand(busy: Floats, count: Floats, world: World) -> Floats:
     return np.clip(needed, shapes.min_replicas * shapes.min_cpu, shapes.max_replicas * shapes.max_cpu, out=needed)
 
 
-def _beyond(busy: Floats, held: Floats, world: World, most: tuple[float, float]) -> int:
-    """How many ticks need more than the largest shape has; not counted if the maxima of both fit."""
-    pods = world.shapes.max_replicas
-    limits = [pods * each * (1.0 + SAME) + NOTHING for each in (_work_of_the_largest(world), _room(world))]
-    if most[0] <= limits[0] and most[1] <= limits[1]:
-        return 0
-    return int(np.count_nonzero((busy > limits[0]) | (held > limits[1])))
-
-
 def _count(busy: Floats, fewest: Floats | None, world: World) -> Floats:
     """The fewest allowed pods for the work, and no fewer than `fewest`."""
     shapes = world.shapes
@@ -178,19 +133,15 @@ def _pods_for(load: Floats, each: float, most: int) -> Floats:
     return np.ceil(pods, out=pods)
 
 
-def _shape(busy: Floats, held: Floats, count: Floats, world: World, start: int = 0) -> Shape:
-    """The pods and their size for the largest load within `start` ticks.
-
-    More load never needs fewer pods, so the most pods within that time are those for the largest load.
-    """
-    shapes, ahead = world.shapes, most_ahead(count, start)
+def _shape(busy: Floats, held: Floats, count: Floats, world: World) -> Shape:
+    shapes = world.shapes
     cpu = np.broadcast_to(np.float64(shapes.max_cpu), count.shape)
     memory = np.broadcast_to(np.float64(shapes.max_memory), count.shape)
     if shapes.min_cpu < shapes.max_cpu:
-        cpu = _cpu_each(most_ahead(busy, start), ahead, world)
+        cpu = _cpu_each(busy, count, world)
     if shapes.min_memory < shapes.max_memory:
-        memory = _memory_each(most_ahead(held, start), ahead, world)
-    return Shape(ahead, cpu, memory)
+        memory = _memory_each(held, count, world)
+    return Shape(count, cpu, memory)
 
 
 def _cpu_each(busy: Floats, count: Floats, world: World) -> Floats:
