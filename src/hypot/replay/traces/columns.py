@@ -1,11 +1,12 @@
 """Finds the meaning of each column of a file."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
-
-import polars as pl
+from typing import TYPE_CHECKING, NamedTuple
 
 from hypot.replay.traces.trace import TraceError, Unit, named, several
+
+if TYPE_CHECKING:
+    import polars as pl
 
 TIMES = ("timestamp_seconds", "timestamp", "time", "ts")
 VALUES: dict[str, Unit | None] = {
@@ -49,7 +50,7 @@ class WorkloadBatch(NamedTuple):
 class Opened(NamedTuple):
     """A file of which only the column names were read."""
 
-    frame: pl.LazyFrame
+    frame: "pl.LazyFrame"
     names: list[str]
     columns: TraceColumns
     # The number of the first data row, counted from 1, and how many data rows there must be.
@@ -60,9 +61,9 @@ class Opened(NamedTuple):
     # How many bytes the wanted columns unpack to, if known.
     size: int = 0
     # Scans the file again, if polars can number rows while it scans: then rows that are filtered out are not unpacked.
-    scan: Callable[..., pl.LazyFrame] | None = None
+    scan: "Callable[..., pl.LazyFrame] | None" = None
 
-    def numbered(self, name: str) -> pl.LazyFrame:
+    def numbered(self, name: str) -> "pl.LazyFrame":
         """The frame with the row numbers in a column of this name."""
         if self.scan is None:
             return self.frame.with_row_index(name, self.first_row)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import polars as pl
 
 from hypot.replay.traces.columns import Opened, find_columns
+from hypot.replay.traces.format import MAGIC
 from hypot.replay.traces.trace import MAX_BYTES, MAX_ROWS, TraceError
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
@@ -100,7 +101,6 @@ class Compact:
         return value >> 1 ^ -(value & 1)
 
 
-MAGIC = b"PAR1"
 _TAIL = 8
 _MAX_FOOTER = 64 * 2**20
 # A number takes this many bytes once it is unpacked, however well a column of equal numbers is compressed.

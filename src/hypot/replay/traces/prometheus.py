@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from hypot.replay.traces.make import Origin, TraceRows, make_trace
 from hypot.replay.traces.prometheus_http import TOKEN, HttpAnswer, PrometheusServer, ask, find_server
-from hypot.replay.traces.rows import Origin, TraceRows, make_trace
 from hypot.replay.traces.trace import MAX_ROWS, TimeWindow, Trace, TraceError, count, fewest, moment, named
 from hypot.replay.world.record import Floats
 

@@ -3,16 +3,14 @@
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from hypot.replay.traces.make import Origin, TraceRows, make_trace
 from hypot.replay.traces.table import MEMORY, ROW, RUNS, TIME, VALUE, WORKLOAD, ZONE, TraceTable, wrong_cells
 from hypot.replay.traces.times import EXAMPLE, NO_ZONE, scaled, zone_note
-from hypot.replay.traces.trace import TimeWindow, Trace, TraceError, Unit, count, fewest, moment, named, span
-from hypot.replay.world.record import Floats
+from hypot.replay.traces.trace import TimeWindow, Trace, TraceError, count, fewest, moment, named
 
 
 class Across:
@@ -46,80 +44,6 @@ class Across:
         if not self._lost:
             return ()
         return (f"ignored: {named(sorted(self._lost), 'workload')} with fewer than two rows {self.window}",)
-
-
-# A step longer than this many times the median step is a gap.
-_GAP = 1.5
-
-
-class TraceRows(NamedTuple):
-    """What was read of one workload; `rows` are row numbers as users count them."""
-
-    times: Floats
-    values: Floats
-    memory: Floats | None
-    rows: npt.NDArray[np.uint32]
-
-    def at(self, which: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "TraceRows":
-        memory = None if self.memory is None else self.memory[which]
-        return TraceRows(self.times[which], self.values[which], memory, self.rows[which])
-
-
-class Origin(NamedTuple):
-    """Where rows come from, and what is known about all of them."""
-
-    source: str
-    unit: Unit | None = None
-    notes: tuple[str, ...] = ()
-
-
-def make_trace(workload: str, read: TraceRows, origin: Origin) -> Trace:
-    """The trace. Raises TraceError if the rows contradict each other or are too few."""
-    inverted = int(np.count_nonzero(np.diff(read.times) < 0))
-    notes = list(origin.notes)
-    if inverted:
-        read = read.at(np.argsort(read.times, kind="stable"))
-        notes.append(f"the rows were not in time order ({count(inverted, 'step')} back) and were sorted")
-    again = np.equal(read.times[1:], read.times[:-1])
-    _refuse_contradictions(workload, read, again, origin.source)
-    if again.any():
-        read = read.at(~np.concatenate(([False], again)))
-        notes.append(f"{count(int(np.count_nonzero(again)), 'repeated row')} dropped")
-    if len(read.times) < 2:
-        raise TraceError(
-            f"{origin.source}: workload {workload!r} has {count(len(read.times), 'row')}: at least two are needed"
-        )
-    notes += gap_notes(read.times)
-    for column in (read.times, read.values, read.memory):
-        if column is not None:
-            column.setflags(write=False)
-    return Trace(workload, read.times, read.values, read.memory, origin.unit, origin.source, tuple(notes))
-
-
-def _refuse_contradictions(workload: str, read: TraceRows, again: npt.NDArray[np.bool_], source: str) -> None:
-    differs = np.diff(read.values) != 0
-    if read.memory is not None:
-        differs |= np.diff(read.memory) != 0
-    places = np.flatnonzero(again & differs)
-    if not len(places):
-        return
-    first = int(places[0])
-    more = f"; and {count(len(places) - 1, 'more pair')}" if len(places) > 1 else ""
-    raise TraceError(
-        f"{source}: rows {read.rows[first]} and {read.rows[first + 1]} give workload {workload!r} different values "
-        f"for the same time ({moment(float(read.times[first]))}){more}: keep one, or name the workload in a column"
-    )
-
-
-def gap_notes(times: Floats) -> list[str]:
-    """Reports missing samples; the engine interpolates linearly over the gaps."""
-    steps = np.diff(times)
-    gaps = np.flatnonzero(steps > _GAP * np.median(steps))
-    if not len(gaps):
-        return []
-    longest = int(gaps[np.argmax(steps[gaps])])
-    where = f"the longest {span(float(steps[longest]))} from {moment(float(times[longest]))}"
-    return [f"{count(len(gaps), 'gap')}, {where}: interpolated linearly"]
 
 
 def traces_of(table: TraceTable, across: Across) -> list[Trace]:

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from hypot.replay.traces.trace import several
+from hypot.replay.traces.trace import END_OF_SECONDS, several
 from hypot.replay.world.record import Floats
 
-# Seconds stay below 1e11 until the year 5138; then come milliseconds, microseconds and nanoseconds.
-_EDGES = (1e11, 1e14, 1e17, 1e20)
+# Where the next unit begins.
+_EDGES = (END_OF_SECONDS, 1e14, 1e17, 1e20)
 _UNITS = ("seconds", "milliseconds", "microseconds", "nanoseconds")
 _DATE = r"^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]"
 _CLOCK = r"([0-9]{2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]{1,9})?)?"

@@ -14,6 +14,8 @@ MAX_BYTES = 2 * 2**30
 MAX_ROWS = 200_000_000
 # A file with more rows than this is read in parts, on demand.
 PART_ROWS = 3_000_000
+# Times below this are in seconds, until the year 5138. Larger numbers are milliseconds, microseconds or nanoseconds.
+END_OF_SECONDS = 1e11
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +60,7 @@ class TimeWindow(NamedTuple):
 
 def moment(at: float) -> str:
     """A time as text; traces without dates count from 0 and are shown as plain seconds."""
-    if not 1e8 <= at < 1e11:
+    if not 1e8 <= at < END_OF_SECONDS:
         return f"{at:.15g} s"
     return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
 
