@@ -219,12 +219,10 @@ def _history(
         since = until - WEEK if start is None else start
         with bar("querying Prometheus", None) as progress:
             return from_prometheus(prometheus, query, since, until, max(STEP, world.tick), progress=progress.at)
-    from hypot.replay.traces.history import open_history  # noqa: PLC0415  only if it is used
+    from hypot.replay.traces.history import read_history  # noqa: PLC0415  only if it is used
 
     with bar("reading", None) as progress:
-        history = open_history(traces, start, end, progress.at)
-        history.check_files()
-        return history if history.is_large else list(history)
+        return read_history(traces, start, end, progress.at)
 
 
 def _explained_span(explain: str | None, asked: _Asked) -> "Span":

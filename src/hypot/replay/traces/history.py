@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hypot.replay.traces.plain_csv import plain_trace
 from hypot.replay.traces.trace import PART_ROWS, TimeWindow, Trace, TraceError, fewest
 
 if TYPE_CHECKING:
@@ -74,9 +75,26 @@ def open_history(
     return TraceFiles(tuple([_opened(path, progress or _silent) for path in paths]), window)
 
 
+def read_history(
+    paths: Sequence[str], start: float | None, end: float | None, progress: Callable[[int, int], None]
+) -> list[Trace] | TraceFiles:
+    """All traces, or if they do not fit into memory, the files that they come from."""
+    if plain := _plain(paths, TimeWindow(start, end)):
+        return plain
+    history = open_history(paths, start, end, progress)
+    history.check_files()
+    return history if history.is_large else list(history)
+
+
 def read_traces(paths: Sequence[str], start: float | None = None, end: float | None = None) -> list[Trace]:
     """The traces of all files at once. Raises TraceError with every problem of every file."""
-    return list(open_history(paths, start, end))
+    return _plain(paths, TimeWindow(start, end)) or list(open_history(paths, start, end))
+
+
+def _plain(paths: Sequence[str], window: TimeWindow) -> list[Trace]:
+    """The trace of a single plain file. To read several files it pays off to import polars."""
+    trace = plain_trace(paths[0], window) if len(paths) == 1 else None
+    return [] if trace is None else [trace]
 
 
 def _opened(path: str, progress: Callable[[int, int], None]) -> "File | TraceError":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hypot.replay.traces import csv_file
+from hypot.replay.traces import csv_file, plain_csv
 from hypot.replay.traces.history import read_traces
 from hypot.replay.traces.trace import TraceError
 
@@ -221,6 +221,7 @@ def test_many_problems_are_cut_short():
 
 def test_large_csv_files(monkeypatch):
     """They are refused because of their size, before they are read, and because of their rows."""
+    monkeypatch.setattr(plain_csv, "MAX_PLAIN_BYTES", 0)
     monkeypatch.setattr(csv_file, "MAX_ROWS", 2)
     assert said("ts,value\n0,1\n60,2\n120,3\n") == "3 rows are too many, the limit is 2: split it by workload"
     monkeypatch.setattr(csv_file, "MAX_CSV_BYTES", 20)

@@ -2,6 +2,7 @@
 
 import csv
 import random
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hypot.replay.traces import parts
-from hypot.replay.traces.history import read_traces
-from hypot.replay.traces.trace import TraceError
+from hypot.replay.traces.history import open_history, read_traces
+from hypot.replay.traces.plain_csv import plain_trace
+from hypot.replay.traces.trace import TimeWindow, TraceError
 
 seconds = st.one_of(st.integers(0, 2**31), st.floats(0, 2**31, allow_subnormal=False))
 numbers = st.floats(0, 1e15)
@@ -96,6 +98,43 @@ def test_order_and_repetition_do_not_matter(folder, history, chance: random.Rand
         times = [at for workload, at, _ in shuffled if workload == name]
         assert any("sorted" in note for note in trace.notes) == (times != sorted(times))
         assert any("repeated" in note for note in trace.notes) == (len(times) > len(history[name]))
+
+
+digits = st.text("019.-+eE", min_size=1, max_size=5)
+plain_rows = st.lists(st.tuples(st.one_of(st.integers(0, 9), seconds), numbers), min_size=2, max_size=6)
+odd_rows = st.lists(st.tuples(digits, digits), max_size=1)
+windows = st.sampled_from([TimeWindow(), TimeWindow(3), TimeWindow(2, 1e9), TimeWindow(5, 4)])
+
+
+@given(st.sampled_from(["ts,value", "Time, RPS"]), plain_rows, odd_rows, st.sampled_from(["", "\n", "\n\n"]), windows)
+@settings(max_examples=200, deadline=None)
+def test_a_plain_file_is_read_as_polars_reads_it(folder, header, rows, odd, end, window):
+    """The same numbers, bit for bit, and the same notes; a file with a fault is left to polars."""
+    path = folder / "a.csv"
+    path.write_text("\n".join([header, *(f"{time},{value}" for time, value in rows + odd)]) + end, encoding="utf-8")
+    found = plain_trace(str(path), window)
+    try:
+        (trace,) = open_history([str(path)], *window)
+    except TraceError:
+        assert found is None
+    else:
+        assert found is None or facts_of(found) == facts_of(trace)
+
+
+def facts_of(trace):
+    numbers = trace.times.tobytes(), trace.values.tobytes(), trace.memory
+    return (*numbers, trace.workload, trace.unit, trace.source, trace.notes)
+
+
+def test_polars_is_not_needed_for_a_plain_file(monkeypatch, tmp_path):
+    """Rows out of order, repeated or missing are plain, too."""
+    monkeypatch.setitem(sys.modules, "polars", None)
+    monkeypatch.delitem(sys.modules, "hypot.replay.traces.files", raising=False)
+    path = tmp_path / "a.csv"
+    path.write_text("ts,value\n0,1\n120,3e-05\n60,2\n60,2\n600,4\n", encoding="utf-8")
+    (trace,) = read_traces([str(path)])
+    assert trace.values.tolist() == [1, 2, 3e-05, 4]
+    assert len(trace.notes) == 3
 
 
 @given(st.integers(0, len(ROWS) - 1), st.integers(0, 2), st.one_of(st.sampled_from(JUNK), st.text(max_size=6)))
