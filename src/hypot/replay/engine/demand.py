@@ -113,7 +113,7 @@ def _means_within_steps(values: Floats, ticks: int) -> Floats:
     return np.maximum(found, 0.0, out=found)
 
 
-def _chance(trace: "Trace", world: World) -> np.random.Generator | None:
+def _chance(trace: "Trace", world: World) -> "np.random.Generator | None":
     """None if nothing is random: creating a generator takes longer than many ticks."""
     if world.demand.noise <= 0 and world.demand.drops_per_day <= 0:
         return None
@@ -129,7 +129,7 @@ def _cores_each(trace: "Trace", world: World) -> float:
     return each * demand.peak / max(each * float(np.percentile(trace.values, PEAK)), 1e-12)
 
 
-def _efficiency(world: World, count: int, rng: np.random.Generator | None) -> Floats:
+def _efficiency(world: World, count: int, rng: "np.random.Generator | None") -> Floats:
     factors = np.ones(count)
     drops = (*world.demand.drops, *_random_drops(world, count, rng))
     if not drops:
@@ -141,7 +141,7 @@ def _efficiency(world: World, count: int, rng: np.random.Generator | None) -> Fl
     return factors
 
 
-def _random_drops(world: World, count: int, rng: np.random.Generator | None) -> Iterator[Drop]:
+def _random_drops(world: World, count: int, rng: "np.random.Generator | None") -> Iterator[Drop]:
     demand, length = world.demand, count * world.tick
     if rng is None:
         return
