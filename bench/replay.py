@@ -139,7 +139,7 @@ def fleet_figures() -> None:
     """Many workloads on all cores, from trace to scores, as the command runs them."""
     from hypot.replay.fleet import fleet  # noqa: PLC0415  what is measured
     from hypot.replay.jobs.job_queue import JobQueue  # noqa: PLC0415
-    from hypot.replay.jobs.local_jobs import work  # noqa: PLC0415
+    from hypot.replay.jobs.work import work  # noqa: PLC0415
     from hypot.replay.traces.trace import Trace  # noqa: PLC0415
 
     times = 60.0 * np.arange(DAYS * 1440 + 1)

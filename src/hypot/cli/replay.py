@@ -314,7 +314,7 @@ def _work(
 ) -> "Generator[tuple[int, Scored]]":
     """Run the jobs in local processes, or on a Dask cluster."""
     if not engine.startswith("dask://"):
-        from hypot.replay.jobs.local_jobs import work  # noqa: PLC0415  only for this command
+        from hypot.replay.jobs.work import work  # noqa: PLC0415  only for this command
 
         return work(jobs, ticks, progress.add, compiled=compiled)
     try:
@@ -340,8 +340,7 @@ def _counted(asked: _Asked) -> "tuple[Iterable[Trace], int]":
 
 def _compared(asked: _Asked, explained: "Span", engine: str, *, keep: bool) -> "list[Comparison]":
     """Every policy on every trace, in worker processes if that pays off."""
-    from hypot.replay.jobs.job_queue import JobQueue  # noqa: PLC0415  only for this command
-    from hypot.replay.jobs.local_jobs import JobsError  # noqa: PLC0415
+    from hypot.replay.jobs.job_queue import JobQueue, JobsError  # noqa: PLC0415  only for this command
     from hypot.replay.score.scores import ScoreError  # noqa: PLC0415
     from hypot.replay.traces.trace import TraceError  # noqa: PLC0415
 

@@ -343,7 +343,7 @@ def test_a_fleet_in_parts_over_processes(fleet, hpa, monkeypatch):
     given = (fleet, "-f", hpa, "-o", "json", "--engine", "plain")
     whole = replay(*given)
     in_parts(monkeypatch)
-    monkeypatch.setattr("hypot.replay.jobs.local_jobs.WORTH_A_PROCESS", 0)
+    monkeypatch.setattr("hypot.replay.jobs.work.WORTH_A_PROCESS", 0)
     page = fleet.with_name("r.html")
     assert replay(*given, "--report", page).stdout_bytes == whole.stdout_bytes
     assert b"8 workloads" in page.read_bytes()

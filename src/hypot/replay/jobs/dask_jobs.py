@@ -10,7 +10,7 @@ from distributed.scheduler import KilledWorker
 
 from hypot.replay.engine.demand import ticks_replayed
 from hypot.replay.jobs.comparison import ReplayJob, Scored, do
-from hypot.replay.jobs.local_jobs import JobsError
+from hypot.replay.jobs.job_queue import JobsError
 
 # How many seconds a scheduler may take to answer.
 PATIENCE = 15.0

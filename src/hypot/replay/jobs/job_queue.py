@@ -10,6 +10,10 @@ from hypot.replay.traces.trace import Trace
 from hypot.replay.world.parameters import Span, World
 
 
+class JobsError(RuntimeError):
+    """A worker process ended without an error message: killed, usually out of memory."""
+
+
 class JobQueue:
     """Jobs are handed out in order; results come back in any order."""
 

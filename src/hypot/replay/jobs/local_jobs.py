@@ -1,13 +1,11 @@
 """Runs many replays at once, in local processes."""
 
-import os
 import pickle
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from functools import lru_cache
-from itertools import chain, islice
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,14 +13,13 @@ import numpy as np
 
 from hypot.replay.engine.demand import ticks_replayed
 from hypot.replay.jobs.comparison import ReplayJob, Scored, do
+from hypot.replay.jobs.job_queue import JobsError
 from hypot.replay.jobs.pool import CONTEXT, Pool, pool_of
 from hypot.replay.jobs.shared_traces import SharedTraces, Slip, shared_for
 from hypot.replay.traces.trace import Trace
 
 # Seconds between two looks at the progress while workers run.
 POLL = 0.2
-# Fewer ticks than this are done before other processes would have started, with the plain engine and the compiled one.
-WORTH_A_PROCESS, WORTH_A_PROCESS_COMPILED = 60_000, 2_000_000
 # Handing over a job takes as long as some thousand ticks, so short jobs go in batches: up to this many ticks, and
 # small enough that each process gets this many batches.
 TICKS_AT_ONCE, BATCHES = 200_000, 16
@@ -41,53 +38,12 @@ _done: Any = None
 _shared: Any = None
 
 
-class JobsError(RuntimeError):
-    """A worker process ended without an error message: killed, usually out of memory."""
-
-
-def work(
-    jobs: Iterable[ReplayJob], ticks: int, progress: Callable[[int], None] | None = None, *, compiled: bool = False
+def together(
+    jobs: Iterable[ReplayJob], ticks: int, workers: int, progress: Callable[[int], None] | None
 ) -> Generator[tuple[int, Scored]]:
-    """Yields each result with the position of its job, as jobs finish; reports progress in ticks of all jobs together.
-
-    `compiled` says that the compiled engine replays all of them.
-
-    Jobs are taken as needed, so that they need not all be in memory; workers run while further jobs are made.
-    """
-    coming = iter(jobs)
-    first = list(islice(coming, os.cpu_count() or 1))
-    workers, jobs = len(first), chain(first, coming)
-    del first
-    if workers < 2 or ticks < (WORTH_A_PROCESS_COMPILED if compiled else WORTH_A_PROCESS):
-        yield from _alone(jobs, progress)
-        return
+    """Workers run while further jobs are made; reports progress in ticks of all jobs together."""
     at_once = min(TICKS_AT_ONCE, ROWS_IN_HAND // (FEWEST_IN_HAND * workers), ticks // (BATCHES * workers))
-    yield from _together(_batches(jobs, at_once), workers, progress)
-
-
-def _alone(jobs: Iterable[ReplayJob], progress: Callable[[int], None] | None) -> Generator[tuple[int, Scored]]:
-    for place, job in enumerate(jobs):
-        yield place, do(job, progress)
-
-
-def _batches(jobs: Iterable[ReplayJob], most: int) -> Iterator[_Batch]:
-    """Batches of short jobs, by ticks or trace rows (the larger), assuming the next job is as long as the last."""
-    batch: _Batch = []
-    together = 0
-    for place, job in enumerate(jobs):
-        long = max(ticks_replayed(job.trace, job.world), len(job.trace.times))
-        batch.append((place, job))
-        together += long
-        if together + long > most:
-            yield batch
-            batch, together = [], 0
-    if batch:
-        yield batch
-
-
-def _together(
-    batches: Iterator[_Batch], workers: int, progress: Callable[[int], None] | None
-) -> Generator[tuple[int, Scored]]:
+    batches = _batches(jobs, at_once)
     done: Any = CONTEXT.Value("q", 0)
     reported = 0
     with shared_for(SHARED_FACTOR * ROWS_IN_HAND) as shared, pool_of(workers, _begin, done, shared) as pool:
@@ -103,6 +59,21 @@ def _together(
                 reported = done.value
             for places, one in finished:
                 yield from zip(places, _answer(one), strict=True)
+
+
+def _batches(jobs: Iterable[ReplayJob], most: int) -> Iterator[_Batch]:
+    """Batches of short jobs, by ticks or trace rows (the larger), assuming the next job is as long as the last."""
+    batch: _Batch = []
+    together = 0
+    for place, job in enumerate(jobs):
+        long = max(ticks_replayed(job.trace, job.world), len(job.trace.times))
+        batch.append((place, job))
+        together += long
+        if together + long > most:
+            yield batch
+            batch, together = [], 0
+    if batch:
+        yield batch
 
 
 class _Given(NamedTuple):

@@ -10,7 +10,7 @@ from hypot.kinds.hpa import HPA
 from hypot.policy.model.settings import Settings
 from hypot.replay.jobs.comparison import ReplayJob, do
 from hypot.replay.jobs.dask_jobs import spread
-from hypot.replay.jobs.local_jobs import JobsError
+from hypot.replay.jobs.job_queue import JobsError
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.traces.trace import Trace
 from hypot.replay.world.parameters import Demand, World

@@ -9,7 +9,7 @@ import pytest
 
 from hypot.kinds.hpa import HPA
 from hypot.policy.model.settings import Settings
-from hypot.replay.jobs import local_jobs
+from hypot.replay.jobs import job_queue, local_jobs, work
 from hypot.replay.jobs.comparison import ReplayJob, compared, do
 from hypot.replay.jobs.job_queue import JobQueue
 from hypot.replay.policies.policy import Policy, Start
@@ -54,8 +54,8 @@ class Counted:
 @pytest.fixture
 def _two(monkeypatch):
     """Two processes, whatever the machine, even for few ticks."""
-    monkeypatch.setattr(local_jobs.os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(local_jobs, "WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(work.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(work, "WORTH_A_PROCESS", 0)
 
 
 @pytest.mark.usefixtures("_two")
@@ -66,7 +66,7 @@ def test_only_some_jobs_are_in_hand(monkeypatch, rows, most):
     monkeypatch.setattr(local_jobs, "MOST_IN_HAND", 4)
     coming, explained, seen = Counted(jobs(20)), [], 0
     found = {}
-    for place, judged in local_jobs.work(coming, 20 * ROWS, explained.append):
+    for place, judged in work.work(coming, 20 * ROWS, explained.append):
         seen = max(seen, coming.taken - len(found))
         found[place] = judged
     assert found == {place: do(job) for place, job in enumerate(coming.given)}
@@ -82,7 +82,7 @@ def test_short_jobs_go_together(monkeypatch, shared):
     policies = [policy("hot", 90), policy("mild", 70), policy("cold", 50)]
     made, explained = list(JobQueue(policies, AT_ONCE, Settings()).jobs(map(trace, range(20)))), []
     assert max(map(len, local_jobs._batches(made, 4 * ROWS))) == 4
-    found = dict(local_jobs.work(iter(made), 32 * 4 * ROWS, explained.append))
+    found = dict(work.work(iter(made), 32 * 4 * ROWS, explained.append))
     assert found == {place: do(job) for place, job in enumerate(made)}
     assert sum(explained) == 60 * (ROWS - 1)
 
@@ -95,9 +95,9 @@ def test_jobs_go_together_by_their_rows_where_these_are_more():
 
 def test_one_process_takes_one_job_at_a_time(monkeypatch):
     """Short work is done in this process, one job at a time on demand."""
-    monkeypatch.setattr(local_jobs.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(work.os, "cpu_count", lambda: 2)
     coming = Counted(jobs(5))
-    done = local_jobs.work(coming, 5 * ROWS)
+    done = work.work(coming, 5 * ROWS)
     assert next(done)[0] == 0
     assert coming.taken == 2
     assert [place for place, _ in done] == [1, 2, 3, 4]
@@ -105,7 +105,7 @@ def test_one_process_takes_one_job_at_a_time(monkeypatch):
 
 def test_no_jobs_at_all():
     """Without jobs there are no results."""
-    assert list(local_jobs.work(iter([]), 10**9)) == []
+    assert list(work.work(iter([]), 10**9)) == []
 
 
 @pytest.mark.usefixtures("_two")
@@ -117,7 +117,7 @@ def test_an_error_while_jobs_are_made_ends_all():
         raise LookupError("no more")
 
     with pytest.raises(LookupError, match="no more"):
-        list(local_jobs.work(coming(), 10**9))
+        list(work.work(coming(), 10**9))
     assert nobody_is_left()
 
 
@@ -133,11 +133,11 @@ def nobody_is_left():
 @pytest.mark.usefixtures("_two")
 def test_a_killed_process_is_reported():
     """The usual cause is too little memory."""
-    coming = local_jobs.work(iter(jobs(300)), 300 * ROWS)
+    coming = work.work(iter(jobs(300)), 300 * ROWS)
     next(coming)
     for child in multiprocessing.active_children():
         child.kill()
-    with pytest.raises(local_jobs.JobsError, match="a worker process was killed"):
+    with pytest.raises(job_queue.JobsError, match="a worker process was killed"):
         list(coming)
 
 
