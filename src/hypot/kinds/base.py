@@ -103,7 +103,7 @@ def _readable(this: Itself[Any]) -> Any:
     return Node.readable(this.value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Kind(Node):
     """A Kubernetes object. Its fields are those of `spec`; everything else is kept as it was read."""
 

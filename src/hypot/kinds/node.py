@@ -123,13 +123,18 @@ def wire(
 
 @dataclass_transform(frozen_default=True)
 def node(cls: type[T]) -> type[T]:
-    """Make a class a frozen value and compile its wire table."""
-    made = dataclass(frozen=True, slots=True)(cls)
+    """Make a class a frozen value and compile its wire table.
+
+    There are many nodes, and `dataclass` takes long: `Node` has the `__repr__` of all, and each has a docstring,
+    because `dataclass` would make one from the signature.
+    """
+    cls.__doc__ = cls.__doc__ or cls.__name__
+    made = dataclass(frozen=True, slots=True, repr=False)(cls)
     made.compile_table()  # type: ignore[attr-defined]
     return made
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Node:
     """A part of a manifest."""
 
@@ -140,6 +145,7 @@ class Node:
     TABLE: ClassVar[tuple[tuple[str, Wire], ...]] = ()
     BY_KEY: ClassVar[Mapping[str, tuple[str, Wire]]] = {}
     NAMES: ClassVar[tuple[str, ...]] = ()
+    SHOWN: ClassVar[tuple[str, ...]] = ()
     READERS: ClassVar[tuple[tuple[str, str, "Callable[[Any], bool] | None", "type[Node] | None", bool], ...]] = ()
     # Slots are set through their descriptors for speed: reading a manifest sets hundreds.
     SETTERS: ClassVar[tuple[tuple[Callable[[Any, Any], None], str, "type[Node] | None", bool], ...]] = ()
@@ -151,6 +157,7 @@ class Node:
         cls.TABLE = tuple((f.name, f.metadata["wire"]) for f in fields(cls) if "wire" in f.metadata)
         cls.BY_KEY = {w.key: (name, w) for name, w in cls.TABLE}
         cls.NAMES = tuple(f.name for f in fields(cls))
+        cls.SHOWN = tuple(f.name for f in fields(cls) if f.repr)
         cls.READERS = tuple(
             (name, w.key, w.type.fits, None, False)
             if isinstance(w.type, Scalar)
@@ -158,6 +165,9 @@ class Node:
             for name, w in cls.TABLE
         )
         cls.SETTERS = tuple((getattr(cls, name).__set__, key, kind, many) for name, key, _, kind, many in cls.READERS)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.SHOWN)})"
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Self:

@@ -40,6 +40,13 @@ class Tree(Node):
     leaves: tuple[Leaf, ...] | None = wire("leaves", Leaf, many=True)
 
 
+def test_a_node_shows_its_fields():
+    """As a dataclass does, without what was not understood."""
+    assert repr(Tree(3, leaf=Leaf("a"), extra={"x": 1})) == (
+        "Tree(count=3, on=None, labels=None, any=None, leaf=Leaf(name='a', size=None), leaves=None)"
+    )
+
+
 FULL = {
     "count": 3,
     "on": False,
