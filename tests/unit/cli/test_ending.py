@@ -12,7 +12,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 SHOP = ["examples/replay/week.csv", "-f", "examples/replay/policies.yaml", "--world", "examples/replay/world.yaml"]
-COMMAND = [sys.executable, "-c", "from hypot.cli.main import main; main()", "replay", *SHOP, "--engine", "plain"]
+# A shell that starts the tests in the background lets them ignore Ctrl-C.
+HEEDING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+MAIN = f"{HEEDING}; from hypot.cli.main import main; main()"
+COMMAND = [sys.executable, "-c", MAIN, "replay", *SHOP, "--engine", "plain"]
 SLOW = [*COMMAND, "--grid", "hpa.cpu=30..90:1"]
 
 
