@@ -1,6 +1,7 @@
 """The controller as a process: the tasks that run concurrently, from the first watch to the release of the Lease."""
 
 import asyncio
+import os
 import signal
 import socket
 from collections import Counter
@@ -8,6 +9,7 @@ from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import structlog
@@ -22,8 +24,10 @@ from hypot.policy.model.decision import condition_of
 from hypot.policy.stages.report import kebab
 from hypot.run.act.actor import Actor, DryRunPort
 from hypot.run.act.execute import Executor
+from hypot.run.addresses import AllowedAddresses
 from hypot.run.config import RunConfig
 from hypot.run.garbage import collect_seldom
+from hypot.run.observe.certificates import Certificates
 from hypot.run.observe.conflicts import ACTS_IN, Leases, acts_in, leases_to_watch
 from hypot.run.observe.observer import Observer, UsageSource
 from hypot.run.observe.pod_metrics import MetricsApi
@@ -65,6 +69,8 @@ class App:
         self.config = config
         self.identity = own_identity(socket.gethostname())
         self.plain = Api(access)
+        # The addresses of the API server, which no object may name.
+        self.api_hosts = [urlsplit(access.server).hostname or "", os.environ.get("KUBERNETES_SERVICE_HOST", "")]
         self.lease = Lease(self.plain, config.namespace, own_name(config), self.identity, annotations=self._message)
         self.guarded = Api(access, guard=self.lease.left)
         self.watches = Watches(self.plain, config)
@@ -101,7 +107,10 @@ class App:
 
     async def _until_stopped(self, stack: AsyncExitStack) -> None:
         session = await stack.enter_async_context(aiohttp.ClientSession())
-        recommenders = Recommenders(await stack.enter_async_context(new_session()))
+        allowed = AllowedAddresses(self.config.recommender_hosts, self.config.cluster_domain, self.api_hosts)
+        certificates = Certificates(self.config.recommender_files, insecure=self.config.recommender_insecure)
+        asking = await stack.enter_async_context(new_session(allowed))
+        recommenders = Recommenders(asking, allowed, certificates)
         watching: list[asyncio.Future[Any]] = [
             asyncio.ensure_future(self.watches.run()),
             asyncio.ensure_future(self.lease.run()),

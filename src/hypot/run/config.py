@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, get_args
 from hypot.kinds.catalogue import Mode, controlled, sizing
 from hypot.kinds.names import dns_label, dns_subdomain
 from hypot.policy.model.settings import Settings, SettingsError, settings_schema, wire_name
+from hypot.run.addresses import read_rule
 
 # Which namespaces are acted on: those with the label, or all of them.
 OptIn = Literal["label", "all"]
@@ -106,6 +107,22 @@ class RunConfig:
     object_metrics: bool = _switch(default=True, why="Expose gauges for each object, at most 25 series each.")
     prometheus: str = _text("", "Read usage from the Prometheus at this address instead of metrics.k8s.io.")
     prometheus_token_file: str = _text("", "The file with the token for that Prometheus, if it needs one.")
+    recommender_hosts: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "why": "Hosts outside the cluster that an object may name as its recommender: a host, *.DOMAIN, an address "
+            "or a network; with a port (localhost:8088) exactly that. Services (NAME.NAMESPACE.svc) need no entry. The "
+            "API server and loopback, link-local and metadata addresses need one with a port.",
+            "schema": {"type": "array", "items": {"type": "string", "minLength": 1}},
+        },
+    )
+    recommender_files: str = _text(
+        "", "The directory with the files that an object may name in the tlsConfig of its recommender; empty: none."
+    )
+    recommender_insecure: bool = _switch(
+        default=False, why="Whether insecureSkipVerify in the tlsConfig of a recommender is allowed."
+    )
+    cluster_domain: str = _text("cluster.local", "The DNS domain of the cluster, for the names of Services.")
     settings: Settings = field(
         default=Settings(),
         metadata={"why": "How decisions are made; the same file as `hypot decide --settings`.", "schema": {}},
@@ -174,6 +191,11 @@ def _wrong_values(config: RunConfig) -> Iterator[ConfigError]:
     if config.http_port and config.http_port == config.webhook_port:
         message = "two servers cannot listen on one port, write another port"
         yield ConfigError(f"webhookPort: {config.webhook_port} is the httpPort too; {message}", names=PORTS)
+    for host in config.recommender_hosts:
+        try:
+            read_rule(host)
+        except ValueError as error:
+            yield ConfigError(f"recommenderHosts: {error}", names=("recommenderHosts",))
     if config.prometheus and not config.prometheus.startswith(ADDRESSES):
         message = f"{config.prometheus!r} is not an address; it must begin with http:// or https://"
         yield ConfigError(f"prometheus: {message}", names=("prometheus",))
@@ -204,9 +226,9 @@ def _checked(name: str, value: Any) -> Any:
         return _checked_settings(value)
     if name == "kinds":
         return _checked_kinds(value)
-    if name == "watchNamespaces":
+    if name in {"watchNamespaces", "recommenderHosts"}:
         if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-            raise ConfigError("watchNamespaces: write a list of names")
+            raise ConfigError(f"{name}: write a list of names")
         return tuple(value)
     if name == "optIn":
         if value not in get_args(OptIn):

@@ -133,12 +133,13 @@ def test_a_recommender_is_asked_over_tls(stage: Stage, namespace: str) -> None:
         )
         del spec["metrics"]
         wpa = web.autoscaler(*WPA, spec)
-        with controlling(stage, namespace) as hypot:
+        allowed = {"recommenderHosts": [service.host], "recommenderFiles": str(stage.plane.folder)}
+        with controlling(stage, namespace, **allowed) as hypot:
             broken = eventually(lambda: wpa.condition("ScalingActive"), SOON)
             assert (broken["status"], broken["reason"]) == ("False", "FailedGetResourceMetric")
             hypot.until_reconciled(2)
             assert (web.replicas(), service.asked) == (2, [])
-            tls = {"caFile": str(stage.plane.folder / "ca.pem")}
+            tls = {"caFile": "ca.pem"}
             stage.api.patch(wpa.path, {"spec": {"recommender": {"tlsConfig": tls}}})
             eventually(lambda: web.replicas() == 4, SOON)
             eventually(lambda: wpa.status()["currentReplicas"] == 4, SOON)

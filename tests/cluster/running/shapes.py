@@ -98,7 +98,12 @@ class RecommenderService:
 
     @property
     def url(self) -> str:
-        return f"https://127.0.0.1:{self._server.server_address[1]}/recommend"
+        return f"https://{self.host}/recommend"
+
+    @property
+    def host(self) -> str:
+        """Its address and port, as an administrator allows it."""
+        return f"127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()

@@ -13,8 +13,10 @@ from hypot.cluster.config import Access
 from hypot.cluster.port import Answer, Request, encoded
 from hypot.policy.model.decision import condition_of, show_time
 from hypot.policy.model.settings import Settings
+from hypot.run.addresses import AllowedAddresses
 from hypot.run.app import App
 from hypot.run.config import RunConfig, default_kinds
+from hypot.run.observe.certificates import Certificates
 from hypot.run.observe.recommenders import Recommenders
 from hypot.run.observe.watches import Watches
 from hypot.run.outcome import Outcome, Reconciled
@@ -81,6 +83,19 @@ def items(*values: Any, at: float = NOW, window: float | None = None) -> Answer:
     return Answer(200, encoded({"kind": "ExternalMetricValueList", "items": reported}))
 
 
+class Loopback(AllowedAddresses):
+    """Tests listen on the loopback, at ports that nobody knows before."""
+
+    def fault(self, url):
+        return "" if url.startswith(("http:", "https:")) else super().fault(url)
+
+    def fault_of(self, _host, _port, _address):
+        return ""
+
+
+LOOPBACK = Loopback()
+
+
 class World:
     """A cluster, its clocks and one controller; `async with` ends everything that it started."""
 
@@ -126,7 +141,7 @@ class World:
         self._watching = asyncio.ensure_future(self.app.watches.run())
         for watched in self.app.watches.all:
             await asyncio.gather(*[reflector.wait_synced() for reflector in watched.reflectors])
-        self.reconciler = await self.app._reconciler(self.session, Recommenders(self.session))
+        self.reconciler = await self.app._reconciler(self.session, Recommenders(self.session, LOOPBACK, Certificates()))
         await self.reconciler.resume()
 
     async def stop(self) -> None:

@@ -281,12 +281,14 @@ async def test_a_missing_definition_forgets_nothing():
 
 
 async def test_only_namespaces_that_opted_in_are_acted_on():
-    """Elsewhere decisions are made and shown in gauges, and nothing is written."""
+    """Elsewhere nothing is written, and no metric is queried: an object there must not make hypot call anything."""
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     async with World(*web(4), wpa(), space, opt_in="label") as world:
         world.queue("80")
         outcome = await world.outcome()
-        assert (outcome.acting, outcome.decision.desired, world.replicas) == ("observe", 8, 4)
+        assert (outcome.acting, world.replicas) == ("observe", 4)
+        assert "its namespace has not opted in" in outcome.decision.error
+        assert not [call for call in world.cluster.calls if "external.metrics" in call.path]
         assert [call.path for call in world.writes() if OWN not in call.path] == []
         space["metadata"]["labels"] = {"hypot.dev/scaling": "enabled"}
         world.put(space)

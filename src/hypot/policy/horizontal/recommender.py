@@ -10,6 +10,10 @@ from hypot.kinds.wpa.fields import Recommender
 from hypot.policy.model.seen import Failure, Reply, Scale
 from hypot.policy.model.state import read_time
 
+# The count of a scale is a 32-bit integer.
+MOST_REPLICAS = 2**31 - 1
+# Codes of HTTP and gRPC are smaller.
+MOST_CODE = 1000
 _COUNTS = ("targetReplicas", "lowerBoundReplicas", "upperBoundReplicas")
 
 
@@ -50,14 +54,21 @@ def read_reply(data: Any) -> Reply | Failure:
         return Failure("the recommender's answer is not a JSON object")
     error = data.get("error")
     if isinstance(error, Mapping) and (error.get("code") or error.get("message")):
-        return Failure(f"the recommender answered with error {error.get('code', 0)}: {error.get('message', '')}")
+        # Only the code: the address may be any server of the cluster, and its answer must not appear in a status.
+        code = error.get("code")
+        shown = f" {code}" if isinstance(code, int) and abs(code) < MOST_CODE else ""
+        return Failure(f"the recommender answered with an error{shown}")
     if not data.get("timestamp") and not any(key in data for key in _COUNTS):
         return Failure("the recommender's answer has neither a count of replicas nor a timestamp")
     counts = [data.get(key, 0) for key in _COUNTS]
-    if not all(isinstance(count, int) and not isinstance(count, bool) and count >= 0 for count in counts):
+    if not all(_is_count(count) for count in counts):
         return Failure("the recommender's answer has replica counts that are not whole numbers")
     message, observed = str(data.get("reason") or ""), _observed(data.get("observedTargets"))
     return Reply(counts[0], counts[1], counts[2], message, observed, read_time(data.get("timestamp")))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_REPLICAS
 
 
 def _observed(targets: Any) -> float:

@@ -70,7 +70,7 @@ def _account(namespace: str) -> Manifest:
 def config_data(config: RunConfig) -> Manifest:
     """The file of `hypot run --config`, with only the changed settings, so that upgrades can improve the defaults."""
     data = {wire_name(f.name): getattr(config, f.name) for f in fields(config)}
-    data["watchNamespaces"] = list(config.watch_namespaces)
+    data |= {name: list(value) for name, value in data.items() if isinstance(value, tuple)}
     data["kinds"] = dict(config.kinds)
     data["settings"] = _changed(config.settings.to_dict(), Settings().to_dict())
     return data

@@ -8,11 +8,15 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from traceback import extract_tb
 from typing import Generic, NamedTuple, TypeVar
 
 import aiohttp
+import structlog
 
 from hypot.policy.model.seen import Failure
+
+log = structlog.get_logger()
 
 
 async def whole(content: aiohttp.StreamReader, largest: int) -> bytes:
@@ -57,26 +61,36 @@ class Crowd:
         self._limits = limits
         # By place: when it was first late.
         self._late: dict[str, float] = {}
+        # The unexpected errors of the last round: tenant, place and kind.
+        self._broken: set[tuple[str, str, str]] = set()
 
     async def ask(self, questions: Sequence[Question[T]]) -> list[T | Failure]:
         """The answers in the order of the questions; without an answer in time, a failure that says so."""
         asked = {question.place for question in questions}
         self._late = {place: since for place, since in self._late.items() if place in asked}
-        limits, around = self._limits, _Round(questions, self._late, self._limits)
+        limits, around = self._limits, _Round(questions, self._late, self._broken, self._limits)
         try:
             async with asyncio.timeout(limits.together), asyncio.TaskGroup() as group:
                 for _ in range(min(len(questions), limits.at_once)):
                     group.create_task(around.work())
         except TimeoutError:
             pass
+        self._broken = around.broken
         return [around.answer(index) for index in range(len(questions))]
 
 
 class _Round(Generic[T]):
     """One round: several workers, each of which takes the next question."""
 
-    def __init__(self, questions: Sequence[Question[T]], late: dict[str, float], limits: TimeLimits) -> None:
-        self._questions, self._late, self._limits = questions, late, limits
+    def __init__(
+        self,
+        questions: Sequence[Question[T]],
+        late: dict[str, float],
+        broken_before: set[tuple[str, str, str]],
+        limits: TimeLimits,
+    ) -> None:
+        self._questions, self._late, self._before, self._limits = questions, late, broken_before, limits
+        self.broken: set[tuple[str, str, str]] = set()
         self._answers: dict[int, T | Failure] = {}
         self._clock = asyncio.get_running_loop().time
         tenants = [(question.tenant, index) for index, question in enumerate(questions)]
@@ -97,8 +111,20 @@ class _Round(Generic[T]):
                 self._answers[index] = await question.ask()
         except TimeoutError:
             pass
+        except Exception as error:  # noqa: BLE001  every error of a question stays with it
+            # What a tenant's endpoint causes is the failure of its own question. It is logged when it begins, without
+            # its text, which may contain an address with secrets.
+            self._answers[index] = Failure(f"{question.name} cannot be asked: {type(error).__name__}")
+            self._report(question, error)
         finally:
             self._note(index, self._clock() - began, is_doubted=is_doubted)
+
+    def _report(self, question: Question[T], error: Exception) -> None:
+        kind = (question.tenant, question.place, type(error).__name__)
+        if kind not in self._before and kind not in self.broken:
+            where = str(extract_tb(error.__traceback__)[-1])
+            log.warning("cannot ask", tenant=question.tenant, what=question.name, error=kind[-1], at=where)
+        self.broken.add(kind)
 
     def _is_doubted(self, place: str) -> bool:
         since = self._late.get(place)

@@ -167,7 +167,7 @@ class Observer:
     ) -> list[Request]:
         found: list[Request] = []
         for key, questions in asked.items():
-            if not (questions.pods or questions.objects or questions.external):
+            if not (questions.pods or questions.objects or questions.external) or not self._watches.is_opted_in(key[1]):
                 continue
             scale = snapshot.scale(rows[key].autoscaler)
             if isinstance(scale, Scale):
@@ -206,6 +206,8 @@ class Observer:
         asking: dict[Key, Asking] = {}
         for key, row in rows.items():
             if not isinstance(row.autoscaler, WPA) or row.autoscaler.recommender is None:
+                continue
+            if not self._watches.is_opted_in(key[1]):
                 continue
             wpa = row.autoscaler.readable()
             if wpa.recommender is None:

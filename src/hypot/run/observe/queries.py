@@ -18,6 +18,8 @@ from hypot.run.observe.asking import LIMITS, Crowd, Question, TimeLimits
 _CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2"
 _EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
 
+# Each reconcile queries all others.
+NOT_QUERIED = "its namespace has not opted in, or its target has no scale"
 Items = tuple[Mapping[str, Any], ...]
 _Key = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -110,7 +112,7 @@ class Answered:
         return Failure(f"the metric {metric} is too old, or from the future")
 
     def _of(self, request: Request) -> Items | Failure:
-        return self._found.get(_key(request), Failure(f"{request.path} was not queried in this reconcile"))
+        return self._found.get(_key(request), Failure(f"{request.path} was not queried: {NOT_QUERIED}"))
 
 
 class MetricApis:

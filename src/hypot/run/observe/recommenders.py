@@ -2,13 +2,11 @@
 
 import asyncio
 import socket
-import ssl
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
-from pathlib import Path
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -17,30 +15,42 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from hypot.cluster.port import encoded
 from hypot.kinds.address import shown_address
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import Recommender, TLSConfig
+from hypot.kinds.wpa.fields import Recommender
 from hypot.policy.horizontal.recommender import build_request, read_reply
 from hypot.policy.horizontal.wpa_metrics import ready_pods
 from hypot.policy.model.seen import Failure, Pod, Reply, Scale
+from hypot.run.addresses import AllowedAddresses
 from hypot.run.observe.asking import LIMITS, Crowd, Question, TimeLimits, whole
+from hypot.run.observe.certificates import CertificateError, Certificates
 
 LARGEST_ANSWER = 1 << 20
 AGENT = "wpa-controller"
 # Concurrent name lookups: a slow lookup cannot be cancelled.
 LOOKUPS = 64
-_VERSIONS = {"TLS11": ssl.TLSVersion.TLSv1_1, "TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
+
+
+class RefusedAddressError(OSError):
+    """A name was resolved to an address that must not be called."""
 
 
 class Lookups(AbstractResolver):
-    """Looks names up in its own threads, so that no other code waits for a name server that does not answer."""
+    """Looks names up in its own threads, so that no other code waits for a name server that does not answer.
 
-    def __init__(self) -> None:
+    A name with an address that must not be called is refused as a whole.
+    """
+
+    def __init__(self, allowed: AllowedAddresses) -> None:
         self._threads = ThreadPoolExecutor(LOOKUPS, "lookup")
+        self._allowed = allowed
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         look_up = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
         found = await asyncio.get_running_loop().run_in_executor(self._threads, look_up)
+        for *_, address in found:
+            if why := self._allowed.fault_of(host, port, str(address[0])):
+                raise RefusedAddressError(f"its url is not allowed: {why}")
         return [_resolved(host, *each) for each in found]
 
     async def close(self) -> None:
@@ -55,9 +65,9 @@ def _resolved(
     return ResolveResult(hostname=host, host=address[0], port=address[1], family=family, proto=proto, flags=flags)
 
 
-def new_session() -> aiohttp.ClientSession:
+def new_session(allowed: AllowedAddresses) -> aiohttp.ClientSession:
     """A session for recommenders only: tenants choose their host names, and other lookups must not wait for them."""
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(resolver=Lookups()))
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(resolver=Lookups(allowed)))
 
 
 class Asking(NamedTuple):
@@ -71,9 +81,16 @@ class Asking(NamedTuple):
 class Recommenders:
     """Asks all recommenders in a reconcile, several at the same time, within one deadline."""
 
-    def __init__(self, session: aiohttp.ClientSession, cluster: str = "", limits: TimeLimits = LIMITS) -> None:
-        self._session, self._cluster = session, cluster
-        self._crowd = Crowd(limits)
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        allowed: AllowedAddresses,
+        certificates: Certificates,
+        cluster: str = "",
+        limits: TimeLimits = LIMITS,
+    ) -> None:
+        self._session, self._allowed, self._certificates = session, allowed, certificates
+        self._cluster, self._crowd = cluster, Crowd(limits)
 
     async def ask(self, asking: Iterable[Asking], now: float) -> list[Reply | Failure]:
         return await self._crowd.ask([self._question(each, now) for each in asking])
@@ -85,34 +102,41 @@ class Recommenders:
     async def _one(self, asking: Asking, now: float) -> Reply | Failure:
         try:
             return await self._post(asking, now)
+        except CertificateError as error:
+            return Failure(f"the recommender cannot be asked: tlsConfig: {error}", "spec")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Failure(f"the recommender cannot be asked: {_why(error)}")
 
     async def _post(self, asking: Asking, now: float) -> Reply | Failure:
         recommender = asking.wpa.recommender or Recommender()
         url = recommender.url or ""
-        if urlsplit(url).scheme not in {"http", "https"}:
-            return Failure(f"the recommender's url {shown_address(url)!r} is neither http nor https", "spec")
+        if why := self._allowed.fault(url):
+            return Failure(f"the recommender's url {shown_address(url)!r} is not allowed: {why}", "spec")
         body = encoded(build_request(asking.wpa, asking.scale, _ready(asking, now), self._cluster))
         headers = {"Content-Type": "application/json", "User-Agent": AGENT}
-        tls = _context(recommender.tls) if url.startswith("https:") else True
+        tls = await asyncio.to_thread(self._certificates.context, recommender.tls) if _is_encrypted(url) else True
         name = recommender.tls.server_name if recommender.tls else None
         async with self._session.post(
             url, data=body, headers=headers, ssl=tls, server_hostname=name, allow_redirects=False
         ) as answer:
             if 300 <= answer.status < 400:
                 return Failure(f"the recommender answers {answer.status}: redirects are not followed")
-            read = await whole(answer.content, LARGEST_ANSWER)
             if answer.status != 200:
-                reported = read[:100].decode(errors="replace")
-                return Failure(f"the recommender answers {answer.status}: {reported}")
+                return Failure(f"the recommender answers {answer.status}")
+            read = await whole(answer.content, LARGEST_ANSWER)
             if len(read) > LARGEST_ANSWER:
                 return Failure("the recommender's answer is larger than 1 MiB")
             return _read(read)
 
 
+def _is_encrypted(url: str) -> bool:
+    return url[:6].lower() == "https:"
+
+
 def _why(error: Exception) -> str:
     """The error as text, without the address, which may contain secrets."""
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, RefusedAddressError):
+        return str(error.os_error)
     if isinstance(error, aiohttp.ClientResponseError):
         return f"{error.status} {error.message}"
     if isinstance(error, aiohttp.InvalidURL) or type(error) is ValueError:
@@ -123,9 +147,11 @@ def _why(error: Exception) -> str:
 def _read(body: bytes) -> Reply | Failure:
     try:
         data: Any = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
-        return Failure(f"the recommender's answer is not JSON: {error}")
-    return read_reply(data)
+    except (msgspec.DecodeError, RecursionError):
+        return Failure("the recommender's answer is not JSON")
+    reply = read_reply(data)
+    # Its reason stays out: the address may be any server of the cluster, and an answer must not appear in a status.
+    return replace(reply, reason="") if isinstance(reply, Reply) else reply
 
 
 def _ready(asking: Asking, now: float) -> int:
@@ -133,27 +159,3 @@ def _ready(asking: Asking, now: float) -> int:
     target = (wpa.target.name if wpa.target else None) or ""
     delay, skip = float(wpa.readiness_delay or 0), wpa.skips_owner_check
     return ready_pods(asking.pods, target, now, delay, skip_owner_check=skip).ready
-
-
-def _context(tls: TLSConfig | None) -> ssl.SSLContext:
-    """The TLS context for the object's settings; changed files are read again."""
-    files = (tls.ca_file, tls.cert_file, tls.key_file) if tls else ()
-    return _read_context(tls, tuple([Path(file).stat().st_mtime_ns for file in files if file]))
-
-
-@lru_cache(64)
-def _read_context(tls: TLSConfig | None, written: tuple[int, ...]) -> ssl.SSLContext:
-    """A certificate file that cannot be read is an error, and never a reason to skip verification."""
-    del written
-    context = ssl.create_default_context(cafile=tls.ca_file if tls else None)
-    if tls is None:
-        return context
-    if tls.cert_file:
-        context.load_cert_chain(tls.cert_file, tls.key_file)
-    if tls.insecure_skip_verify:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    if tls.min_version in _VERSIONS:
-        context.minimum_version = _VERSIONS[tls.min_version]
-    if tls.max_version in _VERSIONS:
-        context.maximum_version = _VERSIONS[tls.max_version]
-    return context

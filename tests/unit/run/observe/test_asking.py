@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
 from hypot.policy.model.seen import Failure
 from hypot.run.observe.asking import Crowd, Question, TimeLimits
@@ -97,11 +98,27 @@ async def test_a_server_that_is_not_asked_is_forgotten():
     assert set(crowd._late) == {"c"}
 
 
-async def test_a_programming_error_is_not_hidden():
-    """A programming error is not reported as a failure of the server."""
+async def test_an_unexpected_error_stays_with_its_question():
+    """The others are answered. It is logged once, until the question succeeds again; its text is not."""
+    failing = True
 
     async def broken():
-        raise KeyError("oops")
+        if failing:
+            raise KeyError("s3cret")
+        return "fine"
 
-    with pytest.raises(ExceptionGroup):
-        await Crowd(BRIEF).ask([Question("a", "b", "b", broken)])
+    async def fine():
+        return "fine"
+
+    crowd = Crowd(BRIEF)
+    questions = [Question("a", "b", "b", broken), Question("c", "d", "d", fine)]
+    with capture_logs() as logged:
+        found = [await crowd.ask(questions) for _ in range(2)]
+        failing = False
+        found.append(await crowd.ask(questions))
+        failing = True
+        found.append(await crowd.ask(questions))
+    failed = Failure("b cannot be asked: KeyError")
+    assert found == [[failed, "fine"], [failed, "fine"], ["fine", "fine"], [failed, "fine"]]
+    assert [one["event"] for one in logged] == ["cannot ask"] * 2
+    assert "s3cret" not in str(logged)

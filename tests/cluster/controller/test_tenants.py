@@ -1,0 +1,69 @@
+"""What somebody who may edit one namespace can do to the others: nothing. On a real control plane."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from cluster.plane.controlplane import ControlPlane
+from cluster.plane.waiting import eventually
+from cluster.running.alone import controlling
+from cluster.running.shapes import WPA, RecommenderService, watermarks
+from cluster.running.stage import Stage, Workload
+
+SOON = 60
+
+
+@pytest.fixture(scope="module")
+def stage(plane: ControlPlane) -> Iterator[Stage]:
+    made = Stage(plane).start()
+    yield made
+    made.stop()
+
+
+def recommended(url: str, **tls: object) -> dict[str, object]:
+    recommender = {"url": url, "targetType": "cpu", "highWatermark": "80", "lowWatermark": "50"}
+    spec = watermarks(recommender={**recommender, "tlsConfig": tls} if tls else recommender)
+    del spec["metrics"]
+    return spec
+
+
+def test_hostile_recommenders_stop_nobody(stage: Stage, namespace: str) -> None:
+    """Files that never end, addresses of others, answers that break parsers: the other workload is scaled."""
+    pipe = stage.plane.folder / f"{namespace}.pipe"
+    os.mkfifo(pipe)
+    deep: dict[str, object] = {}
+    for _ in range(400):
+        deep = {"a": deep}
+    asked = {"targetReplicas": 10**400, "reason": "t0k3n", "error": {"message": "t0k3n", "code": 5}, "deep": deep}
+    web = Workload(stage, namespace, load=400).create(2)
+    mine = web.autoscaler(*WPA, watermarks())
+    with RecommenderService(stage.plane.ca, lambda _: asked) as service:
+        hostile = {
+            "pipe": recommended(service.url, caFile=str(pipe)),
+            "device": recommended(service.url, caFile="/dev/zero"),
+            "outside": recommended(service.url, caFile="/etc/passwd"),
+            "insecure": recommended(service.url, insecureSkipVerify=True),
+            "metadata": recommended("http://169.254.169.254/latest/meta-data/"),
+            "apiserver": recommended("https://kubernetes.default.svc/api"),
+            "itself": recommended("http://127.0.0.1:8080/metrics"),
+            "server-name": recommended(service.url, caFile="ca.pem", serverName="a\0b"),
+            "answer": recommended(service.url, caFile="ca.pem"),
+        }
+        others = {}
+        for name, spec in hostile.items():
+            target = Workload(stage, namespace, name=name, load=10).create(1)
+            others[name] = target, target.autoscaler(*WPA, spec)
+        allowed = {"recommenderHosts": [service.host], "recommenderFiles": str(stage.plane.folder)}
+        with controlling(stage, namespace, **allowed) as hypot:
+            eventually(lambda: mine.condition("ScalingActive").get("status") == "True", SOON)
+            web.load = 3000
+            eventually(lambda: web.replicas() == 10, SOON)
+            for name, (target, wpa) in others.items():
+                found = eventually(lambda one=wpa: one.condition("ScalingActive"), SOON)
+                assert found["status"] == "False", name
+                assert "t0k3n" not in str(wpa.status()), name
+                assert target.replicas() == 1, name
+            hypot.until_reconciled(2)
+            assert hypot.lines("reconcile failed") == []
+            assert len(hypot.lines("cannot ask")) <= len(hostile)
