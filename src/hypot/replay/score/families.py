@@ -28,7 +28,7 @@ from hypot.replay.score.columns import (
     weighted_percentile,
 )
 from hypot.replay.score.lower_bound import AllowedShapes, lower_bound
-from hypot.replay.score.needed import Needed, least_cores, pods_for_memory, static_peak, useful_work
+from hypot.replay.score.needed import Needed, cost_of_sums, least_cores, pods_for_memory, static_peak, useful_work
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.score.sums import Means, Sums
 from hypot.replay.score.tally import Account
@@ -138,9 +138,7 @@ def money(account: Account, world: World, need: Needed, sums: Sums, asked: Asked
     """The family of costs. Without nodes there is no node cost; there is no cost relative to nothing."""
     hours = world.tick / HOUR
     nodes = float(account.t.sums[NODES])
-    shapes = _allowed(account, world, asked)
-    # A rounding error must not put a run below its bound.
-    least = min(sums.cost, lower_bound(need.busy, need.efficiency, sums.late + sums.lost, shapes, world))
+    least = _least_cost(account, world, need, sums, _allowed(account, world, asked))
     return {
         "cost": sums.cost,
         "cpu_hours": sums.cpu * hours,
@@ -154,15 +152,24 @@ def money(account: Account, world: World, need: Needed, sums: Sums, asked: Asked
 
 
 def _allowed(account: Account, world: World, asked: Asked) -> AllowedShapes:
-    """The shapes that the world allows, and those that the run used."""
-    shapes = world.shapes
+    """The shapes that the world allows, and those that the run had: pods may differ from what is requested."""
+    shapes, t = world.shapes, account.t
     return AllowedShapes(
         min(shapes.min_replicas, round(float(asked.replicas.min()))),
-        min(shapes.min_cpu, float(asked.cpu.min())),
-        max(shapes.max_cpu, float(asked.cpu.max())),
-        min(shapes.min_memory, float(asked.memory.min())),
-        float(account.t.burst[0]) or 1.0,
+        min(shapes.min_cpu, float(asked.cpu.min()), float(t.smallest[0])),
+        max(shapes.max_cpu, float(asked.cpu.max()), float(t.largest[0])),
+        min(shapes.min_memory, float(asked.memory.min()), float(t.least_memory[0])),
+        float(t.burst[0]) or 1.0,
     )
+
+
+def _least_cost(account: Account, world: World, need: Needed, sums: Sums, shapes: AllowedShapes) -> float:
+    """The lower bound. Pods that were missing, and so were not paid for, count as the smallest ones."""
+    absent = float(account.t.absent[0])
+    unpaid = cost_of_sums(absent * shapes.smallest, absent * shapes.memory, world)
+    least = lower_bound(need.busy, need.efficiency, sums.late + sums.lost, shapes, world) - unpaid
+    # A rounding error must not put a run below its bound.
+    return min(sums.cost, max(0.0, least))
 
 
 def prices_at(sums: Sums, world: World, factors: Sequence[float] = (0.1, 1.0, 10.0)) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hypot.replay.score.columns import HOUR, NOTHING, Ints
+from hypot.replay.score.columns import HOUR, NOTHING, Bools, Ints
 from hypot.replay.world.parameters import World
 from hypot.replay.world.params import Params, params_of
 from hypot.replay.world.record import Floats
@@ -23,8 +23,8 @@ from hypot.replay.world.tick import latency_of
 LEVELS = 512
 # Up to so many pods more than the fewest, each number is tried; beyond that, fractions of pods are allowed.
 COUNTED = 32
-# Sizes that are tried between the smallest and the largest, and loads of a pod.
-SIZES, LOADS = 65, 256
+# The distance between two sizes that are tried, as a logarithm, and the most of them; and how many loads of a pod are.
+SIZE_STEP, SIZES, LOADS = 0.02, 129, 1024
 # The range of prices for a late request, in multiples of its cpu, and how many of them are tried.
 CHEAP, DEAR, PRICES = 1e-3, 1e9, 18
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
@@ -63,13 +63,15 @@ class _Pod(NamedTuple):
 
 
 class _Spread(NamedTuple):
-    """A load on each number of pods: between which loads of a pod it is, and how far; and if there are more."""
+    """A load on each number of pods: the load of a pod below it, if a pod can have it; and if there are more pods."""
 
     load: _Load
     counts: Floats
     places: Ints
-    parts: Floats
+    fits: Bools
     many: Ints
+    # The fewest of those more pods.
+    more: int
 
 
 def lower_bound(busy: Floats, efficiency: Floats, harmed: float, shapes: AllowedShapes, world: World) -> float:
@@ -78,7 +80,9 @@ def lower_bound(busy: Floats, efficiency: Floats, harmed: float, shapes: Allowed
     `busy` is the work of each tick in cores, at the efficiency of that tick.
     """
     pod = _pod(shapes, world)
-    spreads = [_spread(pod, load, max(1, shapes.replicas)) for load in _loads(busy, efficiency)]
+    # Pods whose loads differ are compared by what they cost for each core of work, as if there were fractions of them.
+    counted = 0 if world.service.skew else COUNTED
+    spreads = [_spread(pod, load, max(1, shapes.replicas), counted) for load in _loads(busy, efficiency)]
     idle = shapes.replicas * float(pod.prices[0])
     each = world.tick / world.service.work
 
@@ -90,26 +94,32 @@ def lower_bound(busy: Floats, efficiency: Floats, harmed: float, shapes: Allowed
     return max(bound(0.0), _highest(lambda power: bound(unit * exp(power)), log(CHEAP), log(DEAR)))
 
 
-def _spread(pod: _Pod, load: _Load, fewest: int) -> _Spread:
-    counts = np.arange(fewest, fewest + COUNTED, dtype=np.float64)[:, None]
+def _spread(pod: _Pod, load: _Load, fewest: int, counted: int) -> _Spread:
+    counts = np.arange(fewest, fewest + counted, dtype=np.float64)[:, None]
     each, last = load.demand / counts, len(pod.loads) - 1
-    places = (np.searchsorted(pod.loads, each, side="right") - 1).clip(max=last - 1)
-    parts = (each - pod.loads[places]) / (pod.loads[places + 1] - pod.loads[places])
-    many = np.searchsorted(pod.loads[1:], load.demand / (fewest + COUNTED)).clip(max=last - 1)
-    return _Spread(load, counts, places, parts, many)
+    places = np.searchsorted(pod.loads, each, side="right") - 1
+    many = np.searchsorted(pod.loads[1:], load.demand / (fewest + counted)).clip(max=last - 1)
+    return _Spread(load, counts, places, each <= pod.loads[last], many, fewest + counted)
 
 
 def _least(pod: _Pod, spread: _Spread, idle: float, penalty: float) -> Floats:
-    """The least cost of a tick for each demand, if a core of late work costs `penalty`."""
+    """The least cost of a tick for each demand, if a core of late work costs `penalty`.
+
+    Between two known loads it is that of the lower one, and between two sizes the price of the smaller one with the
+    lateness of the larger one: a bound may be too low, but not too high.
+    """
     demand, penalty = spread.load.demand, penalty * spread.load.efficiency
     one = (pod.prices + penalty * pod.loads[:, None] * pod.late).min(axis=1)
-    slope = np.append(np.diff(one), 0.0)
-    each = one[spread.places] + slope[spread.places] * spread.parts
-    counted = spread.counts * np.where(spread.parts <= 1.0, each, inf)
-    by_work = np.minimum.accumulate(one[1:] / pod.loads[1:])
-    many = np.maximum(demand * by_work[spread.many], (spread.counts[-1] + 1.0) * pod.prices[0])
-    found: Floats = np.minimum(counted.min(axis=0), many)
-    return np.minimum(found, idle + penalty * demand, out=found)
+    by_work = np.minimum.accumulate(one[:-1] / pod.loads[1:])
+    if not len(spread.counts):
+        # Some pods may be late with most of the load while others are not.
+        np.minimum(by_work, penalty, out=by_work)
+    found: Floats = np.maximum(demand * by_work[spread.many], spread.more * pod.prices[0])
+    np.minimum(found, idle + penalty * demand, out=found)
+    if len(spread.counts):
+        counted = spread.counts * np.where(spread.fits, one[spread.places], inf)
+        np.minimum(found, counted.min(axis=0), out=found)
+    return found
 
 
 def _highest(of: Callable[[float], float], low: float, high: float) -> float:
@@ -148,9 +158,7 @@ def _load(busy: Floats, efficiency: float) -> _Load:
 
 def _pod(shapes: AllowedShapes, world: World) -> _Pod:
     service, hours, p = world.service, world.tick / HOUR, params_of(world, merging=True)
-    sizes = np.array([shapes.largest])
-    if shapes.smallest < shapes.largest:
-        sizes = np.geomspace(max(shapes.smallest, NOTHING), shapes.largest, SIZES)
+    sizes = _sizes(shapes)
     cores = [
         usable_cores(shapes.burst * size, base_use(service.base_cpu, service.base_share, size), service.parallel)
         for size in sizes.tolist()
@@ -161,7 +169,18 @@ def _pod(shapes: AllowedShapes, world: World) -> _Pod:
     loads = np.append(0.0, np.geomspace(max(most) / LOADS, max(most), LOADS))
     late = np.stack([_late(p, loads, *each) for each in zip(cores, left, most, strict=True)], axis=1)
     memory = shapes.memory / 1e9 * world.prices.memory
-    return _Pod(loads, (sizes * world.prices.cpu + memory) * hours, late)
+    prices = (sizes * world.prices.cpu + memory) * hours
+    if len(sizes) == 1:
+        return _Pod(loads, prices, late)
+    return _Pod(loads, prices[:-1], late[:, 1:])
+
+
+def _sizes(shapes: AllowedShapes) -> Floats:
+    smallest, largest = max(shapes.smallest, NOTHING), shapes.largest
+    if smallest >= largest:
+        return np.array([largest])
+    count = min(SIZES, 2 + int(log(largest / smallest) / SIZE_STEP))
+    return np.geomspace(smallest, largest, count)
 
 
 def _late(p: Params, loads: Floats, cores: float, left: float, most: float) -> Floats:

@@ -3,6 +3,7 @@
 The columns are lists here and arrays where they are compiled.
 """
 
+from math import inf
 from typing import Any, NamedTuple
 
 from hypot.replay.score.columns import FIVE_MINUTES, MINUTE, NOTHING, SAME, ticks_in
@@ -14,6 +15,7 @@ from hypot.replay.world.record import (
     EVICTED,
     LATE,
     LOST,
+    MEMORY,
     P99,
     PODS,
     READY,
@@ -75,7 +77,12 @@ class Tally(NamedTuple):
     supply: Any
     overshoot: Any
     peak: Any
-    # The most cores that pods could get for each core that they requested.
+    # The smallest and the largest mean size of pods, the fewest bytes of one, how many pods there were less than
+    # requested, and the most cores that pods could get for each core that they requested.
+    smallest: Any
+    largest: Any
+    least_memory: Any
+    absent: Any
     burst: Any
     # What is requested, and how often that changed.
     replicas: Any
@@ -109,7 +116,7 @@ def no_tally() -> Tally:
     counted = {"broken", "stretch", "stretches", "inside", "windows", "reported", "under_ticks", "over_ticks"}
     counted |= {"pinned", "starving", "stuck", "asked"}
     nothing = Tally(*([0] if name in counted else [0.0] for name in Tally._fields))
-    return nothing._replace(sums=[0.0] * COLUMNS, worst=[-1.0], overshoot=[-1.0])
+    return nothing._replace(sums=[0.0] * COLUMNS, worst=[-1.0], overshoot=[-1.0], smallest=[inf], least_memory=[inf])
 
 
 def count(t: Tally, terms: Terms, kept: Kept, k: int, row: Any, demand: Any) -> None:
@@ -144,8 +151,19 @@ def count(t: Tally, terms: Terms, kept: Kept, k: int, row: Any, demand: Any) -> 
         t.pinned[0] = 1 if acts else t.pinned[0] + 1
         t.starving[0] = max(t.starving[0], t.pinned[0])
     t.stuck[0] = t.stuck[0] + 1 if used < IDLE * paid and demand[k] < paid * (1.0 - SAME) else 0
-    if supply > NOTHING and cap > t.burst[0] * supply:
-        t.burst[0] = cap / supply
+    follow_pods(t, row, paid, supply)
+
+
+def follow_pods(t: Tally, row: Any, paid: float, supply: float) -> None:
+    """What the pods of a lower bound may be like: as those of the run."""
+    pods = row[PODS]
+    if row[CAP_CPU] > t.burst[0] * supply and supply > NOTHING:
+        t.burst[0] = row[CAP_CPU] / supply
+    if pods < row[REPLICAS]:
+        t.absent[0] += row[REPLICAS] - pods
+    if pods > 0.0:
+        t.smallest[0], t.largest[0] = min(t.smallest[0], paid / pods), max(t.largest[0], paid / pods)
+        t.least_memory[0] = min(t.least_memory[0], row[MEMORY] / pods)
 
 
 def compare(t: Tally, supply: float, demand: float) -> None:

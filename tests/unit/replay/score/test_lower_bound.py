@@ -47,7 +47,7 @@ class TestOneSize:
         """The same number of pods all the time is the best choice for its own lateness."""
         demand = [4.0] * 100
         found = bound(demand, harm(demand, [late(WORLD, 4.0, pods, 1.0)] * 100))
-        assert found == pytest.approx(cost([pods] * 100, [1.0] * 100), rel=0.01)
+        assert 0.98 <= found / cost([pods] * 100, [1.0] * 100) <= 1.0
 
     def test_the_same_pods_at_all_times_are_not_the_best(self):
         """Ten pods by day and night; moving some from night to day serves as many in time for less."""
@@ -75,7 +75,7 @@ class TestOneSize:
         """Beyond the counts that are tried one by one, it is as close."""
         demand = [300.0] * 20
         found = bound(demand, harm(demand, [late(WORLD, 300.0, 500, 1.0)] * 20))
-        assert found == pytest.approx(cost([500] * 20, [1.0] * 20), rel=0.01)
+        assert 0.98 <= found / cost([500] * 20, [1.0] * 20) <= 1.0
 
 
 class TestSizes:
@@ -99,7 +99,7 @@ class TestSizes:
             if late(WORLD, 6.0, n, c) <= allowed
         )  # fmt: skip
         found = bound(demand, harm(demand, [allowed] * 50), SIZED._replace(memory=0.0))
-        assert found == pytest.approx(cost_of_sums(50 * best, 0.0, WORLD), rel=0.01)
+        assert 0.96 <= found / cost_of_sums(50 * best, 0.0, WORLD) <= 1.0
 
     def test_pods_that_can_burst_need_less(self):
         """Limits twice the requests."""
@@ -135,4 +135,15 @@ def test_no_choice_of_pods_is_below_it(shapes, seed):
         for work, size in zip(demand, sizes, strict=True)
     ]
     shares = [late(WORLD, *tick, shapes.burst) for tick in zip(demand, counts, sizes, strict=True)]
-    assert bound(demand, harm(demand, shares), shapes) <= cost(counts, sizes) * (1 + 1e-3)
+    assert bound(demand, harm(demand, shares), shapes) <= cost(counts, sizes)
+
+
+@pytest.mark.parametrize(("work", "size"), [(0.002, 4.0), (0.02, 16.0), (0.02, 4.0), (0.1, 1.0)])
+@pytest.mark.parametrize("seed", range(10))
+def test_no_constant_load_is_below_it(work, size, seed):
+    """Fast services and large pods, whose lateness rises steeply with their load."""
+    draw, where = np.random.default_rng(seed), world(tick=15.0, service={"work": work})
+    demand, count = [float(draw.uniform(0.5, 40.0))] * 20, int(draw.integers(1, 12))
+    shares = [late(where, demand[0], count, size)] * 20
+    found = bound(demand, harm(demand, shares, where), AllowedShapes(1, size, size, GI, 1.2), where)
+    assert found <= cost([count] * 20, [size] * 20, where) * (1 + 1e-9)
