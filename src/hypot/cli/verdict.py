@@ -14,7 +14,7 @@ import click
 from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.problem import Problem
 from hypot.kinds.text.load import Source
-from hypot.policy.model.decision import Decision, Step
+from hypot.policy.model.decision import Decision, Step, condition_of
 from hypot.policy.model.size import briefly
 
 _WIDEST = 110
@@ -180,7 +180,12 @@ def _error(decision: Decision) -> str:
 def _hold_message(decision: Decision) -> str:
     """Why a kind that sizes pods leaves everything as it is."""
     held = [step for step in decision.steps if step.stage == "restrain"]
-    return _clean(held[-1].sentence.rstrip(".")) if held else "the size is right"
+    if held:
+        return _clean(held[-1].sentence.rstrip("."))
+    limited = condition_of(decision.conditions, "ScalingLimited")
+    if limited is not None and limited.status == "True":
+        return _clean(f"limited: {limited.message}")
+    return "the size is right"
 
 
 def _gist(step: Step) -> str:

@@ -2,6 +2,8 @@
 
 # The share of its cap from which something counts as full, and the factor by which the request then exceeds the cap.
 FULL, AHEAD = 0.95, 1.3
+# Pods that shrink must still have this much room: usage of what they can get.
+ROOM = 0.9
 
 
 def is_full(usage: int, cap: int) -> bool:
@@ -9,6 +11,19 @@ def is_full(usage: int, cap: int) -> bool:
     return float(usage) >= FULL * float(cap)
 
 
-def beyond(cap: int, replicas: int, pods: int) -> int:
-    """The total to request if these pods are at their cap: more than the cap, for all replicas."""
-    return int(AHEAD * cap * replicas / pods)
+def is_at_cap(usage: int, cap: int) -> bool:
+    """Whether pods use all they can get. Clearly more is an old sample, from before the pods became smaller."""
+    return is_full(usage, cap) and is_full(cap, usage)
+
+
+def beyond(cap: int) -> int:
+    """The total to request if the measured pods are at their cap together.
+
+    Pods without a sample, such as new ones, count as nothing: what they take over is not known yet.
+    """
+    return int(AHEAD * cap)
+
+
+def least_kept(total: int, usage: int, cap: int) -> int:
+    """The least total that pods may shrink to: with it, what they use now is clearly below what they can get."""
+    return min(total, int(float(total) * float(usage) / (ROOM * float(cap))))

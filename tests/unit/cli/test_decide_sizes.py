@@ -241,6 +241,16 @@ def test_why_there_is_nothing_to_do_without_pods(tmp_path):
     assert "no pods" in result.out.lower()
 
 
+def test_a_size_at_its_maximum_is_not_called_right(tmp_path):
+    """The message says what limits it."""
+    child = vpa("Off", name="child", status=advised(recommended(target=("30", "1Gi"))))
+    intervals = [{"maxReplicas": 2, "maxResources": {"cpu": "2", "memory": "4Gi"}}]
+    pods = fleet(2, box(cpu="2", memory="1Gi", limits=sized(memory="2Gi")))
+    out = ran(tmp_path, hvpa(scalingIntervals=intervals), child, *pods).out
+    assert "the size is right" not in out
+    assert "hold: limited: cpu of app exceeds the last interval's maximum of 4" in " ".join(out.split())
+
+
 # Invalid input.
 
 

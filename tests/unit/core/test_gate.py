@@ -29,7 +29,7 @@ from hypot.core.gate import (
     needed_change,
     way_of,
 )
-from hypot.core.saturation import beyond, is_full
+from hypot.core.saturation import beyond, is_at_cap, is_full, least_kept
 
 
 class TestTime:
@@ -116,9 +116,22 @@ class TestSaturation:
         """Usage from 95 % of the cap on counts as full."""
         assert is_full(usage, 100) is expected
 
+    @pytest.mark.parametrize(("usage", "expected"), [(94, False), (95, True), (105, True), (106, False), (300, False)])
+    def test_clearly_more_than_the_cap_is_an_old_sample(self, usage, expected):
+        """It was taken before the pods became smaller."""
+        assert is_at_cap(usage, 100) is expected
+
     def test_what_to_ask_for(self):
-        """The cap plus 30 percent, for all replicas and not only for those that were measured."""
-        assert beyond(1000, 4, 2) == 2600
+        """The cap of the measured pods plus 30 percent; new pods do not multiply it."""
+        assert beyond(1000) == 1300
+
+    @pytest.mark.parametrize(
+        ("usage", "cap", "kept"),
+        [(0, 1000, 0), (450, 1000, 500), (810, 1000, 900), (900, 1000, 1000), (2000, 1000, 1000), (900, 2000, 500)],
+    )
+    def test_what_must_be_kept(self, usage, cap, kept):
+        """Of 1000 in total, as much as keeps usage at 90 % of what pods can get; never more than there is."""
+        assert least_kept(1000, usage, cap) == kept
 
 
 def test_times_over_is_exact():

@@ -86,7 +86,7 @@ def _need(
         total = total_of(place, now, proposals)
         asked += [(resource, _asked(proposal, place)) for proposal in proposals if place in proposal.totals]
         if place in pressure.twice:
-            hot = Total(pressure.twice[place].total(context.replicas), SATURATED)
+            hot = Total(pressure.twice[place].total, SATURATED)
             asked.append((resource, hot))
             total = hot if total is None or hot.amount > total.amount else total
         if total is not None:
@@ -188,13 +188,13 @@ class _HvpaPass(HvpaFindings):
         return self._undecided(self.seen.scale.replicas if isinstance(self.seen.scale, Scale) else None)
 
     def _decided(self, scale: Scale) -> tuple[Move, State]:
-        context = self._context(scale)
+        context, pressure = self._context(scale)
         if not context.current_sizes:
             message = "there is neither a pod nor a pod template of the target, so no size is known"
             return self._no_recommendation(scale, message)
         proposals = recommend(context, self.sources)
         self.steps += [step for proposal in proposals for step in proposal.steps]
-        pressure = self._pressure(context)
+        self.report_saturation(pressure)
         missing = [proposal.missing for proposal in proposals if proposal.missing]
         if not any(proposal.totals or proposal.replicas is not None for proposal in proposals) and not pressure.twice:
             return self._no_recommendation(scale, missing[0] if missing else _silence(self.hvpa))
@@ -207,7 +207,7 @@ class _HvpaPass(HvpaFindings):
         self.vertical = self.vertical.learnt(advice)
         return self._resolved(context, needs, proposals)
 
-    def _context(self, scale: Scale) -> HvpaContext:
+    def _context(self, scale: Scale) -> tuple[HvpaContext, Saturation]:
         current_sizes = current_size(self.seen, scale.replicas)
         off = frozenset([one.container for one in current_sizes if allowed(self.hvpa, one.container).switched_off])
         self.sizes = self.desired_sizes = tuple([one.size for one in current_sizes])
@@ -215,7 +215,8 @@ class _HvpaPass(HvpaFindings):
         if urgent:
             message = f"{urgent}: neither stabilisation nor the minimum change delays a scale-up"
             self.step("observe", "urgent", None, None, sentence(message))
-        return HvpaContext(
+        pressure = self._pressure([one.container for one in current_sizes if one.container not in off])
+        context = HvpaContext(
             self.hvpa,
             self.seen,
             scale,
@@ -225,14 +226,14 @@ class _HvpaPass(HvpaFindings):
             self.vertical,
             self.settings,
             urgent,
+            pressure.measured,
         )
+        return context, pressure
 
-    def _pressure(self, context: HvpaContext) -> Saturation:
-        names = [one.container for one in context.current_sizes if one.container not in context.switched_off]
-        pressure = saturation(self.seen, names, self.vertical.hot)
+    def _pressure(self, containers: list[str]) -> Saturation:
+        pressure = saturation(self.seen, containers, self.vertical.hot)
         if pressure.hot != self.vertical.hot:
             self.vertical = replace(self.vertical, hot=pressure.hot)
-        self.report_saturation(pressure, context.replicas)
         return pressure
 
     def _no_recommendation(self, scale: Scale, message: str) -> tuple[Move, State]:

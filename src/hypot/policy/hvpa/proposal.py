@@ -13,6 +13,7 @@ from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Place
 from hypot.policy.model.state import Vertical
+from hypot.policy.stages.saturation import ResourcePressure
 
 # Whether a total may only keep or lower the count, only keep or raise it, or only keep it.
 Bound = Literal["", "at most", "at least", "exactly"]
@@ -31,6 +32,8 @@ class HvpaContext(NamedTuple):
     settings: Settings
     # Why more is needed at once, as text; empty if it is not.
     urgency: str = ""
+    # What pods use of what they can get.
+    pressures: Mapping[Place, ResourcePressure] = {}
 
     @property
     def replicas(self) -> int:

@@ -38,9 +38,9 @@ class HvpaFindings(Findings):
             return
         self.condition("RecommendationProvided", "True", "Recommended", "every enabled source has a recommendation")
 
-    def report_saturation(self, pressure: Saturation, replicas: int) -> None:
+    def report_saturation(self, pressure: Saturation) -> None:
         for place, one in pressure.twice.items():
-            total = brief(place[1], one.total(replicas))
+            total = brief(place[1], one.total)
             message = f"{usage_message(place, one)}, in two samples: at least {total} in total"
             at_once = "neither stabilisation nor the minimum change delays it"
             self.step("recommend", "saturated", None, None, sentence(f"{message}, and {at_once}"))

@@ -5,7 +5,7 @@ from math import inf
 from typing import NamedTuple
 
 from hypot.core.amount import RESOURCES, brief, of_milli
-from hypot.core.saturation import beyond, is_full
+from hypot.core.saturation import beyond, is_at_cap, is_full, least_kept
 from hypot.policy.model.current_size import live
 from hypot.policy.model.seen import Container, Failure, Pod, Seen
 from hypot.policy.model.size import Place
@@ -16,16 +16,22 @@ class ResourcePressure(NamedTuple):
 
     usage: int
     cap: int | None
-    pods: int
     at: float
+    # Whether usage has reached the requests.
+    reaches: bool
 
     @property
     def full(self) -> bool:
-        return self.cap is not None and self.cap > 0 and is_full(self.usage, self.cap)
+        return self.reaches and self.cap is not None and self.cap > 0 and is_at_cap(self.usage, self.cap)
 
-    def total(self, replicas: int) -> int:
-        """The total to propose for all replicas, which is more than the cap."""
-        return 0 if self.cap is None else beyond(self.cap, replicas, self.pods)
+    @property
+    def total(self) -> int:
+        """The total to propose, which is more than the cap."""
+        return 0 if self.cap is None else beyond(self.cap)
+
+    def least_kept(self, total: int) -> int:
+        """The least that this total may shrink to."""
+        return least_kept(total, self.usage, self.cap) if self.cap else 0
 
 
 # A pod, one of its containers, the usage of the container, and when it was measured.
@@ -38,6 +44,8 @@ class Saturation(NamedTuple):
     twice: Mapping[Place, ResourcePressure]
     once: Mapping[Place, ResourcePressure]
     hot: Mapping[str, float]
+    # Everything that is measured.
+    measured: Mapping[Place, ResourcePressure]
     # Usage reaches the request, and the cap is unknown.
     uncapped: tuple[Place, ...] = ()
 
@@ -47,8 +55,9 @@ def saturation(seen: Seen, containers: Iterable[str], remembered: Mapping[str, f
     once: dict[Place, ResourcePressure] = {}
     hot: dict[str, float] = {}
     uncapped: list[Place] = []
-    for place, pressure in _pressures(seen, frozenset(containers)).items():
-        if pressure.cap is None:
+    measured = _pressures(seen, frozenset(containers))
+    for place, pressure in measured.items():
+        if pressure.reaches and pressure.cap is None:
             uncapped.append(place)
         if not pressure.full:
             continue
@@ -56,11 +65,11 @@ def saturation(seen: Seen, containers: Iterable[str], remembered: Mapping[str, f
         # A sample older than the first means that a clock was set back.
         first = hot[key] = min(remembered.get(key, pressure.at), pressure.at)
         (twice if first < pressure.at else once)[place] = pressure
-    return Saturation(twice, once, hot, tuple(uncapped))
+    return Saturation(twice, once, hot, measured, tuple(uncapped))
 
 
 def _pressures(seen: Seen, names: frozenset[str]) -> dict[Place, ResourcePressure]:
-    """The pressure of each measured container and resource whose usage reaches its request."""
+    """The pressure of each measured container and resource."""
     if isinstance(seen.pod_metrics, Failure):
         return {}
     measured: dict[str, list[_Measured]] = {name: [] for name in sorted(names)}
@@ -77,20 +86,22 @@ def _pressures(seen: Seen, names: frozenset[str]) -> dict[Place, ResourcePressur
 
 
 def _pressure(seen: Seen, resource: str, measured: list[_Measured]) -> ResourcePressure | None:
-    together = asked = pods = 0
+    together = asked = 0
     newest = -inf
     for _, container, usage, at in measured:
         if resource in usage:
             together += usage[resource]
             asked += container.current_requests.get(resource, 0)
-            pods += 1
             newest = max(newest, at)
-    if not pods or not is_full(together, asked):
-        # A cap is never below the request.
+    if newest == -inf:
         return None
     cap = _cap(seen, resource, [(pod, container) for pod, container, usage, _ in measured if resource in usage])
     return ResourcePressure(
-        of_milli(resource, together), None if cap is None else of_milli(resource, cap), pods, newest
+        of_milli(resource, together),
+        None if cap is None else of_milli(resource, cap),
+        newest,
+        # A cap is never below the request.
+        is_full(together, asked),
     )
 
 

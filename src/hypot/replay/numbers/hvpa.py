@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 
 from hypot.core.gate import FREE, UNSET, belief, held_to, lags_after_removal, learned_total
-from hypot.core.saturation import beyond, is_full
+from hypot.core.saturation import beyond, is_at_cap, is_full, least_kept
 from hypot.core.window import forced_into
 from hypot.replay.numbers.hpa import FAILED, propose, total_of_utilization
 from hypot.replay.numbers.hvpa_resolve import (
@@ -41,6 +41,7 @@ def hvpa_step(
     if current == 0:
         return False
     urgent = killed > (past.last_scale[0] if past.last_up[0] == -inf else past.last_up[0])
+    hot = detect_saturation(past, c, p, i, now, blind)
     heard = False
     missing = False
     count = FAILED
@@ -51,7 +52,6 @@ def hvpa_step(
         known = ask_usage(rule, past, u, current, urgent, now)
         heard = heard or known
         missing = missing or not known
-    hot = detect_saturation(past, c, p, i, now, blind, current)
     if not heard and not hot:
         return False
     resolve(rule, past, current, count, missing, urgent, now)
@@ -178,6 +178,7 @@ def stay(past: HvpaPast, current: int) -> None:
     past.resizes[0] = past.grows[0] = past.rises[0] = 0
     for r in range(2):
         past.by_usage[r] = past.by_metrics[r] = past.by_saturation[r] = past.total[r] = UNSET
+        past.kept[r] = 0
         past.bound[r] = FREE
 
 
@@ -237,11 +238,14 @@ def ask_resource(
     if at > -inf:
         past.bound[r] = belief(at, before, after, then, amount, settle, of.half_life, urgent, now)
         total = learned_total(amount, before, after, then, past.bound[r], r == CPU)
-    past.by_usage[r] = held_to(total, past.current_total[r], past.bound[r])
+    past.by_usage[r] = max(held_to(total, past.current_total[r], past.bound[r]), past.kept[r])
 
 
-def detect_saturation(past: HvpaPast, c: Cohorts, p: Params, i: int, now: float, blind: bool, current: int) -> bool:
-    """Whether pods use everything they can get, in two samples; if so, records what to ask for."""
+def detect_saturation(past: HvpaPast, c: Cohorts, p: Params, i: int, now: float, blind: bool) -> bool:
+    """Whether pods use everything they can get, in two samples; if so, records what to ask for.
+
+    Also records the least totals that usage leaves.
+    """
     used_cpu = used_memory = cpu = memory = most_cpu = most_memory = pods = 0
     for k in range(0 if blind else c.used[0]):
         if c.life[k] == STOPPING or not is_sampled(c, p, k, now):
@@ -257,15 +261,19 @@ def detect_saturation(past: HvpaPast, c: Cohorts, p: Params, i: int, now: float,
         limit = c.memory_limit[k]
         most_memory += count * (limit if limit >= 0 else max(c.memory[k], int(p.node_memory)))
     at = now - p.lag
-    cpu_is_hot = pods > 0 and is_full(used_cpu, cpu) and most_cpu > 0 and is_full(used_cpu, most_cpu)
+    cpu_is_hot = pods > 0 and is_full(used_cpu, cpu) and most_cpu > 0 and is_at_cap(used_cpu, most_cpu)
     # Requests and usage are compared in milli-units, as they are observed.
     memory_is_hot = pods > 0 and is_full(used_memory * 1000, memory * 1000)
-    memory_is_hot = memory_is_hot and most_memory > 0 and is_full(used_memory, most_memory)
-    twice = note_saturation(past, CPU, cpu_is_hot, most_cpu, at, current, pods)
-    return note_saturation(past, MEMORY, memory_is_hot, most_memory, at, current, pods) or twice
+    memory_is_hot = memory_is_hot and most_memory > 0 and is_at_cap(used_memory, most_memory)
+    if most_cpu > 0:
+        past.kept[CPU] = least_kept(past.current_total[CPU], used_cpu, most_cpu)
+    if most_memory > 0:
+        past.kept[MEMORY] = least_kept(past.current_total[MEMORY], used_memory, most_memory)
+    twice = note_saturation(past, CPU, cpu_is_hot, most_cpu, at)
+    return note_saturation(past, MEMORY, memory_is_hot, most_memory, at) or twice
 
 
-def note_saturation(past: HvpaPast, r: int, is_hot: bool, cap: int, at: float, current: int, pods: int) -> bool:
+def note_saturation(past: HvpaPast, r: int, is_hot: bool, cap: int, at: float) -> bool:
     """Record the first such sample; only a second one leads to a proposal."""
     if not is_hot:
         past.hot[r] = inf
@@ -274,5 +282,5 @@ def note_saturation(past: HvpaPast, r: int, is_hot: bool, cap: int, at: float, c
         past.hot[r] = at
     if past.hot[r] >= at:
         return False
-    past.by_saturation[r] = beyond(cap, current, pods)
+    past.by_saturation[r] = beyond(cap)
     return True

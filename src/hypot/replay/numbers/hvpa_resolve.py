@@ -133,6 +133,8 @@ class HvpaPast(NamedTuple):
     bound: Any
     by_metrics: Any
     by_saturation: Any
+    # The least totals that what is used now leaves.
+    kept: Any
     total: Any
 
 
