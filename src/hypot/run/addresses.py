@@ -56,7 +56,7 @@ class AllowedAddresses:
         self._rules = tuple([read_rule(text) for text in listed])
         self._services = (".svc", f".svc.{domain}")
         # The hosts of the API server: names, and addresses as far as they are known.
-        self._own = frozenset(map(_plain, own))
+        self._own = frozenset(_plain(host) for host in own if host)
 
     def fault(self, url: str) -> str:
         """Why this address may not be called, as text; empty if it may."""

@@ -9,8 +9,10 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.replay.engine.deciders import NEVER
 from hypot.replay.engine.engine import merges, replay
+from hypot.replay.score.families import asked_of, least_cost
 from hypot.replay.score.needed import cost_of_sums
-from hypot.replay.score.scores import score
+from hypot.replay.score.scores import account_of, needed_by, score
+from hypot.replay.score.sums import sums_of
 from hypot.replay.world.cohorts import SERVING, STARTING, WAITING
 from hypot.replay.world.params import SMALL
 from hypot.replay.world.tick import cap_of
@@ -211,6 +213,15 @@ class TestRuns:
         assert [moment.decision.to_dict() for moment in one.moments] == [m.decision.to_dict() for m in other.moments]
         check_what_is_told_changes_nothing(case, one)
         check_every_run_can_be_scored(case, one)
+        check_the_lower_bound(one)
+
+
+def check_the_lower_bound(done):
+    """No run costs less, also without the guard against rounding."""
+    need = needed_by(done)
+    account = account_of(done, need)
+    sums = sums_of(account, done.world)
+    assert least_cost(account, done.world, need, sums, asked_of(account)) <= sums.cost * (1 + 1e-9)
 
 
 def check_what_is_told_changes_nothing(case, done):

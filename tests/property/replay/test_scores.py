@@ -98,15 +98,6 @@ def test_demand_is_within_the_allowed_shapes(run):
     assert np.all(got.demand <= shapes.max_replicas * shapes.max_cpu)
 
 
-@numeric
-@given(runs())
-def test_no_run_is_below_its_lower_bound(run):
-    """Neither the whole run nor, for users, the ratio."""
-    scores = score(run)
-    assert scores.lower_bound <= scores.cost
-    assert scores.to_lower_bound is None or scores.to_lower_bound >= 1.0
-
-
 points = st.builds(PolicyPoint, st.integers(0, 8).map(float), st.integers(0, 8).map(float))
 
 

@@ -81,8 +81,8 @@ def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:
         for resource, amount in advice[name].items():
             place, now = (name, resource), current_size[name].totals[resource]
             total, bound = _learned(context, name, resource, amount)
-            learned = held_to(total, now, bound)
-            totals[place] = max(learned, least := _least_kept(context, place, now))
+            learned, least = held_to(total, now, bound), _least_kept(context, place, now)
+            totals[place] = max(learned, least)
             # A total that was held at what is there asks for no other count.
             bounded[place] = BOUNDS[EXACTLY if bound != FREE and totals[place] == now else bound]
             if learned != amount * replicas:

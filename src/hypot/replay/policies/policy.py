@@ -9,7 +9,7 @@ from hypot.kinds.problem import Where
 from hypot.kinds.text.load import Source
 
 LONGEST_NAME = 63
-# The references that policies are compared with.
+# The reference that policies are compared with.
 STATIC_PEAK = "static peak"
 
 

@@ -138,7 +138,8 @@ def money(account: Account, world: World, need: Needed, sums: Sums, asked: Asked
     """The family of costs. Without nodes there is no node cost; there is no cost relative to nothing."""
     hours = world.tick / HOUR
     nodes = float(account.t.sums[NODES])
-    least = _least_cost(account, world, need, sums, _allowed(account, world, asked))
+    # A rounding error must not put a run below its bound.
+    least = min(sums.cost, least_cost(account, world, need, sums, asked))
     return {
         "cost": sums.cost,
         "cpu_hours": sums.cpu * hours,
@@ -163,13 +164,11 @@ def _allowed(account: Account, world: World, asked: Asked) -> AllowedShapes:
     )
 
 
-def _least_cost(account: Account, world: World, need: Needed, sums: Sums, shapes: AllowedShapes) -> float:
+def least_cost(account: Account, world: World, need: Needed, sums: Sums, asked: Asked) -> float:
     """The lower bound. Pods that were missing, and so were not paid for, count as the smallest ones."""
-    absent = float(account.t.absent[0])
+    shapes, absent = _allowed(account, world, asked), float(account.t.absent[0])
     unpaid = cost_of_sums(absent * shapes.smallest, absent * shapes.memory, world)
-    least = lower_bound(need.busy, need.efficiency, sums.late + sums.lost, shapes, world) - unpaid
-    # A rounding error must not put a run below its bound.
-    return min(sums.cost, max(0.0, least))
+    return max(0.0, lower_bound(need.busy, need.efficiency, sums.late + sums.lost, shapes, world) - unpaid)
 
 
 def prices_at(sums: Sums, world: World, factors: Sequence[float] = (0.1, 1.0, 10.0)) -> tuple[float, ...]:

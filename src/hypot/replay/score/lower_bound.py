@@ -30,6 +30,7 @@ CHEAP, DEAR, PRICES = 1e-3, 1e9, 18
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 # Utilisations for which lateness is calculated: closer together where it rises fast.
 UTILISATIONS = np.append(1.0 - np.geomspace(0.999, 0.005, 72), 1.0)
+# The logarithm that stands for no lateness at all.
 LEAST = -700.0
 
 

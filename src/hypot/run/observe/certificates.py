@@ -36,13 +36,11 @@ class Certificates:
             raise CertificateError("files are not read; the administrator can mount them and set recommenderFiles")
         try:
             path = (self._folder / name).resolve()
-            if not path.is_relative_to(self._folder):
-                raise CertificateError("a file is not in the directory recommenderFiles")
             found = path.stat()
         except (OSError, ValueError, RuntimeError) as error:
-            if isinstance(error, CertificateError):
-                raise
             raise CertificateError("a file cannot be read") from error
+        if not path.is_relative_to(self._folder):
+            raise CertificateError("a file is not in the directory recommenderFiles")
         if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_FILE:
             raise CertificateError("a file is not a regular file of at most 1 MiB")
         return str(path)

@@ -56,7 +56,7 @@ def test_without_a_folder_no_file_is_read(folder):
 
 
 def test_skipping_verification_needs_the_administrator():
-    """Whoever can edit an object must not weaken TLS alone."""
+    """An object alone cannot weaken TLS."""
     with pytest.raises(CertificateError, match="recommenderInsecure"):
         Certificates().context(TLSConfig(insecure_skip_verify=True))
     assert Certificates(insecure=True).context(TLSConfig(insecure_skip_verify=True)).verify_mode is ssl.CERT_NONE

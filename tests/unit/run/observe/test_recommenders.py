@@ -235,20 +235,19 @@ async def test_secrets_in_an_address_are_not_reported(url):
     assert not [secret for secret in ("pass", "w0rd", "k3y") if secret in reply.message]
 
 
-async def test_an_invalid_http_answer_does_not_reveal_the_address():
-    """The HTTP client would repeat the whole address."""
+async def test_an_invalid_http_answer_reveals_neither_itself_nor_the_address():
+    """The HTTP client would repeat both."""
 
     async def gibberish(reader, writer):
         await reader.readline()
-        writer.write(b"HTTP/1.1 what\r\n\r\n")
+        writer.write(b"SSH-2.0-b4nner\r\n\r\n")
         writer.close()
 
     server = await asyncio.start_server(gibberish, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
         (reply,) = await ask(asking(f"http://u:passw0rd@127.0.0.1:{port}/r?key=k3y"))
-    assert reply.message.startswith("the recommender cannot be asked: 400 ")
-    assert "k3y" not in reply.message
+    assert reply.message == "the recommender cannot be asked: its answer is not HTTP"
 
 
 async def test_one_that_fails_does_not_stop_the_others():
@@ -371,6 +370,18 @@ async def test_an_address_that_is_not_allowed_is_not_called():
     assert "its url is not allowed: its address is loopback" in by_name.message
     assert "is not allowed: its address is loopback" in by_number.message
     assert asked == []
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["\uff11\uff12\uff17.0.0.1", "forecast.shop.svc\\@127.0.0.1", "127.0.0.1#@forecast.shop.svc", "127.0.0.1?.svc"],
+)
+async def test_an_address_is_checked_as_the_client_reads_it(host):
+    """Whatever a url hides its host behind."""
+    allowed = AllowedAddresses(["*.1", "*.svc"])
+    async with replies.new_session(allowed) as session:
+        (reply,) = await Recommenders(session, allowed, Certificates()).ask([asking(f"http://{host}:1/")], NOW)
+    assert "loopback" in reply.message or "cannot be read" in reply.message
 
 
 async def test_a_namespace_that_has_not_opted_in_is_not_asked():
