@@ -10,6 +10,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from hypot.kinds.names import dns_subdomain
+
 DEFAULT_PORTS = {"http": 80, "https": 443}
 API_SERVER = ("kubernetes", "default")
 # Metadata services whose addresses are not link-local: AWS (IPv6), Alibaba, Oracle and Azure.
@@ -44,9 +46,11 @@ def read_rule(text: str) -> HostRule:
         return HostRule("", network, None)
     parts = urlsplit(f"//{text}")
     host = _plain(parts.hostname or "")
-    if not host or parts.path or parts.query or parts.fragment or parts.username or "*" in host.removeprefix("*."):
+    network = _network(host)
+    is_host = network is not None or not any(dns_subdomain(host.removeprefix("*.")))
+    if not is_host or parts.path or parts.query or parts.fragment or parts.username:
         raise ValueError(f"{text!r} is not a host, a domain such as *.example.org, or a network")
-    return HostRule(host, _network(host), parts.port)
+    return HostRule(host, network, parts.port)
 
 
 class AllowedAddresses:
