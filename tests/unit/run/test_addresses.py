@@ -83,7 +83,7 @@ def test_an_entry_with_a_port_is_for_that_port():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "http://x/", "a/b", "*", "a*b.org", "*.*.org", "host:port", "u@host", "host:99999"]
+    "text", ["", "http://x/", "a/b", "*", "a*b.org", "*.*.org", "host:port", "u@host", "a b", "a:99999"]
 )
 def test_an_entry_that_cannot_be_read(text):
     """It is an error of the configuration."""
