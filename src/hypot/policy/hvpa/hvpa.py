@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from hypot.core.amount import MEMORY
 from hypot.core.gate import HOLDS, count_gate, movement_gate
 from hypot.core.interval import may_get_less, reachable
 from hypot.kinds.hvpa import Hvpa, refusals
@@ -215,6 +216,10 @@ class _HvpaPass(HvpaFindings):
         if urgent:
             message = f"{urgent}: neither stabilisation nor the minimum change delays a scale-up"
             self.step("observe", "urgent", None, None, sentence(message))
+            rules = [allowed(self.hvpa, one.container) for one in current_sizes if one.container not in off]
+            if not any(MEMORY in rule.controlled for rule in rules):
+                message = "this object does not size memory: raise the memory limit, or let its VPA control memory"
+                self.step("observe", "memory-not-sized", None, None, sentence(message))
         pressure = self._pressure([one.container for one in current_sizes if one.container not in off])
         context = HvpaContext(
             self.hvpa,

@@ -56,6 +56,12 @@ class TestUrgency:
         assert decision.reported["overrideScaleUpStabilization"] is True
         assert sentences(decision, "urgent")[0].startswith("App of pod web-0 was OOM-killed")
 
+    @pytest.mark.parametrize(("controls", "said"), [(["cpu"], 1), (["cpu", "memory"], 0)])
+    def test_an_oom_kill_says_that_memory_is_not_sized(self, controls, said):
+        """More cpu alone does not end OOM kills, so the explanation says who can."""
+        made = hvpa(vpa=vpa(policy(controlledResources=controls)))
+        assert len(sentences(decided(made, killed()), "memory-not-sized")) == said
+
     @pytest.mark.parametrize("mode", ["Off", "MaintenanceWindow"])
     def test_it_overrides_neither_off_nor_the_window(self, mode):
         """The user has set these modes."""
