@@ -83,6 +83,12 @@ class FakeCluster:
         """What a collection holds, in the order of a list."""
         return copy.deepcopy(self._within(Watcher(place_of(path), Request("GET", path))))
 
+    def serve(self, api_version: str, *resources: Object) -> None:
+        """Answer discovery: the group has this version, with these resources."""
+        group = api_version.rpartition("/")[0]
+        self.fixed[f"/apis/{group}"] = Answer(200, encoded({"versions": [{"groupVersion": api_version}]}))
+        self.fixed[f"/apis/{api_version}"] = Answer(200, encoded({"resources": resources}))
+
     # Faults.
 
     def cut_watches(self) -> None:

@@ -111,20 +111,20 @@ async def test_kinds_are_found(plane, api):
     serving(api)
     async with client(plane) as ours:
         discovery = Discovery(ours)
-        deployments = await discovery.resource_of("apps/v1", "Deployment")
+        deployments = await discovery.resource_of("apps", "Deployment")
         assert deployments is not None
         assert (deployments.plural, deployments.namespaced, deployments.scalable) == ("deployments", True, True)
-        hvpas = await discovery.resource_of(Hvpa.API_VERSION, Hvpa.KIND)
+        hvpas = await discovery.resource_of("autoscaling.k8s.io", Hvpa.KIND)
         assert hvpas is not None
         assert (hvpas.plural, hvpas.scalable) == ("hvpas", True)
-        pods = await discovery.resource_of("v1", "Pod")
+        pods = await discovery.resource_of("", "Pod")
         assert pods is not None
         assert {"resize", "eviction"} <= pods.subresources
-        nodes = await discovery.resource_of("v1", "Node")
+        nodes = await discovery.resource_of("", "Node")
         assert nodes is not None
         assert not nodes.namespaced
-        assert await discovery.resource_of("apps/v1", "Missing") is None
-        assert await discovery.resource_of("missing.test/v1", "Thing") is None
+        assert await discovery.resource_of("apps", "Missing") is None
+        assert await discovery.resource_of("missing.test", "Thing") is None
         assert await discovery.server_version() >= (1, 33)
 
 

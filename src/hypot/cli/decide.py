@@ -33,8 +33,8 @@ from hypot.policy.observe.snapshot import (
     is_known,
     key_of,
     may_matter,
-    target_of,
 )
+from hypot.policy.observe.targets import target_of
 from hypot.policy.valid import blocking, refusal
 
 _ORIGINS = {

@@ -13,7 +13,7 @@ from hypot.cluster.port import Answer, Port, RefusedError, Request
 HELD_FOR = 600.0
 # A missing kind may be installed at any moment.
 MISSED_FOR = 60.0
-# Group versions come from users, who may write many.
+# Groups come from users, who may write many.
 HELD_AT_MOST = 256
 
 
@@ -34,7 +34,7 @@ class ServedKind:
 
 @dataclass(frozen=True, slots=True)
 class _Served:
-    """The kinds of a group version, and when they were read; empty if the group version is not served."""
+    """The kinds of a group, and when they were read; empty if the group is not served."""
 
     at: float
     kinds: Mapping[str, ServedKind]
@@ -45,21 +45,24 @@ class _Served:
 
 
 class Discovery:
-    """Reads each group version once in a while. A failed request raises; it is not an answer."""
+    """Reads each group once in a while. A failed request raises; it is not an answer."""
 
     def __init__(self, port: Port, clock: Callable[[], float] = time.monotonic) -> None:
         self._port, self._clock = port, clock
         self._served: dict[str, _Served] = {}
         self._asking: dict[str, Lock] = {}
 
-    async def resource_of(self, api_version: str, kind: str) -> ServedKind | None:
-        """The served kind, or None if there is no such kind. Raises UnreachableError and RefusedError."""
-        if (held := self._held(api_version, kind)) is not None:
+    async def resource_of(self, group: str, kind: str) -> ServedKind | None:
+        """The served kind, or None if there is no such kind. Raises UnreachableError and RefusedError.
+
+        Of several versions it is the one that the server prefers; one that can be scaled comes first.
+        """
+        if (held := self._held(group, kind)) is not None:
             return held.kinds.get(kind)
         self._forget_old()
-        async with self._asking.setdefault(api_version, Lock()):
-            if (held := self._held(api_version, kind)) is None:
-                held = self._served[api_version] = _Served(self._clock(), await self._ask(api_version))
+        async with self._asking.setdefault(group, Lock()):
+            if (held := self._held(group, kind)) is None:
+                held = self._served[group] = _Served(self._clock(), await self._ask(group))
         return held.kinds.get(kind)
 
     async def server_version(self) -> tuple[int, int]:
@@ -72,27 +75,55 @@ class Discovery:
             raise RefusedError(request, answer)
         return major, minor
 
-    def _held(self, api_version: str, kind: str) -> _Served | None:
-        held = self._served.get(api_version)
+    def _held(self, group: str, kind: str) -> _Served | None:
+        held = self._served.get(group)
         return held if held is not None and held.answers(kind, self._clock()) else None
 
-    async def _ask(self, api_version: str) -> Mapping[str, ServedKind]:
-        root = root_of(api_version)
-        if root is None:
-            return {}
-        request = Request("GET", root)
+    async def _ask(self, group: str) -> Mapping[str, ServedKind]:
+        found: dict[str, ServedKind] = {}
+        for api_version in await self._versions(group):
+            root = root_of(api_version)
+            answer = None if root is None else await self._read(root)
+            for kind, served in kinds_of(api_version, answer).items() if answer else ():
+                if kind not in found or (served.scalable and not found[kind].scalable):
+                    found[kind] = served
+        return found
+
+    async def _versions(self, group: str) -> list[str]:
+        """The versions of a group, the preferred one first. The core group has only one."""
+        if not group:
+            return ["v1"]
+        if "/" in group:
+            return []
+        answer = await self._read(f"/apis/{_quoted(group)}")
+        return [] if answer is None else versions_of(answer)
+
+    async def _read(self, path: str) -> Answer | None:
+        """The answer; None if there is nothing at this path."""
+        request = Request("GET", path)
         answer = await self._port.call(request)
         if answer.gone:
-            return {}
+            return None
         if not answer.ok:
             raise RefusedError(request, answer)
-        return kinds_of(api_version, answer)
+        return answer
 
     def _forget_old(self) -> None:
         if len(self._served) < HELD_AT_MOST:
             return
         self._served.clear()
         self._asking = {name: lock for name, lock in self._asking.items() if lock.locked()}
+
+
+def versions_of(answer: Answer) -> list[str]:
+    """The group versions of an APIGroup, the preferred one first."""
+    reported = answer.json()
+    if not isinstance(reported, dict):
+        return []
+    listed = reported.get("versions")
+    entries = [reported.get("preferredVersion"), *(listed if isinstance(listed, list) else ())]
+    named = [each.get("groupVersion") for each in entries if isinstance(each, dict)]
+    return list(dict.fromkeys(each for each in named if isinstance(each, str)))
 
 
 def kinds_of(api_version: str, answer: Answer) -> dict[str, ServedKind]:

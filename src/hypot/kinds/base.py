@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from hypot.kinds.decode import decode_problems, python_path
 from hypot.kinds.metadata import metadata_problems
-from hypot.kinds.names import path_segment
+from hypot.kinds.names import group_of, path_segment
 from hypot.kinds.node import STRING, Itself, Node, Scalar, node, replaced, wire
 from hypot.kinds.problem import Problem, Where, shown
 from hypot.kinds.version import NEWEST, Version
@@ -61,7 +61,7 @@ class Ref(Node):
 
     @property
     def group(self) -> str:
-        return (self.api_version or "").rpartition("/")[0]
+        return group_of(self.api_version)
 
 
 def refer(target: "str | Ref | Mapping[str, Any] | HasKindAndName") -> Ref:

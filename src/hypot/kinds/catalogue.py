@@ -13,6 +13,7 @@ from hypot.kinds.base import Kind
 from hypot.kinds.crd import Facts, definition_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.names import group_of
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.wpa import WPA
@@ -54,13 +55,13 @@ class KindInfo:
 
     @property
     def group(self) -> str:
-        return self.kind.API_VERSION.rpartition("/")[0]
+        return group_of(self.kind.API_VERSION)
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The API groups that serve it, or used to."""
         versions = (self.kind.API_VERSION, *self.kind.FORMER_VERSIONS)
-        return tuple(dict.fromkeys(version.rpartition("/")[0] for version in versions))
+        return tuple(dict.fromkeys(group_of(version) for version in versions))
 
     @property
     def is_autoscaler(self) -> bool:

@@ -5,6 +5,7 @@ The messages are the API server's own, so that users can search for them.
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -41,6 +42,11 @@ _STANDARD_RESOURCES = _CONTAINER_RESOURCES | frozenset(
     | {"storage", "requests.storage", "services.nodeports", "services.loadbalancers"}
     | {f"{side}.{name}" for side in ("requests", "limits") for name in _CONTAINER_RESOURCES}
 )
+
+
+def group_of(api_version: Any) -> str:
+    """The group of an apiVersion; the core group is empty. Objects are the same in all versions of a group."""
+    return api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
 
 
 def path_segment(name: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from hypot.kinds.problem import Problem
 from hypot.policy.families import family_of
 from hypot.policy.model.decision import Conditions, Event, Move, Name, with_condition
 from hypot.policy.model.settings import Settings
-from hypot.policy.observe.snapshot import target_of
+from hypot.policy.observe.targets import target_of
 from hypot.policy.stages.report import sentence
 
 

@@ -20,9 +20,10 @@ from hypot.policy.model.seen import Failure, Reply, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.policy.observe.freshness import are_gone, is_untimely
+from hypot.policy.observe.targets import Target
 from hypot.policy.plan.rights import outgrown
 from hypot.policy.valid import explained, in_the_way, refusal
-from hypot.run.observe.conflicts import Target, Writers, conflict_hold, counters, older_sizer, sizer
+from hypot.run.observe.conflicts import Writers, conflict_hold, counters, older_sizer, sizer
 from hypot.run.observe.observer import WorldView
 from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.outcome import CARRIED_OUT, Acting, Judged, Key, Outcome

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from fake_objects import refusal
-from hypot.cluster.port import Answer, MayNotWriteError, UnreachableError, encoded
+from hypot.cluster.port import MayNotWriteError, UnreachableError
 from hypot.run.store.shards import Shards
 from unit.policy.sizes_world import NAMESPACE, TARGET, hvpa, made, node, vpa
 from unit.run.run_world import KINDS, OWN, WEB, World, all_kinds, blocked, body, hpa, web, wpa
@@ -305,17 +305,27 @@ async def test_what_is_only_observed_is_not_remembered_as_done():
         assert (outcome.state.last_scale, world.replicas) == (None, 4)
 
 
-async def test_targets_of_any_kind_are_found_by_discovery():
-    """A custom kind with a scale subresource is read and written through it."""
-    cell = {"apiVersion": "db.example/v1", "kind": "Cell"}
+@pytest.mark.parametrize("version", ["db.example/v1", "db.example/v9"])
+async def test_targets_of_any_kind_are_found_by_discovery(version):
+    """A custom kind with a scale subresource is read and written through it, in the version that is served."""
+    cell = {"apiVersion": version, "kind": "Cell"}
     listed = [{"name": "cells", "kind": "Cell", "namespaced": True}, {"name": "cells/scale", "kind": "Scale"}]
     thing = made("db.example/v1", "Cell", "web", {"replicas": 4}, {"replicas": 4, "selector": "app=web"})
     async with World(thing, *web(4)[2:], wpa(target={**cell, "name": "web"})) as world:
-        world.cluster.fixed["/apis/db.example/v1"] = Answer(200, encoded({"resources": listed}))
+        world.cluster.serve("db.example/v1", *listed)
         world.queue("80")
         await world.reconcile()
         path = f"/apis/db.example/v1/namespaces/{NAMESPACE}/cells/web"
         assert world.at(path)["spec"]["replicas"] == 8
+        assert world.condition("AbleToScale")["status"] == "True"
+
+
+async def test_the_version_of_a_target_does_not_matter():
+    """As with Kubernetes, only group and kind count."""
+    async with World(*web(4), wpa(target={**TARGET, "apiVersion": "apps/v1beta1"})) as world:
+        world.queue("80")
+        await world.reconcile()
+        assert world.replicas == 8
         assert world.condition("AbleToScale")["status"] == "True"
 
 

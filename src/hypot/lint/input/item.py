@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.base import DEFAULT_NAMESPACE
+from hypot.kinds.names import group_of
 from hypot.kinds.text.load import Source
 
 # How many names a message lists at most.
@@ -39,7 +40,7 @@ class Item:
 
     @property
     def group(self) -> str:
-        return self.api_version.rpartition("/")[0]
+        return group_of(self.api_version)
 
     @property
     def kind(self) -> str:

@@ -14,6 +14,7 @@ from hypot.kinds.hpa.fields import Metric, Target
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import OFF
 from hypot.kinds.hvpa.rules import IN_HPA
+from hypot.kinds.names import group_of
 from hypot.kinds.problem import Where
 from hypot.kinds.selector import Selector
 from hypot.kinds.version import Version
@@ -63,7 +64,7 @@ _IDLE_GROUPS = frozenset(
 
 def worth_keeping(api_version: str, kind: str) -> bool:
     """Whether any rule may look at such an object. Pods and metrics of a dump are dropped while it is read."""
-    group = api_version.rpartition("/")[0]
+    group = group_of(api_version)
     if not group:
         return kind in _CORE_KINDS
     return group not in _IDLE_GROUPS and not (group == "apps" and kind == "ControllerRevision")
@@ -332,7 +333,7 @@ def writes(item: Item) -> bool:
 
 
 def _key(api_version: Any, ref: Any, namespace: str) -> Key:
-    return Key(text(api_version).rpartition("/")[0], text(dig(ref, "kind")), namespace, text(dig(ref, "name")))
+    return Key(group_of(api_version), text(dig(ref, "kind")), namespace, text(dig(ref, "name")))
 
 
 def _template_data(item: Item) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from hypot.core.quantity import format_milli
 from hypot.core.ratio import count_outside, first_above, first_below
+from hypot.kinds.names import group_of
 from hypot.policy.model.size import Size, resources_of
 
 Stage = Literal["observe", "recommend", "resolve", "restrain"]
@@ -158,6 +159,10 @@ class Name(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
+
+    @property
+    def group(self) -> str:
+        return group_of(self.api_version)
 
     def to_dict(self) -> dict[str, Any]:
         return {"apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name}

@@ -23,11 +23,6 @@ _WITHOUT_SCALE = {
 }
 
 
-def group_of(api_version: Any) -> str:
-    """The group of an apiVersion; the core group is empty."""
-    return api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
-
-
 def plural(kind: str) -> str:
     """The resource name of a kind, by the rule that nearly all kinds follow."""
     word = kind.lower()

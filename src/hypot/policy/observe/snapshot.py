@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
 from hypot.kinds.catalogue import CATALOGUE, Autoscaler, find_autoscaler, info_of
-from hypot.kinds.node import replaced
+from hypot.kinds.names import group_of
 from hypot.policy.model.seen import ClusterNode, Failure, LimitRange, Pod, PodSample, Scale, Seen, UsageView
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import read_time
@@ -17,10 +17,11 @@ from hypot.policy.observe.absent import IN_DUMP, Absent
 from hypot.policy.observe.namespace import Namespace, PodIndex
 from hypot.policy.observe.questions import Answers, Questions, Values
 from hypot.policy.observe.read_pods import inner, labels_of, mappings, name_of, read_pod, read_sample
-from hypot.policy.observe.read_scale import group_of, has_scale, no_scale, read_scale, scale_of_workload
+from hypot.policy.observe.read_scale import has_scale, no_scale, read_scale, scale_of_workload
 from hypot.policy.observe.read_sizes import read_limit_range, read_node, read_template
 from hypot.policy.observe.read_values import MetricValues
 from hypot.policy.observe.surroundings import Surroundings, controllers_of
+from hypot.policy.observe.targets import Target, key_of_ref, target_of
 
 Object = Mapping[str, Any]
 Key = tuple[str, str, str]
@@ -45,15 +46,6 @@ _KNOWN = {
     ("external.metrics.k8s.io", "ExternalMetricValueList"),
     ("external.metrics.k8s.io", "ExternalMetricValue"),
     ("datadoghq.com", "DatadogMonitor"),
-}
-_WELL_KNOWN = {
-    "Deployment": "apps/v1",
-    "StatefulSet": "apps/v1",
-    "ReplicaSet": "apps/v1",
-    "DaemonSet": "apps/v1",
-    "ReplicationController": "v1",
-    "Job": "batch/v1",
-    "CronJob": "batch/v1",
 }
 # Kubernetes' own groups, in addition to those that end in .k8s.io; unknown kinds in these groups are never targets.
 _BUILT_IN = {"", "apps", "autoscaling", "batch", "extensions", "policy"}
@@ -82,13 +74,6 @@ def key_of(data: Object) -> Key:
 
 def read_autoscaler(data: Object) -> Autoscaler:
     return cast("Autoscaler", CATALOGUE[data["kind"]].kind.from_dict(data))
-
-
-def target_of(autoscaler: Autoscaler) -> Ref:
-    """The autoscaler's target, as far as readable. A VPA finds the well-known kinds whatever apiVersion it names."""
-    ref = autoscaler.target.readable() if isinstance(autoscaler.target, Ref) else Ref()
-    known = None if info_of(autoscaler).counts else _WELL_KNOWN.get(ref.kind or "")
-    return replaced(ref, api_version=known) if known else ref
 
 
 class Lasting(NamedTuple):
@@ -120,7 +105,7 @@ class Snapshot:
         self._earlier = earlier
         self._autoscalers: dict[Key, Autoscaler] = {}
         self._workloads: dict[Key, dict[str, Object]] = {}
-        self._scales: dict[tuple[str, str], list[Object]] = {}
+        self._scales: dict[tuple[str, str], list[tuple[Target | None, Object]]] = {}
         self._monitors: dict[tuple[str, str], str] = {}
         self._namespaces: dict[str, Namespace] = {}
         self._given = MetricValues()
@@ -188,8 +173,9 @@ class Snapshot:
     def take_workload(self, data: Object) -> None:
         self._workloads.setdefault(key_of(data), {})[group_of(data.get("apiVersion"))] = data
 
-    def take_scale(self, data: Object) -> None:
-        self._scales.setdefault((namespace_of(data), name_of(data)), []).append(data)
+    def take_scale(self, data: Object, target: Target | None = None) -> None:
+        """Take a Scale. It does not name the kind of its target, so the caller does, if it is known."""
+        self._scales.setdefault((namespace_of(data), name_of(data)), []).append((target, data))
 
     def take_monitor(self, data: Object) -> None:
         state = inner(data, "status").get("monitorState")
@@ -319,8 +305,9 @@ class Snapshot:
     def _find_scale(self, ref: Ref, namespace: str, written: str) -> Scale | Failure:
         workloads = self._workloads.get((ref.kind or "", namespace, ref.name or ""), {})
         workload = workloads.get(ref.group)
-        for scale in reversed(self._scales.get((namespace, ref.name or ""), [])):
-            if _same_object(scale, workload):
+        target = key_of_ref(namespace, ref)
+        for known, scale in reversed(self._scales.get((namespace, ref.name or ""), [])):
+            if known in {None, target} and _same_object(scale, workload):
                 return read_scale(scale)
         if workload is not None:
             return self._scale_of_workload(workload, ref)
@@ -344,7 +331,7 @@ def namespace_of(data: Object) -> str:
 
 
 def _same_object(scale: Object, workload: Object | None) -> bool:
-    """Whether a Scale can belong to this workload: it does not name the kind, but its uid must not differ."""
+    """Whether a Scale can belong to this workload: its uid must not differ."""
     uids = {inner(data, "metadata").get("uid") for data in (scale, workload or {})}
     return len(uids - {None}) < 2
 

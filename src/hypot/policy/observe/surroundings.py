@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from hypot.core.amount import RESOURCES, of_milli
-from hypot.kinds.base import Kind, Ref
+from hypot.kinds.base import Kind
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.vpa import VPA
@@ -27,6 +27,7 @@ from hypot.policy.model.seen import (
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.read_pods import inner, mappings, name_of
 from hypot.policy.observe.read_sizes import read_advice, read_controller, read_count_advice
+from hypot.policy.observe.targets import Target, key_of_autoscaler, target_key
 from hypot.policy.vertical.oom import last_oom, put_out
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ class Surroundings:
         self._on_node: dict[str, list[Pod]] | None = None
         self._ranges: dict[str, dict[str, tuple[LimitRange, ...]]] = {}
         self._checkpoints: dict[tuple[str, str], dict[str, Object]] = {}
-        self._sizers: dict[tuple[str, str, str], list[VPA]] = {}
-        self._counters: dict[tuple[str, str, str], list[HPA]] = {}
+        self._sizers: dict[Target, list[VPA]] = {}
+        self._counters: dict[Target, list[HPA]] = {}
         self._vpas: set[tuple[str, str]] = set()
         self._read_nodes: dict[str, ClusterNode] = {}
         self._largest: list[str] | None = None
@@ -64,7 +65,7 @@ class Surroundings:
 
     def take_autoscaler(self, autoscaler: Any) -> None:
         """Record which autoscaler sizes or counts which target."""
-        key = _target_key(autoscaler)
+        key = target_key(autoscaler)
         info = info_of(autoscaler)
         if info.sizes and not info.counts:
             self._sizers.setdefault(key, []).append(autoscaler)
@@ -120,12 +121,12 @@ class Surroundings:
     def conflicts(self, vpa: Kind) -> tuple[str, ...]:
         """Older VPAs that size the same pods; only the oldest acts, and of equally old ones the first by name."""
         others = [
-            other for other in self._sizers.get(_target_key(vpa), ()) if other.mode != OFF and other.name != vpa.name
+            other for other in self._sizers.get(target_key(vpa), ()) if other.mode != OFF and other.name != vpa.name
         ]
         return tuple([other.name for other in sorted(others, key=age_of) if age_of(other) < age_of(vpa)])
 
     def _sizers_of(self, hvpa: Kind) -> list[VPA]:
-        return self._sizers.get(_target_key(hvpa), [])
+        return self._sizers.get(target_key(hvpa), [])
 
     def size_advice(self, autoscaler: Kind) -> Recommendation | Failure | None:
         """The recommendation in a VPA's own status; for an Hvpa that of the VPA with the same target."""
@@ -136,10 +137,8 @@ class Surroundings:
 
     def count_advice(self, hvpa: Autoscaler) -> CountAdvice | Failure | None:
         """What the HPA of this Hvpa asks for: the HPA that scales the Hvpa itself, else the one of its target."""
-        ref = hvpa.target or Ref()
-        for kind, name in ((hvpa.KIND, hvpa.name), (ref.kind or "", ref.name or "")):
-            counters = self._counters.get((hvpa.namespace, kind, name))
-            if counters:
+        for target in (key_of_autoscaler(hvpa), target_key(hvpa)):
+            if counters := self._counters.get(target):
                 return read_count_advice(_owned_first(counters, hvpa.name).to_dict())
         return None
 
@@ -163,11 +162,6 @@ def _owned_first(scalers: Any, owner: str) -> Any:
 
 def _rank(scaler: HPA | VPA, owner: str) -> tuple[bool, str]:
     return owner not in _owners(scaler), scaler.name
-
-
-def _target_key(autoscaler: Any) -> tuple[str, str, str]:
-    ref = autoscaler.target.readable() if isinstance(autoscaler.target, Ref) else Ref()
-    return autoscaler.namespace, ref.kind or "", ref.name or ""
 
 
 def age_of(vpa: Kind) -> tuple[str, str]:

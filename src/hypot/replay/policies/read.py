@@ -7,12 +7,13 @@ from typing import Any
 
 from hypot.kinds.base import Ref, refer
 from hypot.kinds.catalogue import Autoscaler, autoscalers, find_autoscaler, info_of, names_of
+from hypot.kinds.names import group_of
 from hypot.kinds.problem import Where
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.version import NEWEST, Version
 from hypot.policy.observe.read_pods import inner, mappings
-from hypot.policy.observe.read_scale import group_of
-from hypot.policy.observe.snapshot import read_autoscaler, target_of
+from hypot.policy.observe.snapshot import read_autoscaler
+from hypot.policy.observe.targets import target_of
 from hypot.replay.policies.make import Placed, hindrances, made
 from hypot.replay.policies.obstacles import Cluster, own_obstacles
 from hypot.replay.policies.policy import LONGEST_NAME, STATIC_PEAK, Mishap, Policy, PolicyError, short_name

@@ -131,17 +131,17 @@ class Actor:
         return Done(f"{answer.status} {answer.message}", overtaken=overtaken)
 
     def _workload(self, target: Name) -> Object | None:
-        return self._watches.workload(target.api_version, target.kind, (target.namespace, target.name))
+        return self._watches.workload(target.group, target.kind, (target.namespace, target.name))
 
     async def _path(self, target: Name) -> str | None:
         """The path of the target; None without a name, which would mean all objects of its kind."""
         if not target.namespace or not target.name:
             return None
-        watched: ApiResource | None = self._watches.watches(target.api_version, target.kind)
+        watched: ApiResource | None = self._watches.watches(target.group, target.kind)
         if watched is not None:
             return f"{watched.path(target.namespace)}/{target.name}"
         try:
-            resource = await self._discovery.resource_of(target.api_version, target.kind)
+            resource = await self._discovery.resource_of(target.group, target.kind)
         except (UnreachableError, RefusedError):
             return None
         return None if resource is None else path_of(resource, target.namespace, target.name)

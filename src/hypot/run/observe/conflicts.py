@@ -10,8 +10,8 @@ from hypot.policy.model.decision import Hold
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import inner, mappings
-from hypot.policy.observe.snapshot import target_of
 from hypot.policy.observe.surroundings import age_of
+from hypot.policy.observe.targets import Target, key_of_autoscaler, target_key
 from hypot.run.config import RunConfig
 from hypot.run.observe.rows import AutoscalerRow, Manager
 from hypot.run.outcome import Acting, Key
@@ -26,8 +26,6 @@ ACTS_IN, EVERYWHERE = "hypot.dev/acts-in", "*"
 LOOK_EVERY = 60.0
 # The reason of the hold and of the condition.
 CONFLICT = "Conflict"
-# Namespace, kind and name of a workload.
-Target = tuple[str, str, str]
 
 
 class Writers:
@@ -69,8 +67,7 @@ def counters(autoscaler: Autoscaler, seen: Seen, others: Mapping[tuple[str, str]
 def _advises(row: AutoscalerRow | None, autoscaler: Autoscaler) -> bool:
     if row is None or not info_of(autoscaler).scalable:
         return False
-    ref = target_of(row.autoscaler)
-    return (ref.kind, ref.name) == (autoscaler.KIND, autoscaler.name)
+    return target_key(row.autoscaler) == key_of_autoscaler(autoscaler)
 
 
 def overruled(
@@ -86,19 +83,19 @@ def overruled(
         info = info_of(row.autoscaler)
         if not info.counts or info.claims_pods or acting[key] != "act":
             continue
-        if (target := _target(row.autoscaler))[2]:
+        if (target := target_key(row.autoscaler)).name:
             claims.setdefault(target, []).append(key)
     found: dict[Key, str] = {}
     for target, keys in claims.items():
         if len(keys) == 1:
             continue
         first, *others = sorted(keys, key=lambda key: precedence(rows[key].autoscaler))
-        message = f"{first[0]} {target[0]}/{first[2]} is older and scales the same target: remove one of the two"
+        message = f"{first[0]} {target.namespace}/{first[2]} is older and scales the same target: remove one of the two"
         found.update((key, message) for key in others if _writes(rows[key].autoscaler))
     for row in hpas if claims else ():
         hpa = row.autoscaler
         message = f"{hpa.KIND} {hpa.namespace}/{hpa.name} scales the same target: remove one of the two"
-        found.update((key, message) for key in claims.get(_target(hpa), ()))
+        found.update((key, message) for key in claims.get(target_key(hpa), ()))
     return found
 
 
@@ -120,18 +117,13 @@ def sizers(vpas: Iterable[AutoscalerRow]) -> dict[Target, str]:
     for row in vpas:
         vpa = row.autoscaler
         if not family_of(vpa).is_off(vpa):
-            found[_target(vpa)] = vpa.name
+            found[target_key(vpa)] = vpa.name
     return found
 
 
 def sizer(autoscaler: Autoscaler, found: Mapping[Target, str]) -> str:
     """The VPA that sizes the pods of an Hvpa; empty for other kinds, which set no sizes or check this themselves."""
-    return found.get(_target(autoscaler), "") if info_of(autoscaler).decides_both else ""
-
-
-def _target(autoscaler: Autoscaler) -> Target:
-    ref = target_of(autoscaler)
-    return autoscaler.namespace, ref.kind or "", ref.name or ""
+    return found.get(target_key(autoscaler), "") if info_of(autoscaler).decides_both else ""
 
 
 def older_sizer(autoscaler: Autoscaler, seen: Seen) -> str:

@@ -9,8 +9,7 @@ from typing import Protocol
 from hypot.cluster.discovery import Discovery, path_of
 from hypot.cluster.port import Port, RefusedError, Request, UnreachableError
 from hypot.kinds.base import Ref
-from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.catalogue import Autoscaler, find_autoscaler
 from hypot.kinds.wpa import WPA
 from hypot.policy.families import family_of
 from hypot.policy.model.seen import Failure, PodSample, Reply, Scale, Seen, UsageView
@@ -19,7 +18,8 @@ from hypot.policy.observe.absent import InCluster
 from hypot.policy.observe.freshness import Freshness, fresh
 from hypot.policy.observe.questions import Questions
 from hypot.policy.observe.read_scale import has_scale
-from hypot.policy.observe.snapshot import NOTHING_EARLIER, Snapshot, target_of
+from hypot.policy.observe.snapshot import NOTHING_EARLIER, Snapshot
+from hypot.policy.observe.targets import Target, key_of_ref, target_of
 from hypot.run.observe.asking import Crowd, Question, TimeLimits
 from hypot.run.observe.pod_metrics import Named, PodUsage
 from hypot.run.observe.queries import Answered, MetricApis, queries_of
@@ -105,8 +105,8 @@ class Observer:
         messages = _ClusterMessages()
         snapshot = self._watches.snapshot(NOTHING, self._usage_of, messages, self._lasting)
         await self._take_pods(snapshot)
-        for scale in await self._scales([row.autoscaler for row in rows.values()]):
-            snapshot.take_scale(scale)
+        for target, scale in await self._scales([row.autoscaler for row in rows.values()]):
+            snapshot.take_scale(scale, target)
         snapshot.settle()
         asked = {key: self._asks(key, row.autoscaler) for key, row in rows.items()}
         snapshot.values, replies = await asyncio.gather(
@@ -174,27 +174,28 @@ class Observer:
                 found += queries_of(questions, key[1], scale.selector)
         return found
 
-    async def _scales(self, autoscalers: Iterable[Autoscaler]) -> list[Object]:
+    async def _scales(self, autoscalers: Iterable[Autoscaler]) -> list[tuple[Target, Object]]:
         """The scales of targets whose kind is not watched; each is read once."""
-        wanted = {(one.namespace, ref): None for one in autoscalers if self._is_foreign(ref := target_of(one))}
+        wanted = {key_of_ref(one.namespace, ref): ref for one in autoscalers if self._is_foreign(ref := target_of(one))}
         questions = [
-            Question(namespace, f"{namespace}/{ref}", f"the scale of {ref}", partial(self._scale, namespace, ref))
-            for namespace, ref in wanted
+            Question(target.namespace, "/".join(target), f"the scale of {ref}", partial(self._scale, target))
+            for target, ref in wanted.items()
         ]
         found = await self._scale_reads.ask(questions)
-        return [scale for scale in found if scale is not None and not isinstance(scale, Failure)]
+        scales = zip(wanted, found, strict=True)
+        return [(target, scale) for target, scale in scales if scale is not None and not isinstance(scale, Failure)]
 
     def _is_foreign(self, ref: Ref) -> bool:
-        if not ref.kind or not ref.name or not has_scale(ref) or ref.kind == Hvpa.KIND:
+        if not ref.kind or not ref.name or not has_scale(ref) or find_autoscaler(ref.group, ref.kind):
             return False
-        return self._watches.watches(ref.api_version or "", ref.kind) is None
+        return self._watches.watches(ref.group, ref.kind) is None
 
-    async def _scale(self, namespace: str, ref: Ref) -> Object | None:
+    async def _scale(self, target: Target) -> Object | None:
         try:
-            resource = await self._discovery.resource_of(ref.api_version or "", ref.kind or "")
+            resource = await self._discovery.resource_of(target.group, target.kind)
             if resource is None or not resource.scalable:
                 return None
-            path = path_of(resource, namespace, ref.name or "", "scale")
+            path = path_of(resource, target.namespace, target.name, "scale")
             answer = await self._port.call(Request("GET", path))
         except (UnreachableError, RefusedError):
             return None

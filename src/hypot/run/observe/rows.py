@@ -15,7 +15,8 @@ from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import inner, mappings, read_pod
 from hypot.policy.observe.read_scale import selector_text
 from hypot.policy.observe.read_sizes import read_limit_range, read_node
-from hypot.policy.observe.snapshot import read_autoscaler, target_of
+from hypot.policy.observe.snapshot import read_autoscaler
+from hypot.policy.observe.targets import target_of
 from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
 from hypot.run.outcome import Key
 

@@ -10,6 +10,7 @@ import structlog
 from hypot.cluster.port import Port
 from hypot.cluster.reflector import Reflector
 from hypot.kinds.catalogue import CATALOGUE, Autoscaler, controlled, sizing
+from hypot.kinds.names import group_of
 from hypot.kinds.wpa import WPA
 from hypot.policy.observe.absent import Absent
 from hypot.policy.observe.questions import Values
@@ -46,6 +47,10 @@ class ApiResource(NamedTuple):
     api_version: str
     kind: str
     plural: str
+
+    @property
+    def group(self) -> str:
+        return group_of(self.api_version)
 
     def path(self, namespace: str = "") -> str:
         base = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
@@ -234,18 +239,20 @@ class Watches:
             return False
         return row.autoscaler is autoscaler or _asks(row.autoscaler) == _asks(autoscaler)
 
-    def workload(self, api_version: str, kind: str, named: Named) -> Object | None:
+    def workload(self, group: str, kind: str, named: Named) -> Object | None:
         """A watched workload; None if there is none, or if its kind is not watched."""
-        for watched in (*self.workloads, self.replica_sets):
-            if (watched.resource.api_version, watched.resource.kind) == (api_version, kind):
-                return watched.get(named)
-        return None
+        watched = self._watched_kind(group, kind)
+        return None if watched is None else watched.get(named)
 
-    def watches(self, api_version: str, kind: str) -> ApiResource | None:
+    def watches(self, group: str, kind: str) -> ApiResource | None:
         """The resource of a workload's kind; None if it is not watched."""
+        watched = self._watched_kind(group, kind)
+        return None if watched is None else watched.resource
+
+    def _watched_kind(self, group: str, kind: str) -> WatchedResource[Object] | None:
         for watched in (*self.workloads, self.replica_sets):
-            if (watched.resource.api_version, watched.resource.kind) == (api_version, kind):
-                return watched.resource
+            if (watched.resource.group, watched.resource.kind) == (group, kind):
+                return watched
         return None
 
     def is_opted_in(self, namespace: str) -> bool:

@@ -5,11 +5,12 @@ from typing import Any
 
 from hypot.cluster.clock import Clock
 from hypot.kinds.catalogue import Autoscaler, info_of, names_of, sizing
+from hypot.kinds.names import group_of
 from hypot.policy.families import family_of
 from hypot.policy.model.seen import Failure, LimitRange
 from hypot.policy.observe.read_pods import inner, labels_of, mappings
-from hypot.policy.observe.snapshot import target_of
 from hypot.policy.observe.surroundings import age_of
+from hypot.policy.observe.targets import Target, target_key
 from hypot.run.observe.conflicts import precedence
 from hypot.run.observe.watches import Watches
 from hypot.run.outcome import Key
@@ -17,8 +18,6 @@ from hypot.run.outcome import Key
 # How long an index is used, in seconds: objects change rarely, and pods come in bursts.
 FRESH = 1.0
 HASH = "pod-template-hash"
-# Namespace, kind and name of a target.
-Target = tuple[str, str, str]
 
 
 class Finder:
@@ -35,25 +34,24 @@ class Finder:
             return None
         index = self._fresh()
         owner = next((o for o in mappings(inner(pod, "metadata").get("ownerReferences")) if o.get("controller")), {})
-        kind, name = str(owner.get("kind") or ""), str(owner.get("name") or "")
-        target = (namespace, kind, name)
+        target = _owner(namespace, owner)
         if target not in index:
             target = self._above(pod, namespace, owner)
         # Use the current object: its target and its status may be newer than the index.
         row = self._watches.row(index[target]) if target in index else None
-        return None if row is None or _target(row.autoscaler) != target else row.autoscaler
+        return None if row is None or target_key(row.autoscaler) != target else row.autoscaler
 
     def _above(self, pod: Mapping[str, Any], namespace: str, controller: Mapping[str, Any]) -> Target:
         """The owner of the pod's controller. The name of a ReplicaSet that is not watched yet gives the Deployment."""
-        version, kind, name = (str(controller.get(key) or "") for key in ("apiVersion", "kind", "name"))
-        known = self._watches.workload(version, kind, (namespace, name)) or {}
+        _, group, kind, name = _owner(namespace, controller)
+        known = self._watches.workload(group, kind, (namespace, name)) or {}
         for owner in mappings(inner(known, "metadata").get("ownerReferences")):
             if owner.get("controller"):
-                return namespace, str(owner.get("kind") or ""), str(owner.get("name") or "")
+                return _owner(namespace, owner)
         suffix = f"-{labels_of(pod).get(HASH, '')}"
-        if kind == "ReplicaSet" and len(suffix) > 1 and name.endswith(suffix):
-            return namespace, "Deployment", name.removesuffix(suffix)
-        return namespace, "", ""
+        if (group, kind) == ("apps", "ReplicaSet") and len(suffix) > 1 and name.endswith(suffix):
+            return Target(namespace, group, "Deployment", name.removesuffix(suffix))
+        return Target(namespace, "", "", "")
 
     def limit_ranges_of(self, namespace: str) -> tuple[LimitRange, ...] | Failure:
         ranges = self._watches.limit_ranges
@@ -78,14 +76,14 @@ class Finder:
             for row in watched.values():
                 autoscaler = row.autoscaler
                 if not family_of(autoscaler).is_off(autoscaler):
-                    claims.setdefault(_target(autoscaler), []).append(autoscaler)
+                    claims.setdefault(target_key(autoscaler), []).append(autoscaler)
             found.update((target, _first(several)) for target, several in claims.items())
         return found
 
 
-def _target(autoscaler: Autoscaler) -> Target:
-    ref = target_of(autoscaler)
-    return autoscaler.namespace, ref.kind or "", ref.name or ""
+def _owner(namespace: str, owner: Mapping[str, Any]) -> Target:
+    kind, name = str(owner.get("kind") or ""), str(owner.get("name") or "")
+    return Target(namespace, group_of(owner.get("apiVersion")), kind, name)
 
 
 def _first(several: list[Autoscaler]) -> Key:

@@ -76,10 +76,18 @@ async def test_a_recreated_custom_target_is_left_alone():
     cell = Name("db.example/v1", "Cell", NAMESPACE, "web")
     listed = [{"name": "cells", "kind": "Cell", "namespaced": True}, {"name": "cells/scale", "kind": "Scale"}]
     async with World(*web(2), made("db.example/v1", "Cell", "web", {"replicas": 2}, uid="new")) as world:
-        world.cluster.fixed["/apis/db.example/v1"] = Answer(200, encoded({"resources": listed}))
+        world.cluster.serve("db.example/v1", *listed)
         assert (await done(world, ScaleTo(5, 2), cell, Seen(world.now, Scale(2, 2, "", "old")))).overtaken
         assert not world.writes("/scale")
         assert (await done(world, ScaleTo(5, 2), cell, Seen(world.now, Scale(2, 2, "", "new")))).ok
+
+
+@pytest.mark.parametrize("version", ["apps/v1", "apps/v1beta1", "apps/v9"])
+async def test_a_target_is_found_in_any_version_of_its_group(version):
+    """Kubernetes looks for group and kind, and ignores the version."""
+    async with World(*web(2)) as world:
+        assert (await done(world, ScaleTo(5, 2), Name(version, "Deployment", NAMESPACE, "web"))).ok
+        assert world.replicas == 5
 
 
 async def test_without_a_uid_the_count_decides():
@@ -100,7 +108,7 @@ async def test_a_target_without_a_resource_is_reported():
 async def test_discovery_that_fails_is_reported():
     """Without an answer from discovery nothing is written."""
     async with World(*web(2)) as world:
-        world.cluster.faults = lambda call: UnreachableError("down") if call.path == "/apis/db.example/v1" else None
+        world.cluster.faults = lambda call: UnreachableError("down") if call.path == "/apis/db.example" else None
         assert not (await done(world, ScaleTo(5, 2), Name("db.example/v1", "Cell", NAMESPACE, "web"))).ok
 
 
@@ -293,13 +301,13 @@ async def test_discovery_is_asked_once_for_each_kind():
     """The resource of a custom target is asked for once, and then cached."""
     listed = [{"name": "cells", "kind": "Cell", "namespaced": True}, {"name": "cells/scale", "kind": "Scale"}]
     cluster = FakeCluster()
-    cluster.fixed["/apis/db.example/v1"] = Answer(200, encoded({"resources": listed}))
+    cluster.serve("db.example/v1", *listed)
     discovery = Discovery(cluster)
     for _ in range(3):
-        found = await discovery.resource_of("db.example/v1", "Cell")
+        found = await discovery.resource_of("db.example", "Cell")
         assert found is not None
         assert found.scalable
-    assert len(cluster.calls) == 1
+    assert [call.path for call in cluster.calls] == ["/apis/db.example", "/apis/db.example/v1"]
 
 
 # Between the observation and the action.

@@ -25,7 +25,7 @@ from hypot.run.observe.conflicts import (
     sizers,
 )
 from hypot.run.observe.rows import keep_autoscaler
-from unit.policy.sizes_world import NAMESPACE, hvpa, vpa
+from unit.policy.sizes_world import NAMESPACE, TARGET, hvpa, vpa
 from unit.run.run_world import NOW, hpa, wpa
 
 KINDS = names_of(controlled())
@@ -131,6 +131,8 @@ def given_way(*things, observed=(), hpas=()):
         ([aged(wpa("a", dryRun=True), 1), aged(wpa("b", dryRun=True), 2)], {}),
         ([aged(wpa("a"), 1), aged(hvpa(name="b", **OFF_BOTH_WAYS), 2)], {}),
         ([aged(wpa("a"), 1), aged(wpa("b", target=OTHER), 2)], {}),
+        ([aged(wpa("a"), 1), aged(wpa("b", target={**TARGET, "apiVersion": "apps/v1beta1"}), 2)], {"a": "shop/b"}),
+        ([aged(wpa("a"), 1), aged(wpa("b", target={**TARGET, "apiVersion": "db.example/v1"}), 2)], {}),
         ([aged(wpa("a", target={}), 1), aged(wpa("b", target={}), 2)], {}),
         ([aged(wpa("a", target={}), 1), aged(wpa("b", target="web"), 2)], {}),
         ([vpa(name="a"), aged(wpa("b"), 1)], {}),

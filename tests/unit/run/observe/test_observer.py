@@ -3,7 +3,7 @@
 import pytest
 
 from fake_objects import refusal
-from hypot.cluster.port import Answer, UnreachableError, encoded
+from hypot.cluster.port import Answer, UnreachableError
 from hypot.kinds.base import Ref
 from hypot.policy.families import seen_by
 from hypot.policy.model.decision import show_time
@@ -147,14 +147,27 @@ async def test_a_target_that_is_not_there():
 
 
 async def test_the_scale_of_a_custom_target_is_read_once():
-    """Two autoscalers share one request."""
+    """Two autoscalers share one request, whatever version of the group they name."""
     thing = made("db.example/v1", "Cell", "web", {"replicas": 4}, {"replicas": 3, "selector": "app=web"})
-    things = [wpa(target=CELL), wpa("other", target=CELL)]
+    things = [wpa(target=CELL), wpa("other", target={**CELL, "apiVersion": "db.example/v9"})]
     async with World(thing, *things) as world:
-        world.cluster.fixed["/apis/db.example/v1"] = Answer(200, encoded({"resources": LISTED}))
+        world.cluster.serve("db.example/v1", *LISTED)
         found = await seen(world, ("WatermarkPodAutoscaler", NAMESPACE, "web"))
         assert found.scale == Scale(4, 3, "app=web", world.at(f"{CELLS}/web")["metadata"]["uid"])
         assert [call.path for call in world.asked(CELLS)] == [f"{CELLS}/web/scale"]
+
+
+async def test_a_scale_belongs_to_one_kind():
+    """Two targets of the same name have a scale each, and a missing one has none."""
+    cell = made("db.example/v1", "Cell", "web", {"replicas": 4}, {"replicas": 4, "selector": "app=cell"})
+    ring = made("db.example/v1", "Ring", "web", {"replicas": 7}, {"replicas": 7, "selector": "app=ring"})
+    things = [wpa("cell", target=CELL), wpa("ring", target={**CELL, "kind": "Ring"}), wpa()]
+    rings = [{**each, "name": each["name"].replace("cell", "ring"), "kind": "Ring"} for each in LISTED]
+    async with World(cell, ring, *things) as world:
+        world.cluster.serve("db.example/v1", *LISTED, *rings)
+        found = [(await seen(world, ("WatermarkPodAutoscaler", NAMESPACE, name))).scale for name in ("cell", "ring")]
+        assert [one.replicas for one in found if isinstance(one, Scale)] == [4, 7]
+        assert isinstance((await seen(world, ("WatermarkPodAutoscaler", NAMESPACE, "web"))).scale, Failure)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +178,7 @@ async def test_the_scale_of_a_custom_target_is_read_once():
 async def test_a_custom_target_without_a_scale(listed, fault):
     """The scale is a failure, and no replicas are guessed."""
     async with World(wpa(target=CELL)) as world:
-        world.cluster.fixed["/apis/db.example/v1"] = Answer(200, encoded({"resources": listed}))
+        world.cluster.serve("db.example/v1", *listed)
         world.cluster.faults = lambda call: fault if call.path.endswith("/scale") else None
         found = await seen(world, ("WatermarkPodAutoscaler", NAMESPACE, "web"))
         assert isinstance(found.scale, Failure)

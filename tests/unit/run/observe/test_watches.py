@@ -130,10 +130,10 @@ async def test_rows_are_found():
         assert row.version == world.at(f"{KINDS['WatermarkPodAutoscaler']}/web")["metadata"]["resourceVersion"]
         assert watches.row(("WatermarkPodAutoscaler", NAMESPACE, "none")) is None
         assert watches.row(("Deployment", NAMESPACE, "web")) is None
-        assert watches.workload("apps/v1", "Deployment", (NAMESPACE, "web")) is not None
-        assert watches.workload("apps/v1beta1", "Deployment", (NAMESPACE, "web")) is None
-        assert watches.watches("apps/v1", "ReplicaSet") == ApiResource("apps/v1", "ReplicaSet", "replicasets")
-        assert watches.watches("db.example/v1", "Cell") is None
+        assert watches.workload("apps", "Deployment", (NAMESPACE, "web")) is not None
+        assert watches.workload("extensions", "Deployment", (NAMESPACE, "web")) is None
+        assert watches.watches("apps", "ReplicaSet") == ApiResource("apps/v1", "ReplicaSet", "replicasets")
+        assert watches.watches("db.example", "Cell") is None
         assert len(watches.pods) == 2
         assert watches.age() < float("inf")
 

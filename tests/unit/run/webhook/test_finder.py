@@ -54,9 +54,20 @@ async def test_straight_from_its_controller():
         assert found(world, {}) is None
 
 
+async def test_the_group_of_the_owner_counts():
+    """Its version does not; a kind of the same name in another group is another target."""
+    target = {"apiVersion": "db.example/v9", "kind": "Cell", "name": "web"}
+    async with World(vpa("Recreate", target=target), kinds=BOTH) as world:
+        for version, expected in (("db.example/v1", ("VerticalPodAutoscaler", "web")), ("other.example/v1", None)):
+            owner = [{**owned("Cell", "web")[0], "apiVersion": version}]
+            assert found(world, pod(owner=owner)) == expected
+
+
 async def test_through_the_job_to_the_cron_job():
     """Jobs are in another group than ReplicaSets."""
-    job = made("batch/v1", "Job", "web-1", {}, ownerReferences=owned("CronJob", "web"))
+    job = made(
+        "batch/v1", "Job", "web-1", {}, ownerReferences=[{**owned("CronJob", "web")[0], "apiVersion": "batch/v1"}]
+    )
     target = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "web"}
     async with World(job, vpa("Recreate", target=target), kinds=BOTH) as world:
         owner = [{**owned("Job", "web-1")[0], "apiVersion": "batch/v1"}]
