@@ -105,6 +105,13 @@ REFUSED: dict[str, Manifest] = {
     "a count with a fraction": sized((2.0, 1, "1Gi")),
     "a size with a fraction": sized((2, 0.5, "1Gi")),
     "no policies of a pace": paced(policies=[]),
+    **{
+        f"a utilization of {percent}": measured(resource(type="Utilization", averageUtilization=percent))
+        for percent in (0, -5)
+    },
+    "an old utilization of 0": measured(
+        {"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 0}}
+    ),
     "a negative tolerance": paced(tolerance="-0.1"),
     "a negative bare tolerance": paced(tolerance=-0.1),
     "a metric without a type": measured({"resource": {"name": "cpu", "target": _HALF}}),
@@ -155,7 +162,6 @@ _METRICS: dict[str, Manifest] = {
     "metric-target": resource(type="Utilization"),
     "target-type": resource(type="Most", averageUtilization=50),
     "target-value": external(type="Value", value=0),
-    "utilization": resource(type="Utilization", averageUtilization=0),
     "resource-name": {"type": "Resource", "resource": {"target": _HALF}},
     "container-name": {
         "type": "ContainerResource",

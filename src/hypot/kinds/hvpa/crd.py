@@ -322,6 +322,10 @@ def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
     # A rule searches this list for each interval. Only two names are valid.
     controlled: Place = (ContainerPolicy, "controlledResources")
     yield controlled, {**PART_HINTS[controlled], "maxItems": MAX_CONTROLLED}
+    for target in (Target, _TargetOrObject):
+        yield (target, "averageUtilization"), {"minimum": 1}
+    for source in (_HpaResource, _ContainerResource):
+        yield (source, "targetAverageUtilization"), {"minimum": 1}
     yield from behavior_hints()
 
 

@@ -32,6 +32,16 @@ STATUS = {
 }
 
 
+def share(percent):
+    return {"type": "Utilization", "averageUtilization": percent}
+
+
+def measured(**block):
+    (name,) = block
+    metric = {"type": f"{name[0].upper()}{name[1:]}", **block}
+    return at(["hpa", "template", "spec", "metrics"], [metric])
+
+
 def test_names():
     """Group and names are those of the proposal; groups under k8s.io are served only with an approval annotation."""
     assert CRD["metadata"]["name"] == "hvpas.autoscaling.k8s.io"
@@ -78,6 +88,10 @@ def test_manifests_fit(data):
         *[sized((count, 1, "1Gi")) for count in (0, 10_001)],
         sized((2, 1, "1Gi", "logarithmic")),
         manifest(weightBasedScalingIntervals=[{"vpaWeight": 101}]),
+        *[measured(resource={"name": "cpu", "target": share(percent)}) for percent in (0, -5)],
+        *[measured(resource={"name": "cpu", "targetAverageUtilization": percent}) for percent in (0, -5)],
+        measured(containerResource={"name": "cpu", "container": "app", "target": share(0)}),
+        measured(containerResource={"name": "cpu", "container": "app", "targetAverageUtilization": 0}),
     ],
 )
 def test_what_a_schema_can_refuse_it_refuses(data):
