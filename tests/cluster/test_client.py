@@ -145,6 +145,22 @@ async def test_another_authority_is_reported(plane, tmp_path):
             await api.call(Request("GET", "/version"))
 
 
+async def test_a_replaced_token_is_used_at_once(plane, api, namespace, tmp_path):
+    """The server rejects the token; the file has a new one by then, and the call succeeds."""
+    account = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    api.create(account, {"metadata": {"name": "robot"}})
+    issued = api.create(f"{account}/robot/token", {"spec": {"expirationSeconds": 600}})
+    token = tmp_path / "token"
+    token.write_text("nobody", encoding="ascii")
+    config = json.loads(plane.kubeconfig("admin").read_text(encoding="utf-8"))
+    config["users"][0]["user"] = {"tokenFile": str(token)}
+    (tmp_path / "config").write_text(json.dumps(config), encoding="utf-8")
+    async with Api(read_access(str(tmp_path / "config"))) as ours:
+        assert (await ours.call(Request("GET", "/apis"))).status == 401
+        token.write_text(issued["status"]["token"], encoding="ascii")
+        assert (await ours.call(Request("GET", "/apis"))).ok
+
+
 async def test_an_unknown_token_is_an_answer(plane, tmp_path):
     """A request with an unknown token gets the server's own response, 401."""
     config = json.loads(plane.kubeconfig("admin").read_text(encoding="utf-8"))

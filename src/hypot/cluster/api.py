@@ -110,14 +110,19 @@ class Api:
         return await self._exchange(request.method, carried, min(seconds, carried.checked()), _answer)
 
     async def _exchange(self, verb: str, carried: Sending, within: float, take: _Take[_Taken]) -> _Taken:
-        """Send a request, count it, and read the response with `take`, all within the timeout."""
+        """Send a request, count it, and read the response with `take`, all within the timeout.
+
+        A server that rejects a token did nothing. If the token has been replaced, the request is sent once more.
+        """
         request, response, kind = carried.request, None, path_kind(carried.request.path)
         try:
             async with asyncio.timeout(within):
-                response = await self._ask(request, carried, _WATCH if verb == "WATCH" else _CALL)
-                self.calls[verb, kind, f"{response.status // 100}xx"] += 1
-                if response.status == 401:
-                    self._credentials.doubt()
+                identity = await self._credentials.current()
+                response = await self._ask(verb, carried, identity)
+                if response.status == 401 and (renewed := self._credentials.renewed(identity)) is not None:
+                    response.close()
+                    response, carried = None, carried.again()
+                    response = await self._ask(verb, carried, renewed)
                 return await _closed_unless(take(request, response), response)
         except _FAILURES as error:
             if carried.held_back:
@@ -126,12 +131,12 @@ class Api:
                 self.calls[verb, kind, "none"] += 1
             raise self._unreachable(verb, request, error, within) from error
 
-    async def _ask(self, request: Request, carried: Sending, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
-        identity = await self._credentials.current()
+    async def _ask(self, verb: str, carried: Sending, identity: Identity) -> aiohttp.ClientResponse:
+        request = carried.request
         query = f"?{urlencode(request.query)}" if request.query else ""
         before = sending.set(carried)
         try:
-            return await self._opened().request(
+            response = await self._opened().request(
                 request.method,
                 URL(f"{self.access.server}{request.path}{query}", encoded=True),
                 data=_body(request.body),
@@ -139,10 +144,12 @@ class Api:
                 ssl=self._tls_for(identity),
                 server_hostname=self.access.tls_server_name or None,
                 allow_redirects=False,
-                timeout=limits,
+                timeout=_WATCH if verb == "WATCH" else _CALL,
             )
         finally:
             sending.reset(before)
+        self.calls[verb, path_kind(request.path), f"{response.status // 100}xx"] += 1
+        return response
 
     def _headers(self, request: Request, identity: Identity) -> dict[str, str]:
         """No compression: near an API server it costs more than it saves."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from hypot.cluster.config import Access, AccessError, Pem, Plugin, read_pem
 
-# A token file is read again after this time. Also the shortest time between two refreshes after a 401.
+# A token file is read again after this time. Also the shortest time between two runs of a plugin after a 401.
 HELD_FOR = 60.0
 PLUGIN_WITHIN = 30.0
 LARGEST_CREDENTIAL = 2**20
@@ -53,10 +53,16 @@ class Credentials:
             self._read(self._access.token_file)
         return self._held
 
-    def doubt(self) -> None:
-        """The server rejected the identity: refresh it, unless that was done just before."""
-        if self._since > -math.inf and not 0 <= self._clock() - self._since < HELD_FOR:
+    def renewed(self, rejected: Identity) -> Identity | None:
+        """The identity to try after the server rejected one; None if there is no other yet.
+
+        A token file is read at once. A plugin runs with the next call, unless it ran just before.
+        """
+        if self._access.plugin is None and self._access.token_file is not None:
+            self._read(self._access.token_file)
+        elif self._since > -math.inf and not 0 <= self._clock() - self._since < HELD_FOR:
             self._ends = -math.inf
+        return self._held if self._held != rejected else None
 
     async def close(self) -> None:
         if self._running is not None:

@@ -31,6 +31,10 @@ class Sending:
         # No byte was sent, so the write did not happen; any later failure is a consequence of that.
         self.held_back = False
 
+    def again(self) -> "Sending":
+        """The same call, to be sent once more."""
+        return Sending(self.request, self._guard)
+
     def left(self) -> float:
         """The seconds during which it may be sent; 0 or less means that it may not."""
         return math.inf if self._guard is None else self._guard()

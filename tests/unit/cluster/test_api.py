@@ -246,6 +246,46 @@ async def test_a_refused_token_is_renewed(tmp_path):
     assert seen == ["Bearer x", "Bearer x", "Bearer x", "Bearer xx", "Bearer xx"]
 
 
+@asynchronous
+@pytest.mark.parametrize("request_", [PODS, Request("POST", PODS.path, body=b"{}")], ids=["read", "write"])
+async def test_a_replaced_token_file_is_read_at_once(tmp_path, request_):
+    """A 401 did nothing, so the request is sent once more, with the new token; without a new one it is an answer."""
+    file, seen, good = tmp_path / "token", [], "Bearer second"
+    file.write_text("first", encoding="ascii")
+
+    async def handler(request: web.Request) -> web.Response:
+        seen.append(request.headers["Authorization"])
+        return web.json_response({}, status=200 if seen[-1] == good else 401)
+
+    changed_access = {"token": "", "token_file": file}
+    async with serving(handler) as access, Api(changed(access, **changed_access), guard=lambda: 9.0) as api:
+        assert (await api.call(request_)).status == 401
+        file.write_text("second", encoding="ascii")
+        assert (await api.call(request_)).ok
+        assert (await api.call(request_)).ok
+        file.write_text("third", encoding="ascii")
+        good = "Bearer fourth"
+        assert (await api.call(request_)).status == 401
+        assert api.calls[request_.method, "pods", "4xx"] == 4
+    assert seen == [f"Bearer {token}" for token in ("first", "first", "second", "second", "second", "third")]
+
+
+@asynchronous
+async def test_a_watch_also_reads_a_replaced_token(tmp_path):
+    """It begins with the new token."""
+    file = tmp_path / "token"
+    file.write_text("first", encoding="ascii")
+
+    async def handler(request: web.Request) -> web.Response:
+        fits = request.headers["Authorization"] == "Bearer second"
+        return web.Response(status=200, text="{}\n") if fits else web.Response(status=401)
+
+    async with serving(handler) as access, Api(changed(access, token="", token_file=file)) as api:
+        file.write_text("second", encoding="ascii")
+        async with api.watch(PODS) as lines:
+            assert [line async for line in lines] == [b"{}"]
+
+
 @pytest.mark.parametrize(
     ("header", "seconds"), [("7", 7.0), (" 0 ", 0.0), (None, None), ("-1", None), ("nan", None), ("Wed, 21 Oct", None)]
 )
