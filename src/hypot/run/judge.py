@@ -133,6 +133,11 @@ class Judge:
         if acting == "act":
             self._notice(key, seen, view.now)
         state = self._state(key, autoscaler, seen, view.now, settings).until(view.now)
+        if isinstance(seen.scale, Failure) and not info_of(autoscaler).sizes:
+            # Nothing is decided, so the status stays, also that of a former target. Sizes in it are never kept: the
+            # webhook would give them to pods of the new target.
+            autoscaler = row.as_stored
+            state = state._replace(conditions=state.conditions or State.from_status(autoscaler.status).conditions)
         if acting == "observe":
             state = _without_plan(state, view.now)
         move, after = family_of(autoscaler).decide(autoscaler, seen, state, settings)

@@ -7,6 +7,7 @@ import pytest
 from cluster.plane.controlplane import WORKLOAD_CONTROLLERS, ControlPlane
 from cluster.plane.waiting import eventually
 from cluster.running.houses import LONG, WPA, House, reaches, watermarks
+from cluster.running.many import remembering
 from cluster.running.shapes import define, definition, pods_of
 from cluster.running.stage import Stage, Workload
 
@@ -47,3 +48,26 @@ def test_a_target_is_found_in_any_version_of_its_group(stage: Stage) -> None:
         web.load = 500
         reaches(web, 5)
         eventually(lambda: stage.api.get(place)["spec"]["replicas"] > 2, LONG)
+
+
+def test_the_status_stays_while_the_target_is_missing(stage: Stage) -> None:
+    """As with Kubernetes' own controller, the rest of the status is kept, and one condition says what is wrong."""
+    with House(stage, "missing", kinds=KINDS) as house:
+        remembering(stage.api, house.own)
+        web = Workload(stage, house.namespace, load=200).create(2)
+        hpa = web.autoscaler(*HPA, COUNTED)
+        controller = house.hire()
+        eventually(lambda: hpa.condition("ScalingLimited"), LONG)
+        before = hpa.status()
+        stage.api.patch(hpa.path, {"spec": {"scaleTargetRef": {"name": "none"}}})
+        eventually(lambda: hpa.condition("AbleToScale")["reason"] == "FailedGetScale", LONG)
+        controller.until_reconciled(2, LONG)
+        after = hpa.status()
+        assert before["currentReplicas"] == 2
+        for key in ("currentReplicas", "desiredReplicas", "currentMetrics"):
+            assert after[key] == before[key]
+        kept = [each for each in after["conditions"] if each["type"] != "AbleToScale"]
+        assert kept == [each for each in before["conditions"] if each["type"] != "AbleToScale"]
+        stage.api.patch(hpa.path, {"spec": {"scaleTargetRef": {"name": "web"}}})
+        eventually(lambda: hpa.condition("AbleToScale")["status"] == "True", LONG)
+        assert web.replicas() == 2

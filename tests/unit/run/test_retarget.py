@@ -105,6 +105,45 @@ async def test_windows_of_the_old_target_do_not_bind_the_new_one():
         ) == (8, 8)
 
 
+@pytest.mark.parametrize("kind", ["HorizontalPodAutoscaler", "WatermarkPodAutoscaler"])
+async def test_the_status_stays_while_the_new_target_is_missing(kind):
+    """As with Kubernetes, only the condition that the scale cannot be read is new, in this reconcile and the next."""
+    scaler, queue = (hpa(utilization=50), None) if kind.startswith("H") else (wpa(), "80")
+    async with World(*web(4), scaler, kinds=all_kinds(**{kind: "act"})) as world:
+        world.uses("900m")
+        if queue:
+            world.queue(queue)
+        await world.reconcile()
+        before = world.status(kind)
+        assert before["desiredReplicas"] == 8
+        turn(world, kind, "scaleTargetRef")
+        for _ in range(2):
+            await world.reconcile()
+            status = world.status(kind)
+            for key in ("currentReplicas", "desiredReplicas", "currentMetrics", "lastScaleTime"):
+                assert status[key] == before[key]
+            assert world.condition("AbleToScale", kind)["status"] == "False"
+            assert {each["type"] for each in status["conditions"]} == {each["type"] for each in before["conditions"]}
+        limited = next(each for each in before["conditions"] if each["type"] == "ScalingLimited")
+        assert world.condition("ScalingLimited", kind) == limited
+        known = world.reconciler.judge.states[kind, "shop", "web"].state
+        assert (known.last_scale, known.unknown_move) == (None, None)
+
+
+@pytest.mark.parametrize("kind", ["Hvpa", "VerticalPodAutoscaler"])
+async def test_sizes_go_while_the_new_target_is_missing(kind):
+    """The webhook would give them to pods of the new target."""
+    scaler = hvpa() if kind == "Hvpa" else vpa("InPlaceOrRecreate")
+    async with World(*two_workloads()[:6], node(), scaler, kinds=all_kinds(**{kind: "act"})) as world:
+        for _ in range(40):
+            await reconciled(world, both=False)
+        field = "lastScaling" if kind == "Hvpa" else "recommendation"
+        assert field in world.status(kind)
+        turn(world, kind)
+        await reconciled(world, both=False)
+        assert field not in world.status(kind)
+
+
 async def test_an_object_recreated_during_downtime_begins_without_state():
     """Its uid is part of the state."""
     async with World(*web(4), hpa(utilization=50), kinds=all_kinds(HorizontalPodAutoscaler="act")) as world:

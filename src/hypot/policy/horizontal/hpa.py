@@ -333,9 +333,7 @@ class _HpaPass(Findings):
 
     def _undecided(self, current: int | None) -> tuple[Move, State]:
         """Change nothing; the status keeps the old desired count, and without a scale it stays as it is."""
-        old = self.hpa.status if isinstance(self.hpa.status, dict) else {}
-        kept = {key: value for key, value in old.items() if key != "conditions"}
-        move = self.stays(current, kept if current is None else self._status(current))
+        move = self.stays(current, self.kept_status() if current is None else self._status(current))
         return move, self.state.after_deciding(self.history)
 
     def _status(self, current: int) -> dict[str, Any]:

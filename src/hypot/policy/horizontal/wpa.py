@@ -332,11 +332,14 @@ class _WpaPass(Findings):
         return move, self.state.after_deciding(self.state.recommendations)
 
     def _status(self) -> dict[str, Any]:
+        """The status; without a scale the counts and metrics stay as they are."""
         scale, old = self.seen.scale, self.state.old_status()
+        kept = {} if isinstance(scale, Scale) else self.kept_status()
         status: dict[str, Any] = {
             "currentReplicas": scale.status_replicas if isinstance(scale, Scale) else 0,
             "desiredReplicas": old["desiredReplicas"],
             "scalingEventsCount": self.state.scalings,
+            **kept,
         }
         written_last = self.reported.get(self.last_condition)
         if written_last is not None:
@@ -344,7 +347,7 @@ class _WpaPass(Findings):
         metrics = [reading.status for reading in self.readings if reading.status]
         if metrics:
             status["currentMetrics"] = metrics
-        return {**status, "lastScaleTime": old["lastScaleTime"]}
+        return {**status, "lastScaleTime": kept.get("lastScaleTime", old["lastScaleTime"])}
 
 
 def newest_first(conditions: Conditions) -> Conditions:

@@ -412,6 +412,4 @@ class _HvpaPass(HvpaFindings):
         return self.state.after_deciding(None, self.vertical)
 
     def _undecided(self, current: int | None) -> tuple[Move, State]:
-        old = self.hvpa.status if isinstance(self.hvpa.status, dict) else {}
-        status = {key: value for key, value in old.items() if key != "conditions"}
-        return self.stays(current, status), self._remembered()
+        return self.stays(current, self.kept_status()), self._remembered()

@@ -40,6 +40,8 @@ class Scaler(Protocol):
     @property
     def namespace(self) -> str: ...
     @property
+    def status(self) -> Any: ...
+    @property
     def target(self) -> Ref | None: ...
 
 
@@ -139,6 +141,11 @@ class Findings:
         self.warn(reason, failure.message)
         self.step("observe", "no-scale", None, None, sentence(message))
         self.failed(failure.message, failure.kind)
+
+    def kept_status(self) -> dict[str, Any]:
+        """The status as it is, without conditions: what a pass that could not decide reports."""
+        old = self.spec.status if isinstance(self.spec.status, Mapping) else {}
+        return {key: value for key, value in old.items() if key != "conditions"}
 
     def scale_read(self) -> None:
         self.condition("AbleToScale", "True", "SucceededGetScale", "the target's scale was read")

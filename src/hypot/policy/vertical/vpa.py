@@ -246,9 +246,7 @@ class _VpaPass(Findings):
         return move, self.state.after_deciding(None, vertical)
 
     def _undecided(self, scale: Scale | None = None) -> tuple[Move, State]:
-        old = self.vpa.status if isinstance(self.vpa.status, dict) else {}
-        status = {key: value for key, value in old.items() if key != "conditions"}
-        move = self.stays(scale.replicas if scale else None, status, by_pod=True)
+        move = self.stays(scale.replicas if scale else None, self.kept_status(), by_pod=True)
         return move, self.state.after_deciding(None)
 
     def _status(self, bounds: Iterable[Bounds]) -> dict[str, Any]:

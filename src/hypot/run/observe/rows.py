@@ -47,6 +47,12 @@ class AutoscalerRow(NamedTuple):
     reported_of: str = ""
 
     @property
+    def as_stored(self) -> Autoscaler:
+        """The autoscaler with its status, whichever target that belongs to."""
+        status = self.data.get("status")
+        return self.autoscaler if self.autoscaler.status == status else replaced(self.autoscaler, status=status)
+
+    @property
     def uid(self) -> str:
         return str(inner(self.data, "metadata").get("uid") or "")
 
