@@ -133,7 +133,7 @@ class Lease:
         self._seen_at = -float("inf")
         self._wait, self._pause = 0.0, retry
         self._busy = asyncio.Lock()
-        self._ending = self._reported = False
+        self._ending = self._reported = self._aside = False
         self._followed = ""
         # What went wrong in the current attempt, and whether the server refused it.
         self._failed = ("", False)
@@ -145,6 +145,13 @@ class Lease:
     @property
     def leading(self) -> bool:
         return self.left() > 0
+
+    def stand_aside(self) -> None:
+        """Leave the Lease to others until `stand`. It is given back with the next attempt."""
+        self._aside, self._until = True, -float("inf")
+
+    def stand(self) -> None:
+        self._aside = False
 
     async def run(self) -> None:
         """Acquire or renew the Lease until `release`."""
@@ -194,6 +201,8 @@ class Lease:
         if not self.leading:
             # Time has passed: another instance may hold it now.
             self._record = None
+        if self._aside:
+            return "again" if await self._give_back() == "again" else "done"
         record = self._record or await self._read()
         if record is None:
             return "done"
@@ -243,7 +252,7 @@ class Lease:
             return "again"
         if not answer.ok:
             return "done"
-        if not self._ending:
+        if not self._ending and not self._aside:
             self._until = sent + self._deadline
         self._observe(_record(answer))
         return "done"

@@ -41,6 +41,7 @@ from hypot.run.report.log import DecisionLog
 from hypot.run.report.reporter import Reporter
 from hypot.run.report.serve import Server, stuck, stuck_after
 from hypot.run.rights import features_of, own_name, state_name
+from hypot.run.store.shard_text import NewerStateError
 from hypot.run.store.shards import Shards
 from hypot.run.store.usage_history import UsageHistory
 from hypot.run.store.usage_store import Patience, UsageStore
@@ -58,6 +59,8 @@ CERTIFICATE_EVERY = 600.0
 REGISTERED_EVERY = 15.0
 # The pause before the next attempt after a failed start of leading.
 AGAIN_AFTER = 2.0
+# How often a replica that refuses to lead looks whether it may lead again.
+LOOK_AGAIN_AFTER = 15.0
 # How long a reconcile that is under way may take to end when hypot stops.
 GRACE = 8.0
 
@@ -83,6 +86,8 @@ class App:
         self.reconciler: Reconciler | None = None
         # When this leader last began a reconcile or tried to start leading; None while it does not lead.
         self.attempted: float | None = None
+        # Why this replica refuses to lead; empty if it does not.
+        self.refusal = ""
         self.patience = Patience()
         self.decision_log = DecisionLog(dry_run=config.dry_run, object_metrics=config.object_metrics)
         self.certificate: Issued | None = None
@@ -137,6 +142,10 @@ class App:
     async def _lead(self, session: aiohttp.ClientSession, recommenders: Recommenders) -> None:
         """Reconcile while the Lease is held; each time it is acquired, load the saved state first."""
         while not self.stopping.is_set():
+            if self.refusal:
+                await self._pause(LOOK_AGAIN_AFTER)
+                await self._look_again()
+                continue
             if not self.lease.leading or self.watches.unready:
                 self.attempted = None
                 await self._pause(0.5)
@@ -149,9 +158,37 @@ class App:
                 log.warning("cannot start leading", error=str(error))
                 await self._pause(AGAIN_AFTER)
                 continue
+            except NewerStateError as error:
+                self._refuse_to_lead(str(error))
+                continue
             self.reconciler = reconciler
-            await self._reconcile_while_leading(reconciler)
+            try:
+                await self._reconcile_while_leading(reconciler)
+            except NewerStateError as error:
+                self._refuse_to_lead(str(error))
             self.reconciler = None
+
+    def _refuse_to_lead(self, reason: str) -> None:
+        """Leave the Lease to others: leading would replace the state of a newer hypot."""
+        if reason != self.refusal:
+            log.error("refuses to lead", reason=reason)
+        self.refusal, self.attempted = reason, None
+        self.lease.stand_aside()
+
+    async def _look_again(self) -> None:
+        try:
+            await self._shards(self.plain).check()
+        except NewerStateError as error:
+            self._refuse_to_lead(str(error))
+        except (UnreachableError, RefusedError) as error:
+            log.warning("cannot read the state", error=str(error))
+        else:
+            log.info("may lead again")
+            self.refusal = ""
+            self.lease.stand()
+
+    def _shards(self, port: Port) -> Shards:
+        return Shards(port, self.config.namespace, state_name(own_name(self.config)), clock=wall)
 
     def _message(self) -> dict[str, str]:
         """The annotations of the Lease: what this leader does, for the other replica and other installations."""
@@ -174,6 +211,8 @@ class App:
                 self.reconciled = await reconciler.reconcile()
                 self.reconciles += 1
                 await self.decision_log.report(self.reconciled)
+            except NewerStateError:
+                raise
             except Exception:
                 # A failed reconcile is logged and must not stop the next one.
                 log.exception("reconcile failed")
@@ -207,7 +246,7 @@ class App:
             UsageStore(acting, history, config.watch_namespaces, self.patience),
             Executor(actor, record, config.settings, self._sizes, dry_run=config.dry_run, stands=self._stands),
             reporter,
-            Shards(self.guarded, config.namespace, state_name(own_name(config)), clock=wall),
+            self._shards(self.guarded),
             Leases(self.guarded, *leases_to_watch(config)),
             Clocks(wall, boot),
         )
@@ -261,6 +300,8 @@ class App:
         return stuck(leads=self.lease.leading, since_attempt=since, limit=limit)
 
     def _ready(self) -> str:
+        if self.refusal:
+            return f"refuses to lead: {self.refusal}"
         if self.watches.unready:
             return f"waiting for {self.watches.unready}"
         return f"waiting for the Lease: {self.lease.refused}" if self.lease.refused else ""

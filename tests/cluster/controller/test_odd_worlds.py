@@ -301,7 +301,7 @@ def test_a_clock_jump_prevents_scale_down_for_a_window(results: Results, way: st
 
 
 def _another_version(state: Object) -> None:
-    state["data"]["version"], state["binaryData"] = "99", {"state": b64encode(pack({}, version=99)).decode()}
+    state["data"]["version"], state["binaryData"] = "0", {"state": b64encode(pack({}, version=0)).decode()}
 
 
 def _garbage(state: Object) -> None:

@@ -84,6 +84,26 @@ class TestAlone:
         assert (renewed - acquired).total_seconds() == 60
         assert spec["leaseTransitions"] == 0
 
+    async def test_it_stands_aside(self):
+        """It gives the lease back at once, leaves it to others, and takes it again when it may."""
+        cluster = FakeCluster()
+        mine, other = lease(cluster), lease(cluster, "b")
+        async with running(mine):
+            await asyncio.sleep(1)
+            mine.stand_aside()
+            assert not mine.leading
+            await asyncio.sleep(3)
+            assert held_by(cluster) == ""
+            async with running(other):
+                await asyncio.sleep(3)
+                assert (mine.leading, other.leading, held_by(cluster)) == (False, True, "b")
+            await other.release()
+            await asyncio.sleep(30)
+            assert (mine.leading, held_by(cluster)) == (False, "")
+            mine.stand()
+            await asyncio.sleep(3)
+            assert (mine.leading, held_by(cluster)) == (True, "a")
+
     async def test_the_holder_writes_annotations(self):
         """The holder sets its own annotations when it creates or takes over the lease; others are kept."""
         cluster = FakeCluster()

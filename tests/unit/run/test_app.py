@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 
 import aiohttp
+import msgspec
 import pytest
 from aiohttp import web as http
 from structlog.testing import capture_logs
@@ -23,6 +24,8 @@ from hypot.run.config import RunConfig
 from hypot.run.reconcile import Reconciler
 from hypot.run.report.gauges import exposition
 from hypot.run.report.log import DecisionLog
+from hypot.run.store.shard_text import VERSION, pack
+from hypot.run.store.shards import Shards
 from hypot.run.webhook.server import Times
 from unit.cluster.server import serving
 from unit.policy.sizes_world import TARGET, hvpa
@@ -30,6 +33,7 @@ from unit.run.run_world import KINDS, OWN, QUEUE, WEB, World, web, wpa
 
 pytestmark = pytest.mark.asyncio
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OWN}/leases/hypot"
+STATE = f"/api/v1/namespaces/{OWN}/configmaps/hypot-state-0"
 WITHIN = 30.0
 
 
@@ -153,6 +157,43 @@ async def test_a_leader_that_cannot_begin_tries_again():
     async with running(cluster):
         await eventually(lambda: replicas(cluster) == 8)
     assert refused
+
+
+async def test_an_older_version_refuses_to_lead(monkeypatch):
+    """It leaves the newer state and the Lease alone, says why once, and leads when the state is gone."""
+    monkeypatch.setattr("hypot.run.app.LOOK_AGAIN_AFTER", 0.1)
+    cluster = small_cluster(*web(4), wpa())
+    await Shards(cluster, OWN).save({"governor": {}})
+    there = cluster.get(STATE)
+    newer = cluster.put({**there, "binaryData": {"state": msgspec.to_builtins(pack({}, version=VERSION + 1))}})
+    with capture_logs() as logged:
+        async with running(cluster) as app:
+            await eventually(lambda: app.refusal and not cluster.get(LEASE)["spec"].get("holderIdentity"))
+            status, text = await page(app, "/readyz")
+            assert (status, "from a newer hypot" in text) == (503, True)
+            assert (await page(app, "/healthz"))[0] == 200
+            await asyncio.sleep(0.5)
+            assert (cluster.get(STATE), replicas(cluster), app.lease.leading) == (newer, 4, False)
+            cluster.remove(STATE)
+            await eventually(lambda: replicas(cluster) == 8)
+            assert (await page(app, "/readyz"))[0] == 200
+    events = [each["event"] for each in logged]
+    assert (events.count("refuses to lead"), events.count("may lead again")) == (1, 1)
+
+
+async def test_a_leader_stops_at_newer_state(monkeypatch):
+    """A newer hypot wrote while this one led: it stops to lead, and overwrites nothing."""
+    monkeypatch.setattr("hypot.run.app.LOOK_AGAIN_AFTER", 60.0)
+    cluster = small_cluster(*web(4), wpa())
+    async with running(cluster) as app:
+        await eventually(lambda: app.reconciles > 1)
+        there = cluster.get(STATE)
+        content = {"state": msgspec.to_builtins(pack({}, version=VERSION + 1))}
+        newer = cluster.put({**there, "binaryData": content})["binaryData"]
+        cluster.fixed[QUEUE] = Answer(200, encoded({"items": [{"value": "200"}]}))
+        await eventually(lambda: app.refusal)
+        assert (app.reconciler, app.lease.leading) == (None, False)
+        assert cluster.get(STATE)["binaryData"] == newer
 
 
 def lease_of_another(**annotations):

@@ -39,6 +39,10 @@ class UnknownVersionError(ValueError):
     """The state was written by a hypot version with another format."""
 
 
+class NewerStateError(Exception):
+    """A newer hypot wrote the state. This one must not replace it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShardPlace:
     """Which shard of how many, and of which generation: each change of the number of shards begins a new one.
@@ -65,6 +69,12 @@ def pack(entries: Mapping[str, Any], version: int = VERSION) -> bytes:
 
 def unpack(data: bytes) -> dict[str, dict[str, Any]]:
     return {key: read_entry(key, text) for key, text in opened(data).items()}
+
+
+def version_of(data: bytes) -> int:
+    """The version of the format; 0 if the bytes are not hypot's state."""
+    magic, version, _ = _HEADER.unpack_from(data) if len(data) >= _HEADER.size else (b"", 0, 0)
+    return version if magic == _MAGIC else 0
 
 
 def opened(data: bytes) -> dict[str, msgspec.Raw]:

@@ -12,7 +12,15 @@ from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Req
 from hypot.policy.model.decision import show_time
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 from hypot.run.store import shard_text
-from hypot.run.store.shard_text import FULL, RESIDUES, VERSION, BrokenError, ShardPlace, UnknownVersionError
+from hypot.run.store.shard_text import (
+    FULL,
+    RESIDUES,
+    VERSION,
+    BrokenError,
+    NewerStateError,
+    ShardPlace,
+    UnknownVersionError,
+)
 from hypot.run.time_slice import TimeSlice
 
 Entries = Mapping[str, Mapping[str, Any]]
@@ -59,8 +67,17 @@ class _ConfigMap(msgspec.Struct, rename="camel"):
             raise BrokenError(f"there is no shard {place}")
         return place
 
+    @property
+    def packed(self) -> bytes:
+        return (self.binary_data or {}).get("state", b"")
+
+    def version(self) -> int:
+        """The version of its format. A newer format may have another header, so what its data says counts too."""
+        said = (self.data or {}).get("version", "")
+        return max(shard_text.version_of(self.packed), int(said) if said.isdecimal() and len(said) < 6 else 0)
+
     async def opened(self) -> dict[str, msgspec.Raw]:
-        return await _aside(shard_text.opened, (self.binary_data or {}).get("state", b""))
+        return await _aside(shard_text.opened, self.packed)
 
     async def is_ours(self) -> bool:
         """Whether the content is hypot's state; for a ConfigMap without the labels."""
@@ -102,7 +119,10 @@ class Shards:
         self._texts: dict[str, _EntryText] = {}
 
     async def load(self) -> LoadedState:
-        """The state of earlier reconciles. Raises if the API server does not answer: then nothing is known about it."""
+        """The state of earlier reconciles. Raises if the API server does not answer: then nothing is known about it.
+
+        Raises NewerStateError if a newer hypot wrote any of it.
+        """
         shards, notes = [], []
         for found in await self._look():
             try:
@@ -117,6 +137,10 @@ class Shards:
             share = f"{len(missing)} of {RESIDUES} parts of the state"
             notes.append(f"{share} are missing in the ConfigMaps {self._prefix}-* of namespace {self._namespace}")
         return LoadedState(entries, tuple(notes), complete=not missing)
+
+    async def check(self) -> None:
+        """Raise NewerStateError if a newer hypot wrote any of the state."""
+        await self._look()
 
     async def _read(self, texts: Mapping[str, msgspec.Raw]) -> dict[str, dict[str, Any]]:
         entries, time_slice = {}, TimeSlice()
@@ -133,11 +157,21 @@ class Shards:
         for index in self._taken.difference(found):
             named = await self._list({"fieldSelector": f"metadata.name={self._prefix}-{index}"})
             found.update([(index, each) for each in named if await each.is_ours()])
+        self._leave_newer(found.values())
         self._versions = {index: each.metadata.resource_version for index, each in found.items()}
         self._generation = 1 + max([self._generation, *_generations(found.values())])
         self._written.clear()
         self._looked = True
         return list(found.values())
+
+    def _leave_newer(self, found: Iterable[_ConfigMap]) -> None:
+        for each in found:
+            if each.version() > VERSION:
+                what = f"ConfigMap {self._namespace}/{each.metadata.name} has state of version {each.version()}"
+                raise NewerStateError(
+                    f"{what} from a newer hypot, and this one reads version {VERSION}: run the newer hypot, or delete "
+                    f"the ConfigMaps {self._prefix}-* to start without state"
+                )
 
     async def _list(self, query: Mapping[str, str]) -> list[_ConfigMap]:
         request = Request("GET", self._path, query)
@@ -155,7 +189,10 @@ class Shards:
         return int(number) if known else None
 
     async def save(self, entries: Entries) -> list[str]:
-        """Write the changed shards; return what failed. The caller must not change an entry after passing it."""
+        """Write the changed shards; return what failed. The caller must not change an entry after passing it.
+
+        Raises NewerStateError if a newer hypot wrote in between.
+        """
         if not self._looked:
             try:
                 await self._look()

@@ -23,6 +23,7 @@ from hypot.run.store.shard_text import (
     shard_of,
     spread,
     unpack,
+    version_of,
     weight,
 )
 
@@ -42,6 +43,7 @@ def test_another_version():
     """It differs from broken data: a newer hypot wrote it."""
     with pytest.raises(UnknownVersionError, match="version 2"):
         unpack(pack({"a": {}}, version=2))
+    assert [version_of(each) for each in (pack({}), pack({}, version=2), b"", b"hypo" * 9)] == [1, 2, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from fake_cluster import FakeCluster
 from hypot.cluster.port import Answer, MayNotWriteError, RefusedError, UnreachableError
 from hypot.run.store import shard_text, shards
-from hypot.run.store.shard_text import RESIDUES, pack, shard_of, spread
+from hypot.run.store.shard_text import RESIDUES, NewerStateError, pack, shard_of, spread
 from hypot.run.store.shards import Shards
 
 # Else the first asynchronous test opens a loop next to its own, and never closes it.
@@ -305,10 +305,10 @@ async def test_one_broken_shard_does_not_remove_the_others(monkeypatch):
     cluster = FakeCluster()
     await state(cluster).save(many(20, 100))
     held = cluster.get(f"{PATH}/hypot-state-0")
-    newer = msgspec.to_builtins(pack({}, version=2))
+    older = msgspec.to_builtins(pack({}, version=0))
     for change, message in (
         ({"binaryData": {"state": "aGVsbG8="}}, "no header"),
-        ({"binaryData": {"state": newer}}, "version 2"),
+        ({"binaryData": {"state": older}}, "version 0"),
         ({"binaryData": {}}, "no header"),
         ({"data": {}}, "does not say which shard"),
         ({"data": {"count": "9 of 3", "generation": "1"}}, "no shard 9 of 3"),
@@ -321,6 +321,34 @@ async def test_one_broken_shard_does_not_remove_the_others(monkeypatch):
         assert message in found.notes[0]
         assert found.notes[1].startswith("8 of 16 parts of the state are missing")
         assert set(found.entries) == {key for key in many(20) if shard_of(key, 2) == 1}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"binaryData": {"state": msgspec.to_builtins(pack({}, version=2))}},
+        {"data": {"version": "2"}, "binaryData": {"state": "aGVsbG8="}},
+    ],
+    ids=["header", "another header"],
+)
+async def test_the_state_of_a_newer_hypot_is_left_alone(change):
+    """It is neither read nor overwritten, also if it appears while this one leads; older state is replaced."""
+    cluster = FakeCluster()
+    mine, other = state(cluster), state(cluster)
+    await mine.save(many(2))
+    held = cluster.get(f"{PATH}/hypot-state-0")
+    newer = cluster.put({**held, **change})
+    for asked in (other.load(), other.save(many(3)), other.check()):
+        with pytest.raises(NewerStateError, match=r"hypot-state-0 has state of version 2 from a newer hypot"):
+            await asked
+    assert "another client wrote it" in (await mine.save(many(3)))[0]
+    with pytest.raises(NewerStateError):
+        await mine.save(many(3))
+    assert cluster.get(f"{PATH}/hypot-state-0") == newer
+    cluster.put(held)
+    await other.check()
+    assert (await other.load()).entries == many(2)
 
 
 @pytest.mark.asyncio
