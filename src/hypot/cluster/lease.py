@@ -219,7 +219,7 @@ class Lease:
         answer = await self._ask("GET", f"{self._collection}/{self._name}")
         if answer is None or not (answer.ok or answer.gone):
             return None
-        self._observe(_record(answer) if answer.ok else Record())
+        self._observe(record_of(answer) if answer.ok else Record())
         return self._record
 
     def _observe(self, record: Record) -> None:
@@ -254,7 +254,7 @@ class Lease:
             return "done"
         if not self._ending and not self._aside:
             self._until = sent + self._deadline
-        self._observe(_record(answer))
+        self._observe(record_of(answer))
         return "done"
 
     async def _write(self, method: Method, body: dict[str, Any]) -> Answer | None:
@@ -342,7 +342,8 @@ class Lease:
         _log.info(what, name=self._name, namespace=self._namespace, identity=self.identity, holder=self.holder)
 
 
-def _record(answer: Answer) -> Record:
+def record_of(answer: Answer) -> Record:
+    """The Lease in an answer; an empty record if there is none."""
     body = answer.json()
     metadata = body.get("metadata") if isinstance(body, dict) else None
     version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None

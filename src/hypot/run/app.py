@@ -28,7 +28,7 @@ from hypot.run.addresses import AllowedAddresses
 from hypot.run.config import RunConfig
 from hypot.run.garbage import collect_seldom
 from hypot.run.observe.certificates import Certificates
-from hypot.run.observe.conflicts import ACTS_IN, Leases, acts_in, leases_to_watch
+from hypot.run.observe.leases import ACTS_IN, Leases, acts_in
 from hypot.run.observe.observer import Observer, UsageSource
 from hypot.run.observe.pod_metrics import MetricsApi
 from hypot.run.observe.prometheus import Prometheus
@@ -247,7 +247,7 @@ class App:
             Executor(actor, record, config.settings, self._sizes, dry_run=config.dry_run, stands=self._stands),
             reporter,
             self._shards(self.guarded),
-            Leases(self.guarded, *leases_to_watch(config)),
+            Leases(self.guarded, config),
             Clocks(wall, boot),
         )
 

@@ -93,6 +93,14 @@ class RunConfig:
             "schema": {"type": "object", "additionalProperties": False},
         },
     )
+    lease_namespaces: tuple[str, ...] = field(
+        # Where hypot, the VPA and the WatermarkPodAutoscaler are usually installed; tenants have no rights there.
+        default=("hypot-system", "kube-system", "datadog"),
+        metadata={
+            "why": "The namespaces in which Leases of other controllers are believed, besides hypot's own.",
+            "schema": {"type": "array", "items": LABEL_SCHEMA},
+        },
+    )
     dry_run: bool = _switch(default=False, why="Decide and report, but write nothing except the Lease and the state.")
     listen: str = field(
         default="0.0.0.0",  # noqa: S104
@@ -170,7 +178,11 @@ class RunConfig:
 
 def _wrong_names(config: RunConfig) -> Iterator[ConfigError]:
     """Problems of names; names become parts of paths and objects, so they follow the API server's rules."""
-    namespaces = [("namespace", config.namespace), *(("watchNamespaces", name) for name in config.watch_namespaces)]
+    namespaces = [
+        ("namespace", config.namespace),
+        *(("watchNamespaces", name) for name in config.watch_namespaces),
+        *(("leaseNamespaces", name) for name in config.lease_namespaces),
+    ]
     todo = "use lower-case letters, digits and dashes"
     for setting, name in namespaces:
         if any(dns_label(name)):
@@ -226,7 +238,7 @@ def _checked(name: str, value: Any) -> Any:
         return _checked_settings(value)
     if name == "kinds":
         return _checked_kinds(value)
-    if name in {"watchNamespaces", "recommenderHosts"}:
+    if name in {"watchNamespaces", "recommenderHosts", "leaseNamespaces"}:
         if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
             raise ConfigError(f"{name}: write a list of names")
         return tuple(value)

@@ -23,7 +23,7 @@ from hypot.policy.observe.freshness import are_gone, is_untimely
 from hypot.policy.observe.targets import Target
 from hypot.policy.plan.rights import outgrown
 from hypot.policy.valid import explained, in_the_way, refusal
-from hypot.run.observe.conflicts import Writers, conflict_hold, counters, older_sizer, sizer
+from hypot.run.observe.conflicts import Writers, conflict_hold, counters, lease_hold, older_sizer, sizer
 from hypot.run.observe.observer import WorldView
 from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.outcome import CARRIED_OUT, Acting, Judged, Key, Outcome
@@ -43,7 +43,7 @@ class Circumstances:
     boot: float
     cold_since: float | None
     jumped_at: float | None
-    # Fresh Leases of other controllers, by the kind that they control.
+    # Leases that other controllers hold, by the kind that they control.
     leases: Mapping[str, str]
     # The Lease of another hypot that acts.
     twin: str
@@ -225,12 +225,11 @@ class Judge:
     ) -> tuple[Hold, ...]:
         conflict = conflict_hold(
             self._writers.fresh(key, row, seen.now),
-            around.leases.get(key[0], ""),
             counters(row.autoscaler, seen, around.hpas),
             sizer(row.autoscaler, around.sizers),
             around.overruled.get(key) or older_sizer(row.autoscaler, seen),
-            around.twin,
         )
+        conflict = conflict or lease_hold(around.leases.get(key[0], ""), around.twin)
         found = [*holds_of(row.autoscaler.annotations), *([conflict] if conflict else [])]
         if state.plan is not None and move.error_kind == "spec":
             found.append(Hold(INVALID, move.error))

@@ -17,7 +17,8 @@ from hypot.run.act.children import housekeeping
 from hypot.run.act.execute import Executed, Executor, without_writes
 from hypot.run.config import RunConfig
 from hypot.run.judge import Circumstances, Judge
-from hypot.run.observe.conflicts import Leases, overruled, sizers
+from hypot.run.observe.conflicts import overruled, sizers
+from hypot.run.observe.leases import Leases
 from hypot.run.observe.observer import Observer, WorldView
 from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.observe.watches import Watches

@@ -183,11 +183,12 @@ def _reporting_rights() -> Iterable[Right]:
 
 
 def _neighbour_rights() -> Iterable[Right]:
+    """Rights to see other autoscalers. A Role for leases would be refused where its namespace does not exist."""
     for kind, names in leases_of_others().items():
-        why = f"find another {kind} controller by its lease, which may be in any namespace"
-        yield Right("coordination.k8s.io", "leases", ("list",), why, "cluster", (f"act for {kind}",), names)
-    twin = "find another hypot by its lease, which is in another namespace"
-    yield Right("coordination.k8s.io", "leases", ("list",), twin, "cluster", (ACTS,), (LEASE,))
+        why = f"find another {kind} controller by its lease in the namespaces of leaseNamespaces"
+        yield Right("coordination.k8s.io", "leases", ("get",), why, "cluster", (f"act for {kind}",), names)
+    twin = "find another hypot by its lease in the namespaces of leaseNamespaces"
+    yield Right("coordination.k8s.io", "leases", ("get",), twin, "cluster", (ACTS,), (LEASE,))
     other = "find another autoscaler of the same target"
     yield Right(*resource_of(HPA.KIND), _CACHE, other, "watched", ("always",))
     yield Right(*resource_of(VPA.KIND), _CACHE, other, "watched", (f"watch {Hvpa.KIND}",))

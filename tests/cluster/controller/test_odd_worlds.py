@@ -5,6 +5,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from cluster.plane.waiting import eventually
 from cluster.running.crowd import create, listed, replicas_of, usage, waits
 from cluster.running.houses import (
     DOWN_FACTOR,
+    DOWN_WINDOW,
     LONG,
     UP_FACTOR,
     WPA,
@@ -375,27 +377,69 @@ def test_thirty_scale_downs_are_admitted_five_at_a_time(results: Results):
 # Every controller sees the Lease of another controller, so no other case may be running.
 
 
-def test_the_lease_of_another_controller_is_named_and_heeded(stage: Stage, results: Results):
-    """A Lease that is being renewed is a conflict, in any namespace; an expired one is not."""
+@pytest.mark.parametrize("name", ["watermarkpodautoscaler-lock", "hypot"])
+def test_the_lease_of_another_controller_stops_scale_downs(stage: Stage, results: Results, name: str):
+    """A Lease in kube-system that is being renewed is named. A scale-up does not wait, and an old Lease is ignored."""
     wait(results.values())
     with House(stage, "lease") as house:
-        web, wpa = watermarked(stage, house.namespace)
-        path, name = LEASES.format("default"), "watermarkpodautoscaler-lock"
-        stage.api.create(path, {"metadata": {"name": name}, "spec": _renewed(0)})
-        controller = house.hire()
-        controller.until_reconciled(2, LONG)
+        web, wpa = watermarked(stage, house.namespace, 3, 450.0)
+        with renewing(stage, "kube-system", name, 1.0):
+            controller = house.hire()
+            controller.until_reconciled(2, LONG)
+            web.load = 100.0
+            reported = eventually(lambda: _blocked(wpa, "OtherLeader"), LONG)
+            controller.until_reconciled(DOWN_WINDOW + 3, LONG)
+            assert f"kube-system/{name}" in reported["message"]
+            assert web.replicas() == 3
+            web.load = 1560.0
+            reaches(web, 8)
+            controller.stop()
+        with renewing(stage, "kube-system", name, ago=180):
+            web.load = 700.0
+            house.hire()
+            eventually(lambda: web.replicas() < 8, LONG)
+            assert stays(lambda: bool(_blocked(wpa, "OtherLeader")), 2) is False
+        assert too_far(3, [move.replicas for move in moves(house.journal)], UP_FACTOR, DOWN_FACTOR) == []
+
+
+@pytest.mark.parametrize("name", ["watermarkpodautoscaler-lock", "hypot"])
+def test_a_forged_lease_stops_nothing(stage: Stage, results: Results, name: str):
+    """A tenant renews it in its own namespace; one in kube-system from 2099 is not renewed and holds nothing."""
+    wait(results.values())
+    with (
+        House(stage, "forged") as house,
+        renewing(stage, house.namespace, name, 0.5),
+        renewing(stage, "kube-system", name, ago=-70 * 365 * 86_400),
+    ):
+        web, wpa = watermarked(stage, house.namespace, 3, 450.0)
+        house.hire().until_reconciled(2, LONG)
+        web.load = 250.0
+        eventually(lambda: web.replicas() < 3, LONG)
         web.load = 1560.0
-        reported = eventually(lambda: _blocked(wpa, "Conflict"), LONG)
-        controller.until_reconciled(5, LONG)
-        assert f"default/{name}" in reported["message"]
-        assert web.replicas() == 2
-        controller.stop()
-        stage.api.patch(f"{path}/{name}", {"spec": _renewed(180)})
-        house.hire()
         reaches(web, 8)
-        assert stays(lambda: bool(_blocked(wpa, "Conflict")), 2) is False
-        assert too_far(2, [move.replicas for move in moves(house.journal)], UP_FACTOR, DOWN_FACTOR) == []
-        stage.api.delete(f"{path}/{name}")
+        assert not _blocked(wpa, "OtherLeader")
+
+
+@contextmanager
+def renewing(stage: Stage, namespace: str, name: str, every: float = 0.0, ago: float = 0.0) -> Iterator[str]:
+    """A Lease of another controller, renewed so often, or never again; returns its path."""
+    path, ended = LEASES.format(namespace), threading.Event()
+    stage.api.create(path, {"metadata": {"name": name}, "spec": _renewed(ago)})
+
+    def renew() -> None:
+        while not ended.wait(every):
+            stage.api.patch(f"{path}/{name}", {"spec": _renewed(ago)})
+
+    thread = threading.Thread(target=renew, daemon=True)
+    if every:
+        thread.start()
+    try:
+        yield f"{path}/{name}"
+    finally:
+        ended.set()
+        if every:
+            thread.join()
+        stage.api.call("DELETE", f"{path}/{name}")
 
 
 def _renewed(ago: float) -> Object:

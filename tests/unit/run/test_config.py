@@ -64,6 +64,8 @@ def test_kinds_that_size_pods(kind):
         ({"optIn": "some"}, "optIn: 'some' is not one of label, all"),
         ({"watchNamespaces": "shop"}, "watchNamespaces: write a list of names"),
         ({"watchNamespaces": ["shop", ""]}, "watchNamespaces: write a list of names"),
+        ({"leaseNamespaces": "kube-system"}, "leaseNamespaces: write a list of names"),
+        ({"leaseNamespaces": ["a/b"]}, "leaseNamespaces: 'a/b' cannot be the name of a namespace"),
         ({"namespace": "A/../b"}, "namespace: 'A/../b' cannot be the name of a namespace; use lower-case letters"),
         ({"watchNamespaces": ["a/b?x=1"]}, "watchNamespaces: 'a/b?x=1' cannot be the name of a namespace"),
         ({"webhookService": "127.0.0.1:8443"}, "webhookService: '127.0.0.1:8443' is neither the name of a Service"),

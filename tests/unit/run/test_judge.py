@@ -16,7 +16,7 @@ OBJECTS = {"hypot.dev/recommendations": "objects"}
 
 
 def lease(name, holder="somebody", renewed=0.0, namespace="kube-system"):
-    spec = {"holderIdentity": holder, "renewTime": show_time(renewed), "leaseDurationSeconds": 15}
+    spec = {"holderIdentity": holder, "renewTime": show_time(renewed), "leaseDurationSeconds": 30}
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -86,28 +86,49 @@ async def test_our_own_status_is_not_a_conflict():
         assert world.replicas == 8
 
 
-async def test_the_lease_of_the_upstream_controller_is_a_conflict():
-    """It is read once a minute; a Lease that is not renewed does not count."""
+async def test_the_lease_of_the_upstream_controller_stops_scale_downs():
+    """It is read twice a minute; a Lease that is not renewed does not count."""
     async with World(*web(4), wpa()) as world:
-        world.queue("80")
+        world.queue("10")
         world.put(lease("watermarkpodautoscaler-lock", renewed=world.now))
-        assert "the Lease kube-system/watermarkpodautoscaler-lock" in await held(world, "Conflict")
+        assert "the Lease kube-system/watermarkpodautoscaler-lock" in await held(world, "OtherLeader")
+        assert world.events("Conflict")
         await world.reconcile()
         assert world.asked("/leases") == []
-        world.queue("80")
+        world.queue("10")
         await world.reconcile(180)
-        assert len(world.asked("/leases")) == 2
-        assert world.replicas == 8
+        assert len(world.asked("/leases")) == 5
+        assert world.replicas == 2
+
+
+@pytest.mark.parametrize("name", ["watermarkpodautoscaler-lock", "hypot"])
+async def test_a_lease_never_stops_growth(name):
+    """Even one in a namespace that is believed: what it shows is not certain."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("80")
+        world.put(lease(name, renewed=world.now))
+        outcome = await world.outcome()
+        assert ([hold.reason for hold in outcome.holds], world.replicas) == (["OtherLeader"], 8)
+
+
+@pytest.mark.parametrize("name", ["watermarkpodautoscaler-lock", "hypot"])
+async def test_the_lease_of_a_tenant_stops_nothing(name):
+    """A tenant may write any Lease into its own namespace."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("10")
+        world.put(lease(name, renewed=world.now, namespace="shop"))
+        outcome = await world.outcome()
+        assert (outcome.holds, world.replicas) == ((), 2)
 
 
 async def test_a_lease_that_cannot_be_read_is_as_it_was():
     """A Lease that cannot be read is not taken for expired."""
     async with World(*web(4), wpa()) as world:
-        world.queue("80")
+        world.queue("10")
         world.put(lease("watermarkpodautoscaler-lock", renewed=world.now))
-        await held(world, "Conflict")
+        await held(world, "OtherLeader")
         world.cluster.faults = lambda call: refusal(403, "no") if "leases" in call.path else None
-        world.queue("80")
+        world.queue("10")
         await world.reconcile(180)
         assert world.replicas == 4
 
@@ -142,16 +163,16 @@ async def test_a_wpa_and_an_hvpa_of_one_target_do_not_fight():
         assert world.replicas == 2
 
 
-async def test_another_hypot_that_leads_is_a_conflict():
+async def test_another_hypot_that_leads_stops_scale_downs():
     """This holds for all kinds: each of the two leads by its own Lease and would write."""
-    async with World(*web(4), wpa()) as world:
-        world.queue("80")
+    async with World(*web(4), wpa(), lease_namespaces=("tools",)) as world:
+        world.queue("10")
         world.put(lease("hypot", renewed=world.now, namespace=OWN))
         world.put(lease("hypot", renewed=world.now, namespace="tools"))
-        assert "another hypot leads with the Lease tools/hypot" in await held(world, "Conflict")
-        world.queue("80")
+        assert "another hypot leads with the Lease tools/hypot" in await held(world, "OtherLeader")
+        world.queue("10")
         await world.reconcile(180)
-        assert world.replicas == 8
+        assert world.replicas == 2
 
 
 async def test_the_vpa_of_an_hvpa_is_not_a_conflict():

@@ -218,11 +218,18 @@ def test_only_those_conflicts_are_looked_for_that_do_the_same():
 
     def looked_for(mode):
         rules = cluster_rules(rights_for(RunConfig(kinds={"VerticalPodAutoscaler": mode})))
-        return {name for _, resource, verb, name in said_by(rules) if (resource, verb) == ("leases", "list")}
+        return {name for _, resource, verb, name in said_by(rules) if (resource, verb) == ("leases", "get")}
 
     assert looked_for("act") == {"vpa-updater", LEASE}
     assert looked_for("recommend") == set()
     assert looked_for("observe") == set()
+
+
+def test_no_lease_outside_is_listed_or_written():
+    """Leases of others are read one by one, by name."""
+    rights = rights_for(EVERYTHING, ALL_GRANTS)
+    outside = {each for each in said_by(cluster_rules(rights)) if each[1] == "leases"}
+    assert {(verb, bool(name)) for _, _, verb, name in outside} == {("get", True)}
 
 
 def test_every_acting_configuration_looks_for_another_hypot():
@@ -230,7 +237,7 @@ def test_every_acting_configuration_looks_for_another_hypot():
 
     def looks(config):
         said = said_by(cluster_rules(rights_for(config)))
-        return ("coordination.k8s.io", "leases", "list", LEASE) in said
+        return ("coordination.k8s.io", "leases", "get", LEASE) in said
 
     assert all(looks(only(**{kind: "act"})) for kind in KINDS)
     assert not looks(only(VerticalPodAutoscaler="recommend", Hvpa="observe"))

@@ -26,7 +26,7 @@
   resourceNames:
   - watermarkpodautoscaler-lock
   verbs:
-  - list
+  - get
 {{- end }}
 {{- if (include "hypot.may.act-for-VerticalPodAutoscaler" $) }}
 - apiGroups:
@@ -36,7 +36,7 @@
   resourceNames:
   - vpa-updater
   verbs:
-  - list
+  - get
 {{- end }}
 {{- if (include "hypot.may.act" $) }}
 - apiGroups:
@@ -46,7 +46,7 @@
   resourceNames:
   - hypot
   verbs:
-  - list
+  - get
 {{- end }}
 {{- if (include "hypot.may.webhook" $) }}
 - apiGroups:

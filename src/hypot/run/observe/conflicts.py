@@ -1,31 +1,21 @@
 """Finds other controllers of the same workloads: then hypot holds, and names the other controller."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from hypot.cluster.port import Port, Request, UnreachableError
-from hypot.kinds.catalogue import CATALOGUE, Autoscaler, info_of
+from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.policy.families import family_of
 from hypot.policy.model.decision import Hold
 from hypot.policy.model.seen import Seen
-from hypot.policy.model.state import read_time
-from hypot.policy.observe.read_pods import inner, mappings
 from hypot.policy.observe.surroundings import age_of
 from hypot.policy.observe.targets import Target, key_of_autoscaler, target_key
-from hypot.run.config import RunConfig
 from hypot.run.observe.rows import AutoscalerRow, Manager
 from hypot.run.outcome import Acting, Key
 from hypot.run.requests import MANAGER
-from hypot.run.rights import ACTS, LEASE, features_of
 
-# A Lease or a status that was written within this time belongs to a running controller.
+# A status that was written within this time belongs to a running controller.
 FRESH = 120.0
-# The annotation of hypot's Lease that says in which namespaces its holder acts: all, some, or none.
-ACTS_IN, EVERYWHERE = "hypot.dev/acts-in", "*"
-# How often Leases are listed, in seconds.
-LOOK_EVERY = 60.0
-# The reason of the hold and of the condition.
-CONFLICT = "Conflict"
+# The reason of the hold and of the condition: for what is certain, and for what only a Lease shows.
+CONFLICT, OTHER_LEADER = "Conflict", "OtherLeader"
 
 
 class Writers:
@@ -134,12 +124,8 @@ def older_sizer(autoscaler: Autoscaler, seen: Seen) -> str:
     return f"{older} is older and sizes the same pods: remove one of the two"
 
 
-def conflict_hold(
-    writer: str, lease: str, hpas: tuple[str, ...], vpa: str = "", older: str = "", twin: str = ""
-) -> Hold | None:
+def conflict_hold(writer: str, hpas: tuple[str, ...], vpa: str = "", older: str = "") -> Hold | None:
     """A hold in both directions that names the first conflict; None without a conflict."""
-    if twin:
-        return Hold(CONFLICT, f"another hypot leads with the Lease {twin}: stop one of the two")
     if hpas:
         return Hold(CONFLICT, f"HorizontalPodAutoscaler {hpas[0]} scales the same pods: remove one of the two")
     if older:
@@ -150,85 +136,18 @@ def conflict_hold(
         return Hold(
             CONFLICT, f"{writer} writes the status of this object: stop that controller, or switch this kind off"
         )
-    if lease:
-        return Hold(CONFLICT, f"the controller behind the Lease {lease} is running: stop it, or switch this kind off")
     return None
 
 
-def acts_in(config: RunConfig) -> str:
-    """The namespaces in which this hypot may act, as its Lease announces them."""
-    if ACTS not in features_of(config):
-        return ""
-    return ",".join(sorted(config.watch_namespaces)) or EVERYWHERE
+def lease_hold(lease: str, twin: str = "") -> Hold | None:
+    """A hold on scale-downs while another controller holds its Lease; None if none does.
 
-
-def leases_to_watch(config: RunConfig) -> tuple[list[str], str, str]:
-    """The kinds to check for conflicts, the namespace of the own Lease, and the namespaces hypot acts in."""
-    return [kind for kind, mode in config.kinds.items() if mode == "act"], config.namespace, acts_in(config)
-
-
-def _meet(ours: str, theirs: str) -> bool:
-    """Whether both act in some namespace."""
-    if EVERYWHERE in (ours, theirs):
-        return bool(ours and theirs)
-    return not {*ours.split(",")}.isdisjoint(theirs.split(",")) if ours and theirs else False
-
-
-class Leases:
-    """The Leases of other controllers, listed once a minute."""
-
-    def __init__(self, port: Port, kinds: Iterable[str], own: str = "", space: str = "") -> None:
-        """`kinds`: the kinds that hypot acts on; `space`: where, and if empty, no other hypot is looked for."""
-        self._port, self._own, self._space = port, own, space
-        self._names = {kind: CATALOGUE[kind].leases for kind in kinds}
-        self._looked = -LOOK_EVERY
-        self.fresh: dict[str, str] = {}
-        # The Lease of another hypot that acts: both would lead at once, each with its own Lease.
-        self.twin = ""
-
-    async def look(self, now: float, boot: float) -> None:
-        """List the Leases; for those that cannot be read the last result stays."""
-        if boot - self._looked < LOOK_EVERY:
-            return
-        self._looked = boot
-        if self._space:
-            twin = await self._holder(LEASE, now)
-            self.twin = self.twin if twin is None else twin
-        for kind, names in self._names.items():
-            for name in names:
-                found = await self._holder(name, now)
-                if found is None:
-                    continue
-                if found:
-                    self.fresh[kind] = found
-                elif self.fresh.get(kind, "").endswith(f"/{name}"):
-                    del self.fresh[kind]
-
-    async def _holder(self, name: str, now: float) -> str | None:
-        """Namespace and name of a Lease that is being renewed; empty if there is none, None if it cannot be read."""
-        path = "/apis/coordination.k8s.io/v1/leases"
-        try:
-            answer = await self._port.call(Request("GET", path, {"fieldSelector": f"metadata.name={name}"}))
-        except UnreachableError:
-            return None
-        if not answer.ok:
-            return None
-        leases = mappings(inner(answer.json()).get("items"))
-        return next((_named(lease) for lease in leases if _is_fresh(lease, now) and not self._is_harmless(lease)), "")
-
-    def _is_harmless(self, lease: Mapping[str, Any]) -> bool:
-        """Whether it is the own Lease, or that of a hypot that acts in other namespaces."""
-        named = inner(lease, "metadata")
-        theirs = inner(named, "annotations").get(ACTS_IN, EVERYWHERE)
-        return named.get("name") == LEASE and (named.get("namespace") == self._own or not _meet(self._space, theirs))
-
-
-def _is_fresh(lease: Mapping[str, Any], now: float) -> bool:
-    spec = inner(lease, "spec")
-    renewed = read_time(spec.get("renewTime"))
-    return bool(spec.get("holderIdentity")) and renewed is not None and now - renewed < FRESH
-
-
-def _named(lease: Mapping[str, Any]) -> str:
-    metadata = inner(lease, "metadata")
-    return f"{metadata.get('namespace')}/{metadata.get('name')}"
+    A Lease does not show what its holder does. If it is wrong, only scale-downs wait.
+    """
+    if twin:
+        message = f"another hypot leads with the Lease {twin}: no scale-down until one of the two is stopped"
+        return Hold(OTHER_LEADER, message, "down")
+    if lease:
+        message = f"the controller behind the Lease {lease} is running: no scale-down until it is stopped"
+        return Hold(OTHER_LEADER, f"{message}, or this kind is switched off", "down")
+    return None

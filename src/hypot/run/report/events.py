@@ -12,7 +12,7 @@ from hypot.cluster.port import JSON, MERGE_PATCH, Answer, Method, Request, encod
 from hypot.policy.model.decision import Event, Hold, show_time
 from hypot.policy.report import HELD_EVENT
 from hypot.policy.stages.report import sentence
-from hypot.run.observe.conflicts import CONFLICT
+from hypot.run.observe.conflicts import CONFLICT, OTHER_LEADER
 from hypot.run.outcome import WEBHOOK_UNAVAILABLE, Outcome
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 
@@ -51,7 +51,7 @@ REASONS: dict[str, str] = {
     "AmbiguousSelector": "Another autoscaler selects the same pods.",
     # The controller.
     "ScalingHeld": "The object is held in one or both directions: paused, by the governor, or without fresh metrics.",
-    "Conflict": "Another controller scales the same target, so hypot does not act.",
+    "Conflict": "Another controller scales the same target, so hypot does not act, or does not scale down.",
     "PlanEnded": "A move on both axes was abandoned before it was done: no node has room, or it is held as a whole.",
     WEBHOOK_UNAVAILABLE: "New pods start with the size of their template, because the webhook does not work.",
 }
@@ -117,7 +117,7 @@ def _lasting(holds: Sequence[Hold]) -> Iterator[Event]:
     """Events of holds that people have to lift: reported while they last, others only when they hold back a move."""
     if any(hold.reason in {"Paused", "Held"} for hold in holds):
         yield scaling_held(holds)
-    yield from [conflict(hold.message) for hold in holds if hold.reason == CONFLICT]
+    yield from [conflict(hold.message) for hold in holds if hold.reason in {CONFLICT, OTHER_LEADER}]
 
 
 def scaling_held(holds: Iterable[Hold]) -> Event:

@@ -1,34 +1,15 @@
-"""Other controllers of the same workloads, found in watched objects and in Leases."""
+"""Other controllers of the same workloads, found in watched objects."""
 
 import pytest
 
-from fake_cluster import FakeCluster
-from fake_objects import refusal
-from hypot.cluster.port import UnreachableError
-from hypot.kinds.catalogue import controlled, names_of
 from hypot.policy.hold import Hold
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.observe.snapshot import read_autoscaler
-from hypot.run.config import RunConfig
-from hypot.run.observe.conflicts import (
-    ACTS_IN,
-    LOOK_EVERY,
-    Leases,
-    Writers,
-    acts_in,
-    conflict_hold,
-    counters,
-    leases_to_watch,
-    overruled,
-    sizer,
-    sizers,
-)
+from hypot.run.observe.conflicts import Writers, conflict_hold, counters, lease_hold, overruled, sizer, sizers
 from hypot.run.observe.rows import keep_autoscaler
 from unit.policy.sizes_world import NAMESPACE, TARGET, hvpa, vpa
 from unit.run.run_world import NOW, hpa, wpa
-
-KINDS = names_of(controlled())
 
 
 def row(thing, *managers):
@@ -79,7 +60,7 @@ def test_other_sizers_of_the_same_pods(mode, met):
     found = sizers([other])
     assert sizer(read_autoscaler(hvpa()), found) == met
     assert sizer(read_autoscaler(wpa()), found) == ""
-    hold = conflict_hold("", "", (), met)
+    hold = conflict_hold("", (), met)
     assert (hold is not None and "VerticalPodAutoscaler other" in hold.message) == bool(met)
 
 
@@ -160,122 +141,21 @@ def test_an_hpa_of_the_same_target_goes_first():
 
 def test_the_hold_names_the_conflict():
     """The message also says what to do."""
-    assert conflict_hold("", "", ()) is None
-    message = [
-        conflict_hold("them", "a/b", (f"{NAMESPACE}/theirs",)).message,
-        conflict_hold("them", "a/b", ()).message,
-        conflict_hold("", "a/b", ()).message,
-    ]
+    assert conflict_hold("", ()) is None
+    message = [conflict_hold("them", (f"{NAMESPACE}/theirs",)).message, conflict_hold("them", ()).message]
     assert "HorizontalPodAutoscaler shop/theirs" in message[0]
     assert "them writes" in message[1]
-    assert "Lease a/b" in message[2]
     assert all("remove one" in each or "stop" in each for each in message)
-    assert conflict_hold("", "", (), "", "Hvpa shop/b is older") == Hold("Conflict", "Hvpa shop/b is older")
-    assert "another hypot leads with the Lease b/hypot" in conflict_hold("them", "a/b", (), "", "", "b/hypot").message
+    assert conflict_hold("", (), "", "Hvpa shop/b is older") == Hold("Conflict", "Hvpa shop/b is older")
 
 
-def lease(name, namespace="kube-system", holder="x", renewed=NOW):
-    spec = {"holderIdentity": holder, "renewTime": show_time(renewed) if renewed else None}
-    metadata = {"name": name, "namespace": namespace}
-    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
-
-
-@pytest.mark.asyncio
-async def test_leases_are_looked_for_once_a_minute():
-    """Only kinds that are acted on count, in any namespace."""
-    cluster = FakeCluster()
-    cluster.put(lease("watermarkpodautoscaler-lock", "datadog"))
-    cluster.put(lease("vpa-updater"))
-    leases = Leases(cluster, ["WatermarkPodAutoscaler", "Hvpa"])
-    await leases.look(NOW, 0.0)
-    assert leases.fresh == {"WatermarkPodAutoscaler": "datadog/watermarkpodautoscaler-lock"}
-    calls = len(cluster.calls)
-    await leases.look(NOW, LOOK_EVERY - 1)
-    assert len(cluster.calls) == calls
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(("holder", "renewed"), [("", NOW), ("x", NOW - 121), ("x", None)])
-async def test_a_lease_without_a_holder(holder, renewed):
-    """Released, expired, or never held: a Lease that was fresh before is forgotten."""
-    cluster = FakeCluster()
-    cluster.put(lease("watermarkpodautoscaler-lock"))
-    leases = Leases(cluster, ["WatermarkPodAutoscaler"])
-    await leases.look(NOW, 0.0)
-    assert leases.fresh
-    cluster.put(lease("watermarkpodautoscaler-lock", holder=holder, renewed=renewed))
-    await leases.look(NOW, 60.0)
-    assert leases.fresh == {}
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("fault", [refusal(403, "no"), UnreachableError("no")], ids=["refused", "unreachable"])
-async def test_what_cannot_be_read_is_as_it_was(fault):
-    """A Lease that cannot be read is not taken for expired."""
-    cluster = FakeCluster()
-    cluster.put(lease("watermarkpodautoscaler-lock"))
-    leases = Leases(cluster, ["WatermarkPodAutoscaler"])
-    await leases.look(NOW, 0.0)
-    cluster.faults = lambda _: fault
-    await leases.look(NOW + 600, 600.0)
-    assert leases.fresh
-
-
-@pytest.mark.asyncio
-async def test_another_hypot_is_found_by_its_lease():
-    """It may be in any namespace but our own, while an acting hypot renews it."""
-    cluster = FakeCluster()
-    leases = Leases(cluster, [], "hypot-system", "*")
-    cluster.put(lease("hypot", "hypot-system"))
-    trial = lease("hypot", "trial")
-    trial["metadata"]["annotations"] = {ACTS_IN: ""}
-    cluster.put(trial)
-    await leases.look(NOW, 0.0)
-    assert leases.twin == ""
-    cluster.put(lease("hypot", "tools"))
-    await leases.look(NOW, 60.0)
-    assert leases.twin == "tools/hypot"
-    cluster.faults = lambda _: refusal(403, "no")
-    await leases.look(NOW + 600, 660.0)
-    assert leases.twin == "tools/hypot"
-    cluster.faults = lambda _: None
-    await leases.look(NOW + 660, 720.0)
-    assert leases.twin == ""
-
-
-@pytest.mark.asyncio
-async def test_an_observing_hypot_looks_for_no_other_hypot():
-    """It is not a conflict for others either: its Lease says so."""
-    looks = RunConfig(dry_run=True)
-    assert leases_to_watch(RunConfig())[1:] == ("hypot-system", "*")
-    assert acts_in(looks) == acts_in(RunConfig(kinds=dict.fromkeys(KINDS, "observe"))) == ""
-    assert acts_in(RunConfig(watch_namespaces=("shop", "blog"))) == "blog,shop"
-    cluster = FakeCluster()
-    await Leases(cluster, []).look(NOW, 0.0)
-    assert cluster.calls == []
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("ours", "theirs", "met"),
-    [
-        ("*", "*", True),
-        ("*", "shop", True),
-        ("shop", "*", True),
-        ("shop", "", False),
-        ("blog,shop", "shop", True),
-        ("blog", "shop", False),
-    ],
-)
-async def test_two_that_act_in_different_namespaces_do_not_conflict(ours, theirs, met):
-    """They conflict as soon as they share one namespace."""
-    cluster = FakeCluster()
-    other = lease("hypot", "tools")
-    other["metadata"]["annotations"] = {ACTS_IN: theirs}
-    cluster.put(other)
-    leases = Leases(cluster, [], "hypot-system", ours)
-    await leases.look(NOW, 0.0)
-    assert bool(leases.twin) is met
+def test_a_lease_holds_scale_downs_only():
+    """Another hypot is named first; the message says what to do."""
+    assert lease_hold("") is None
+    rival, twin = lease_hold("a/b"), lease_hold("a/b", "b/hypot")
+    assert [(hold.reason, hold.blocks) for hold in (rival, twin)] == [("OtherLeader", "down")] * 2
+    assert "the Lease a/b is running: no scale-down until it is stopped" in rival.message
+    assert "another hypot leads with the Lease b/hypot" in twin.message
 
 
 def test_an_invalid_object_overrules_nothing():

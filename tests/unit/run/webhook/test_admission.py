@@ -193,6 +193,7 @@ class TestHolds:
         ("reported", "reason", "cpu", "memory"),
         [
             ("True", "Conflict", "1", "1Gi"),
+            ("True", "OtherLeader", "2", "1Gi"),
             ("True", "ColdStart", "2", "1Gi"),
             ("True", "StaleWatch", "2", "1Gi"),
             ("True", "Governor", "2", "512Mi"),
