@@ -12,7 +12,7 @@ from hypot.kinds.node import replaced
 from hypot.kinds.problem import Problem
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.families import family_of
-from hypot.policy.governor import WAITS, Governor, Want, freed, govern, shrinks
+from hypot.policy.governor import WAITS, Governor, Want, fleet_of, freed, govern, shrinks
 from hypot.policy.hold import blocked, held, holds_of
 from hypot.policy.model.decision import PLAN_UNDER_WAY, Hold, Move, Name, show_time, with_condition
 from hypot.policy.model.plan import Plan
@@ -54,6 +54,8 @@ class Circumstances:
     sizers: Mapping[Target, str]
     # The watches that fail at the moment, so that their objects may be outdated.
     blind: str = ""
+    # The millicores of all nodes; None if nodes are not watched.
+    capacity: int | None = None
 
 
 class Judge:
@@ -120,7 +122,7 @@ class Judge:
                 judged.append(self._failed(key, row.autoscaler, view.now, acting[key], error))
             if time_slice.is_due():
                 await time_slice.take()
-        return self._governed(judged, view)
+        return self._governed(judged, view, around)
 
     def _decide(self, key: Key, row: AutoscalerRow, view: WorldView, acting: Acting, around: Circumstances) -> Judged:
         autoscaler, settings = self._of_its_target(key, row.autoscaler), around.settings
@@ -240,12 +242,12 @@ class Judge:
             found.append(Hold("StaleWatch", f"no scale-down on data that may be outdated: {around.blind}", "down"))
         return tuple(found)
 
-    def _governed(self, judged: list[Judged], view: WorldView) -> list[Judged]:
+    def _governed(self, judged: list[Judged], view: WorldView, around: Circumstances) -> list[Judged]:
         """Let scale-downs that are written wait for their turn; scale-ups and mere reports never wait."""
         acted = [one for one in judged if one.acting == "act"]
         wants = [Want(one.key, freed(one.move, one.seen)) for one in acted if shrinks(one.move, one.seen)]
-        cores = sum(_millicores(one.seen) for one in acted)
-        self._admitted, self.governor = govern(self.governor, wants, len(acted), cores, view.now)
+        fleet = fleet_of([(one.move.target, one.seen) for one in acted], around.capacity)
+        self._admitted, self.governor = govern(self.governor, wants, fleet, view.now)
         waiting = {want.key for want in wants} - self._admitted
         return [_waits(one) if one.key in waiting else one for one in judged]
 
@@ -319,7 +321,3 @@ def _moved_unseen(state: State, known: Remembered | None, count: int | None, now
 
 def _count(seen: Seen) -> int | None:
     return seen.scale.replicas if isinstance(seen.scale, Scale) else None
-
-
-def _millicores(seen: Seen) -> int:
-    return sum(c.current_requests.get("cpu", 0) for pod in seen.pods for c in pod.containers)

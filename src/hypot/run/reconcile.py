@@ -191,6 +191,7 @@ class Reconciler:
             overruled(rows, acting, hpas.values()),
             sizers(vpas.values()) if vpas else {},
             self.watches.blind,
+            self.watches.capacity,
         )
 
     async def _learn(self, view: WorldView) -> None:

@@ -15,7 +15,7 @@ import pytest
 from cluster.plane.api import Api
 from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
-from cluster.running.crowd import create, listed, replicas_of, usage, waits
+from cluster.running.crowd import create, forge, listed, replicas_of, usage, waits
 from cluster.running.houses import (
     DOWN_FACTOR,
     DOWN_WINDOW,
@@ -59,6 +59,7 @@ def results(stage: Stage) -> Results:
         "definition": partial(definition, stage),
         "malformed": partial(malformed, stage),
         "governor": partial(governed, stage),
+        "shared": partial(shared, stage),
         "forward": partial(jumped, stage, 20.0),
         "back": partial(jumped, stage, -40.0),
         "version": partial(forgotten, stage, _another_version),
@@ -372,6 +373,43 @@ def test_thirty_scale_downs_are_admitted_five_at_a_time(results: Results):
     before, grown, waiting, after = results["governor"].result()
     assert (before.count(1), len(waiting), after.count(1)) == (5, 25, 5)
     assert grown > 2
+
+
+def shared(stage: Stage) -> tuple[list[int], list[int], list[int]]:
+    """A tenant forges budget and asks to scale down twelve workloads; then another tenant asks for one of ten.
+
+    Returns the counts of the first tenant before that and after it, and those of the second.
+    """
+    with House(stage, "greedy") as house, House(stage, "modest") as other:
+        house.config["watchNamespaces"] = [house.namespace, other.namespace]
+        loads = {
+            each.namespace: {f"web-{number}": 300.0 for number in range(count)}
+            for each, count in ((house, 12), (other, 10))
+        }
+        many = [Workload(stage, namespace, name) for namespace, named in loads.items() for name in named]
+        for web in many:
+            create(web)
+        for namespace, named in loads.items():
+            stage.metrics.answers[namespace] = partial(usage, stage, namespace, named)
+        for web in many:
+            web.until_ready(2)
+        forge(stage, house.namespace)
+        controller = house.hire()
+        controller.until_reconciled(8, LONG)
+        loads[house.namespace] |= dict.fromkeys(loads[house.namespace], 60.0)
+        eventually(lambda: [*replicas_of(stage, house.namespace).values()].count(1) == 4, LONG)
+        controller.until_reconciled(8, LONG)
+        before = replicas_of(stage, house.namespace)
+        loads[other.namespace]["web-7"] = 60.0
+        eventually(lambda: replicas_of(stage, other.namespace)["web-7"] == 1, LONG)
+        after = replicas_of(stage, house.namespace)
+        return [*before.values()], [*after.values()], [*replicas_of(stage, other.namespace).values()]
+
+
+def test_a_tenant_can_neither_lift_nor_use_up_the_budget(results: Results):
+    """The first gets its own part and the common part, and no more; the own part of the second is still there."""
+    before, after, others = results["shared"].result()
+    assert (before.count(1), after.count(1), others.count(1)) == (4, 4, 1)
 
 
 # Every controller sees the Lease of another controller, so no other case may be running.

@@ -17,6 +17,15 @@ def create(web: Workload) -> None:
     web.autoscaler(*WPA, marks)
 
 
+def forge(stage: Stage, namespace: str) -> None:
+    """Fifty autoscalers without a target, and a pod of `web-0` that no node has room for."""
+    for number in range(50):
+        Workload(stage, namespace, f"ghost-{number}").autoscaler(*WPA, watermarks())
+    huge = {"name": "app", "image": "app", "resources": {"requests": {"cpu": "1E"}}}
+    pod = {"metadata": {"name": "huge", "labels": {"app": "web-0"}}, "spec": {"containers": [huge]}}
+    stage.api.create(f"/api/v1/namespaces/{namespace}/pods", pod)
+
+
 def usage(stage: Stage, namespace: str, loads: dict[str, float], query: Query) -> list[Object]:
     """The same usage as `Workload` reports, in one list for all workloads."""
     found = stage.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"]

@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from hypot.policy.families import FAMILIES
+from hypot.policy.governor import Fleet, Running
 from hypot.run import judge
 from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
 from hypot.run.report.gauges import object_samples
 from hypot.run.store.shards import Shards
-from unit.policy.sizes_world import NAMESPACE, TARGET, hvpa, node
-from unit.run.run_world import KINDS, OWN, WEB, World, blocked, web, wpa
+from unit.policy.sizes_world import NAMESPACE, TARGET, box, hvpa, node
+from unit.run.run_world import KINDS, OWN, QUEUE, WEB, World, blocked, items, ready, web, wpa
 
 pytestmark = pytest.mark.asyncio
 OPTED_IN = {OPT_IN_LABEL: OPT_IN_VALUE}
@@ -70,20 +71,77 @@ async def test_observed_objects_add_no_budget():
         assert sum(one.decision.rescales and one.acting == "act" for one in reconciled.outcomes) == 5
 
 
-def named(name):
+@pytest.mark.parametrize("pod", [{"spec": {"nodeName": ""}}, {}], ids=["pending", "bound to a node without room"])
+async def test_a_pod_that_does_not_run_adds_no_budget(pod):
+    """One that asks for 1E cores would lift the budget of cores for all."""
+    large = [thing for index in range(8) for thing in named(f"web-{index}")]
+    forged = ready(0, box(cpu="1E"), **pod)
+    forged["metadata"] |= {"name": "forged", "uid": "u-forged", "labels": {"app": "web-7"}, "ownerReferences": []}
+    forged["status"] = {"phase": "Pending"}
+    async with World(*large, forged, node("n1", "64")) as world:
+        world.queue("30")
+        await world.reconcile()
+        fleet = fleets(world)
+        world.queue("30")
+        await world.reconcile()
+        assert fleet[-1] == Fleet({NAMESPACE: Running(8, 8 * 4 * 1000)}, 64_000)
+
+
+async def test_objects_without_a_target_of_their_own_add_no_budget():
+    """Sixty that share a target, and sixty without one, count as one workload."""
+    objects = [thing for index in range(8) for thing in named(f"web-{index}")]
+    shared = [wpa(f"shared-{i}", target={**TARGET, "name": "web-0"}, dryRun=True) for i in range(60)]
+    ghosts = [wpa(f"ghost-{i}", target={**TARGET, "name": f"nowhere-{i}"}) for i in range(60)]
+    async with World(*objects, *shared, *ghosts) as world:
+        world.queue("10")
+        reconciled = await world.reconcile()
+        assert sum(one.decision.rescales for one in reconciled.outcomes) == 5
+
+
+async def test_a_namespace_cannot_use_up_the_budget_of_another():
+    """Twelve that ask first get their own part and the common part; the own part of the other is still there."""
+    greedy = [thing for index in range(12) for thing in named(f"web-{index:02}")]
+    other = [thing for index in range(10) for thing in named(f"pay-{index}", "pay")]
+    async with World(*greedy, *other) as world:
+        world.queue("10")
+        world.cluster.fixed[QUEUE.replace(NAMESPACE, "pay")] = items("30", at=world.now)
+        assert moved(await world.reconcile()) == [NAMESPACE] * 4
+        world.queue("10")
+        world.cluster.fixed[QUEUE.replace(NAMESPACE, "pay")] = items("10", at=world.now)
+        assert moved(await world.reconcile()) == ["pay"]
+
+
+def fleets(world):
+    """What the governor gets from now on."""
+    found, govern = [], judge.govern
+
+    def recorded(state, wants, fleet, now):
+        found.append(fleet)
+        return govern(state, wants, fleet, now)
+
+    world._patch.setattr(judge, "govern", recorded)
+    return found
+
+
+def moved(reconciled):
+    """The namespaces of the objects that scaled."""
+    return [one.key[1] for one in reconciled.outcomes if one.decision.rescales]
+
+
+def named(name, namespace=NAMESPACE):
     """A workload with four pods of its own, and its autoscaler."""
     labels = {"app": name}
     things = []
     for each in web(4):
         renamed = each["metadata"]["name"].replace("web", name)
-        metadata = {**each["metadata"], "name": renamed, "uid": f"u-{renamed}"}
+        metadata = {**each["metadata"], "name": renamed, "uid": f"u-{renamed}", "namespace": namespace}
         if each["kind"] == "Pod":
             owner = {**metadata["ownerReferences"][0], "name": f"{name}-5d9c"}
             metadata |= {"labels": labels, "ownerReferences": [owner]}
         else:
             each["spec"]["selector"] = {"matchLabels": labels}
         things.append({**each, "metadata": metadata})
-    return [*things, wpa(name, target={**TARGET, "name": name})]
+    return [*things, wpa(name, target={**TARGET, "name": name}, metadata={"namespace": namespace})]
 
 
 def replicas_of(world, name):

@@ -9,6 +9,7 @@ import structlog
 
 from hypot.cluster.port import Port
 from hypot.cluster.reflector import Reflector
+from hypot.core.amount import CPU, of_milli
 from hypot.kinds.catalogue import CATALOGUE, Autoscaler, controlled, sizing
 from hypot.kinds.names import group_of
 from hypot.kinds.wpa import WPA
@@ -224,6 +225,12 @@ class Watches:
         """A resource that decisions need and whose watch fails at the moment, as text; empty if all watches work."""
         needed = [*self._kinds(), *([self.namespaces] if self.namespaces else [])]
         return next((f"{each.resource.plural} ({each.trouble})" for each in needed if each.trouble), "")
+
+    @property
+    def capacity(self) -> int | None:
+        """The millicores that pods may request on all nodes together; None if no node is known."""
+        found = [of_milli(CPU, node.allocatable.get(CPU, 0)) for node in self.nodes.values()] if self.nodes else []
+        return sum(found) if found else None
 
     def age(self) -> float:
         return max(each.age() for each in self.all)

@@ -9,7 +9,7 @@ from fake_cluster import FakeCluster
 from hypot.cluster.port import UnreachableError
 from hypot.run.config import RunConfig
 from hypot.run.observe.watches import PODS, ApiResource, Watches
-from unit.policy.sizes_world import NAMESPACE
+from unit.policy.sizes_world import NAMESPACE, node
 from unit.run.run_world import KINDS, WEB, World, all_kinds, web, wpa
 
 pytestmark = pytest.mark.asyncio
@@ -45,6 +45,16 @@ async def test_namespaces_are_watched_one_by_one():
     assert [each.path for each in watches.pods.reflectors] == ["/api/v1/namespaces/a/pods", "/api/v1/namespaces/b/pods"]
     assert watches.nodes is not None
     assert [each.path for each in watches.nodes.reflectors] == ["/api/v1/nodes"]
+
+
+async def test_the_capacity_is_that_of_all_nodes():
+    """It is unknown if nodes are not watched, or if there are none."""
+    async with World(node("n1", "16"), node("n2", "500m")) as world:
+        assert world.app.watches.capacity == 16_500
+    async with World() as world:
+        assert world.app.watches.capacity is None
+    async with World(node(), kinds=all_kinds(WatermarkPodAutoscaler="act")) as world:
+        assert world.app.watches.capacity is None
 
 
 async def test_what_is_not_listed_is_named():
