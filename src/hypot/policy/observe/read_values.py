@@ -89,13 +89,12 @@ class MetricValues:
     def add_external(self, items: Iterable[Mapping[str, Any]]) -> None:
         """Add the items of one answer. All of them count; those of earlier answers that come again count once.
 
-        Labels identify a series between two answers. Without labels, only an exact copy is the same.
+        Labels identify a series between two answers; all series without labels are the same one.
         """
         answer: dict[tuple[str, tuple[Any, ...]], list[_ValueSeries]] = defaultdict(list)
         for item in items:
             labels = labels_of({"metadata": {"labels": item.get("metricLabels")}})
-            unnamed = (str(item.get("value")), str(item.get("timestamp")))
-            identity = tuple(sorted(labels.items())) or unnamed
+            identity = tuple(sorted(labels.items()))
             answer[str(item.get("metricName") or ""), identity].append(_ValueSeries(labels, read_value(item)))
         for (metric, identity), series in answer.items():
             self._external[metric][identity] = series

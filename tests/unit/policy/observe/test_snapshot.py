@@ -450,7 +450,7 @@ def test_a_series_that_comes_twice_counts_once():
     twice = [external_value("queue", "5", q="a"), external_value("queue", "6", q="a")]
     unlabelled = [external_value("queue", "2"), external_value("queue", "2"), external_value("queue", "3")]
     seen = seen_by_first(hpa(metrics=[external_metric()]), deployment(), *twice, *unlabelled)
-    assert list(seen.external_metrics.values()) == [(6000, 2000, 3000)]
+    assert list(seen.external_metrics.values()) == [(6000, 3000)]
 
 
 A, B, UNLABELLED = (
@@ -471,6 +471,8 @@ NEWER = external_value("queue", "6", q="a")
         ([external_list(NEWER), external_list(A, A)], (5000, 5000)),
         ([external_list(A, A), NEWER], (6000,)),
         ([external_list(UNLABELLED, UNLABELLED), external_list(UNLABELLED, UNLABELLED)], (2000, 2000)),
+        ([external_list(UNLABELLED), external_list(external_value("queue", "3"))], (3000,)),
+        ([external_list(UNLABELLED, A), external_list(external_value("queue", "3"), B)], (3000, 5000, 7000)),
         ([external_list(A, external_value("queue", "much", q="a")), external_list(A)], (5000,)),
         ([external_list()], None),
     ],
@@ -497,9 +499,8 @@ def test_no_external_value():
 
 def test_an_external_sum_is_never_taken_without_one_of_its_parts():
     """A smaller sum would scale the target down on missing data."""
-    seen = seen_by_first(
-        hpa(metrics=[external_metric()]), deployment(), external_value("queue", "5"), external_value("queue", "much")
-    )
+    values = external_list(external_value("queue", "much"), external_value("queue", "5"))
+    seen = seen_by_first(hpa(metrics=[external_metric()]), deployment(), values)
     assert isinstance(seen.external_metrics[metric_key("queue", None)], Failure)
 
 
