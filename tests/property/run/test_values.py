@@ -3,6 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Failure
 from hypot.policy.observe.read_values import MetricValues
 from hypot.run.observe.queries import Answered, external_query
@@ -11,10 +12,12 @@ from unit.run.run_world import NOW
 
 labels = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"))
 values = st.sampled_from(["0", "1", "1500m", "-2", "much"])
+times = st.sampled_from([None, show_time(NOW - 30), show_time(NOW)])
 series = st.builds(
-    lambda value, labels: {"metricName": "queue", "metricLabels": labels, "value": value, "timestamp": None},
+    lambda value, labels, at: {"metricName": "queue", "metricLabels": labels, "value": value, "timestamp": at},
     values,
     labels,
+    times,
 )
 answers = st.lists(series, min_size=1, max_size=5)
 ONE = {"metricName": "queue", "metricLabels": {}, "value": "1", "timestamp": None}

@@ -26,18 +26,25 @@ class _Described(NamedTuple):
     namespace: str
     name: str
     selector: Any
+    at: float
     value: Value | None
 
 
 class _ValueSeries(NamedTuple):
     labels: Mapping[str, str]
+    at: float
     value: Value | None
 
 
 def read_value(item: Mapping[str, Any]) -> Value | None:
     """The value in an item of either API; None if it is not a quantity."""
     amount = read_amount(item.get("value"))
-    return None if amount is None else Value(amount, read_time(item.get("timestamp")) or 0.0, _window(item))
+    return None if amount is None else Value(amount, _time(item), _window(item))
+
+
+def _time(item: Mapping[str, Any]) -> float:
+    """When a value was measured; 0 if that is unknown."""
+    return read_time(item.get("timestamp")) or 0.0
 
 
 def _window(item: Mapping[str, Any]) -> float:
@@ -83,11 +90,11 @@ class MetricValues:
         name = str(data.get("metricName") or metric.get("name") or "")
         selector = data.get("selector") or metric.get("selector")
         namespace = str(of.get("namespace") or "")
-        described = _Described(namespace, str(of.get("name") or ""), selector, read_value(data))
+        described = _Described(namespace, str(of.get("name") or ""), selector, _time(data), read_value(data))
         self._custom[str(of.get("kind") or ""), name].append(described)
 
     def add_external(self, items: Iterable[Mapping[str, Any]]) -> None:
-        """Add the items of one answer. All of them count; those of earlier answers that come again count once.
+        """Add the items of one answer. All of them count; of a series that is in two answers, the newest counts.
 
         Labels identify a series between two answers; all series without labels are the same one.
         """
@@ -95,9 +102,12 @@ class MetricValues:
         for item in items:
             labels = labels_of({"metadata": {"labels": item.get("metricLabels")}})
             identity = tuple(sorted(labels.items()))
-            answer[str(item.get("metricName") or ""), identity].append(_ValueSeries(labels, read_value(item)))
-        for (metric, identity), series in answer.items():
-            self._external[metric][identity] = series
+            series = _ValueSeries(labels, _time(item), read_value(item))
+            answer[str(item.get("metricName") or ""), identity].append(series)
+        for (metric, identity), found in answer.items():
+            known = self._external[metric].get(identity, ())
+            if not _is_older(_newest(found), _newest(known)):
+                self._external[metric][identity] = found
 
     def of_pods(
         self, metric: str, selector: Chosen, namespace: str, pods: Iterable[str], pod_selector: str
@@ -142,6 +152,15 @@ class MetricValues:
         return self._sums[metric, wanted]
 
 
+def _newest(series: Iterable[_ValueSeries]) -> float:
+    return max([one.at for one in series], default=0.0)
+
+
+def _is_older(at: float, than: float) -> bool:
+    """Whether a value is older than one that comes before it in the input; if a time is unknown, it is not."""
+    return 0 < at < than
+
+
 def _amounts(series: Iterable[_ValueSeries], wanted: Selector) -> tuple[int, ...] | Failure:
     found = all_values(one.value for one in series if wanted.matches(one.labels))
     return found if isinstance(found, Failure) else tuple([value.milli for value in found])
@@ -151,8 +170,11 @@ def _best(values: list[_Described], selector: Chosen) -> _Described | None:
     """The newest value with exactly this selector, else the newest without any selector."""
     wanted = _meaning(selector)
     exact = [one for one in values if one.selector and _meaning(one.selector) == wanted]
-    fitting = exact or [one for one in values if not one.selector]
-    return fitting[-1] if fitting else None
+    newest: _Described | None = None
+    for one in exact or [one for one in values if not one.selector]:
+        if newest is None or not _is_older(one.at, newest.at):
+            newest = one
+    return newest
 
 
 def _meaning(selector: Any) -> object:

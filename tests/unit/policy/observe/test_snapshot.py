@@ -20,6 +20,17 @@ from hypot.policy.observe.snapshot import NOTHING_EARLIER, Snapshot, may_matter
 
 NOW = 1_000_000.0
 START = "2026-03-02T06:10:02Z"
+LATER = "2026-03-02T06:10:03Z"
+# The times of the first and of the second value, and which of them counts.
+TIMES = [
+    (START, LATER, 2),
+    (LATER, START, 1),
+    (START, START, 2),
+    (None, START, 2),
+    (START, None, 2),
+    (None, None, 2),
+    (START, "yesterday", 2),
+]
 
 
 def metadata(name, labels=None, namespace="shop", **more):
@@ -66,9 +77,9 @@ def metric_value(metric, kind, name, value, namespace="shop", **more):
     return {**made, "metricName": metric, "value": value, "timestamp": START, **more}
 
 
-def external_value(metric, value, **labels):
+def external_value(metric, value, at=START, **labels):
     made = {"apiVersion": "external.metrics.k8s.io/v1beta1", "kind": "ExternalMetricValue"}
-    return {**made, "metricName": metric, "metricLabels": labels, "value": value, "timestamp": START}
+    return {**made, "metricName": metric, "metricLabels": labels, "value": value, "timestamp": at}
 
 
 def external_list(*items):
@@ -396,6 +407,18 @@ def test_a_value_with_the_exact_selector_wins():
     assert seen_by_first(*world, other).pods_metrics[key] == {}
 
 
+@pytest.mark.parametrize(("first", "second", "counts"), TIMES)
+def test_the_newest_of_two_values_counts(first, second, counts):
+    """A dump may hold two answers about a pod or an object."""
+    world = [hpa(metrics=[pods_metric(), object_metric()]), deployment(), pod("a")]
+    for i, at in enumerate((first, second), 1):
+        world.append(metric_value("rps", "Pod", "a", f"{i}", timestamp=at))
+        world.append(metric_value("hits", "Ingress", "main", f"{i}", timestamp=at))
+    seen = seen_by_first(*world)
+    assert seen.pods_metrics[metric_key("rps", None)]["a"].milli == counts * 1000
+    assert seen.object_metrics == {metric_key("hits", None, "Ingress/main"): counts * 1000}
+
+
 def test_no_values_of_pods():
     """The failure contains the exact query to run."""
     selector = {"matchLabels": {"path": "root"}}
@@ -446,7 +469,7 @@ def test_external_values_by_label():
 
 
 def test_a_series_that_comes_twice_counts_once():
-    """Two queries may answer with the same series, and a dump may hold one answer twice; the last one counts."""
+    """Two queries may answer with the same series, and a dump may hold one answer twice."""
     twice = [external_value("queue", "5", q="a"), external_value("queue", "6", q="a")]
     unlabelled = [external_value("queue", "2"), external_value("queue", "2"), external_value("queue", "3")]
     seen = seen_by_first(hpa(metrics=[external_metric()]), deployment(), *twice, *unlabelled)
@@ -458,18 +481,18 @@ A, B, UNLABELLED = (
     external_value("queue", "7", q="b"),
     external_value("queue", "2"),
 )
-NEWER = external_value("queue", "6", q="a")
+CHANGED = external_value("queue", "6", q="a")
 
 
 @pytest.mark.parametrize(
     ("objects", "values"),
     [
         ([external_list(A, B)], (5000, 7000)),
-        ([external_list(A, A, NEWER)], (5000, 5000, 6000)),
+        ([external_list(A, A, CHANGED)], (5000, 5000, 6000)),
         ([external_list(A, A), external_list(A, A)], (5000, 5000)),
-        ([external_list(A, A), external_list(NEWER, B)], (6000, 7000)),
-        ([external_list(NEWER), external_list(A, A)], (5000, 5000)),
-        ([external_list(A, A), NEWER], (6000,)),
+        ([external_list(A, A), external_list(CHANGED, B)], (6000, 7000)),
+        ([external_list(CHANGED), external_list(A, A)], (5000, 5000)),
+        ([external_list(A, A), CHANGED], (6000,)),
         ([external_list(UNLABELLED, UNLABELLED), external_list(UNLABELLED, UNLABELLED)], (2000, 2000)),
         ([external_list(UNLABELLED), external_list(external_value("queue", "3"))], (3000,)),
         ([external_list(UNLABELLED, A), external_list(external_value("queue", "3"), B)], (3000, 5000, 7000)),
@@ -478,10 +501,31 @@ NEWER = external_value("queue", "6", q="a")
     ],
 )
 def test_series_add_up_within_a_list_and_count_once_between_lists(objects, values):
-    """As in the controller, which asks for each list once; of two lists with the same series the last one counts."""
+    """As in the controller, which asks for each list once; of two lists of the same time the last one counts."""
     found = seen_by_first(hpa(metrics=[external_metric()]), deployment(), *objects).external_metrics
     (series,) = found.values()
     assert isinstance(series, Failure) if values is None else series == values
+
+
+@pytest.mark.parametrize("labels", [{}, {"q": "a"}])
+@pytest.mark.parametrize(("first", "second", "counts"), TIMES)
+def test_the_newest_of_two_lists_counts(first, second, counts, labels):
+    """Files come in any order, and the last one may be the oldest; of equal or unknown times the last one counts."""
+    lists = [external_list(external_value("queue", f"{i}", at, **labels)) for i, at in enumerate((first, second), 1)]
+    seen = seen_by_first(hpa(metrics=[external_metric()]), deployment(), *lists)
+    assert list(seen.external_metrics.values()) == [(counts * 1000,)]
+
+
+def test_the_newest_list_counts_with_all_its_equal_series():
+    """Its newest value says how new it is. An unreadable value is not replaced by an older one."""
+    newest = external_list(external_value("queue", "5", START), external_value("queue", "6", LATER))
+    older = external_list(external_value("queue", "9", START))
+    for lists in ([newest, older], [older, newest]):
+        seen = seen_by_first(hpa(metrics=[external_metric()]), deployment(), *lists)
+        assert list(seen.external_metrics.values()) == [(5000, 6000)]
+    broken = external_list(external_value("queue", "?", LATER))
+    seen = seen_by_first(hpa(metrics=[external_metric()]), deployment(), broken, external_value("queue", "5", START))
+    assert isinstance(seen.external_metrics[metric_key("queue", None)], Failure)
 
 
 def test_the_time_of_external_values():
