@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from math import isfinite
+from sys import float_info
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -12,7 +12,7 @@ from hypot.kinds.selector import Selector, SelectorError, read_selector, show_se
 from hypot.policy.model.seen import Failure, Value
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.questions import Chosen
-from hypot.policy.observe.read_pods import inner, labels_of, read_amount
+from hypot.policy.observe.read_pods import inner, labels_of, read_amount, read_duration
 from hypot.policy.observe.read_scale import plural
 
 _CUSTOM = "/apis/custom.metrics.k8s.io/v1beta1"
@@ -48,10 +48,16 @@ def _time(item: Mapping[str, Any]) -> float:
 
 
 def _window(item: Mapping[str, Any]) -> float:
-    """Seconds: custom.metrics.k8s.io/v1beta2 calls them `windowSeconds`, v1beta1 of both APIs calls them `window`."""
-    written = item.get("windowSeconds", item.get("window"))
-    is_number = isinstance(written, int | float) and not isinstance(written, bool) and isfinite(written)
-    return float(written) if is_number else _DEFAULT_WINDOW
+    """Seconds: custom.metrics.k8s.io/v1beta2 calls them `windowSeconds`, v1beta1 of both APIs calls them `window`.
+
+    A null is absent. The APIs write a number; a duration such as 300s is read too, as in pod metrics.
+    """
+    written = next((item[name] for name in ("windowSeconds", "window") if item.get(name) is not None), None)
+    seconds = read_duration(written) if isinstance(written, str) else written
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return _DEFAULT_WINDOW
+    # This is false for NaN, and for an integer that no float can hold.
+    return float(seconds) if abs(seconds) <= float_info.max else _DEFAULT_WINDOW
 
 
 def all_values(values: Iterable[Value | None]) -> tuple[Value, ...] | Failure:

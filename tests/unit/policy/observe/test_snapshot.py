@@ -373,13 +373,22 @@ def test_values_of_pods():
         ({"window": 300}, 300.0),
         ({"windowSeconds": 0}, 0.0),
         ({"windowSeconds": None}, 60.0),
-        ({"window": "300s"}, 60.0),
+        ({"windowSeconds": None, "window": 300}, 300.0),
+        ({"windowSeconds": None, "window": "300s"}, 300.0),
+        ({"windowSeconds": 300, "window": None}, 300.0),
+        ({"windowSeconds": 0, "window": 300}, 0.0),
+        ({"windowSeconds": None, "window": None}, 60.0),
+        ({"window": "5m"}, 300.0),
+        ({"window": "long"}, 60.0),
+        ({"window": "9" * 400 + "s"}, 60.0),
         ({"window": True}, 60.0),
         ({"window": float("inf")}, 60.0),
+        ({"window": float("nan")}, 60.0),
+        ({"window": 10**400}, 60.0),
     ],
 )
 def test_the_window_of_a_value(written, seconds):
-    """Seconds as a number, by the names of both versions; the controller of Kubernetes assumes a minute."""
+    """By the names of both versions, a null is absent; the controller of Kubernetes assumes a minute."""
     assert read_value({"value": "1", "timestamp": START, **written}) == Value(1000, read_time(START), seconds)
 
 
