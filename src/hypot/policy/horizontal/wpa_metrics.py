@@ -266,6 +266,7 @@ def _resource(source: ResourceBand, look: WatermarkContext) -> MetricReading:
     if ready == 0 and (why := _not_owned("pod with metrics", look)):
         raise CannotRead(why)
     _check_available(ready, len(look.seen.pods) - len(ignored), look)
+    # As in the peer, the other samples stay in the sum, also those of pods that the target does not own.
     for pod in ignored:
         usages.pop(pod, None)
     if not usages or ready == 0:

@@ -695,6 +695,15 @@ class TestPods:
         decision = decided(self.CPU, seen(3, pods=pods, pod_metrics=cpu_samples(2000, 2000, 2000)), FRESH)
         assert (decision.readings[0].ready, decision.desired) == (ready, desired)
 
+    @pytest.mark.parametrize(("annotations", "ready", "value"), [({}, 1, "4"), ({SKIP_OWNER_CHECK: "true"}, 2, "2")])
+    def test_the_usage_of_a_pod_without_an_owner_counts(self, annotations, ready, value):
+        """The released controller selects samples by labels, and counts pods by their owner; both are kept."""
+        spec = wpa(resource_band("cpu", low="500m", high=1), algorithm="average", annotations=annotations, **FREE)
+        pods = (*fleet(1), pod("web-1", owners=()))
+        decision = decided(spec, seen(2, pods=pods, pod_metrics=cpu_samples(2000, 2000)), FRESH)
+        assert (decision.readings[0].ready, decision.readings[0].step.numbers["value"]) == (ready, value)
+        assert decision.desired == 4
+
     def test_readiness_matters_for_cpu_alone(self):
         """Memory of a pod that is not ready counts."""
         spec = wpa(resource_band("memory", low="50Mi", high="100Mi"), algorithm="average", **FREE)
