@@ -15,6 +15,7 @@ from hypot.cli.verdict import Glyphs, Verdict, report
 from hypot.face.replay.scores import shapes_as_text
 from hypot.face.replay.table import fleet_table, fleet_text, table
 from hypot.face.replay.value import ReplayReport
+from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import intervals_of
 from hypot.kinds.text.load import Source
@@ -103,7 +104,7 @@ def _over_windows(one: Comparison) -> Iterator[str]:
     for judged in one.judged:
         mid, bad = middle(judged.windows), worst(judged.windows)
         yield (
-            f"{judged.policy} over {len(judged.windows)} windows: "
+            f"{judged.policy} over {count_of(len(judged.windows), 'window')}: "
             f"cost {_shown(mid.cost)} $ (worst {_shown(bad.cost)}), "
             f"late {_shown(mid.late, 3)} % (worst {_shown(bad.late, 3)})."
         )
@@ -131,7 +132,7 @@ def _all_notes(comparisons: Sequence[Comparison]) -> list[str]:
     notes = [note for note, _ in Counter(note for one in comparisons for note in one.notes).most_common()]
     if len(notes) <= NOTES:
         return notes
-    return [*notes[:NOTES], f"and {len(notes) - NOTES} more notes: -o json has those of every workload"]
+    return [*notes[:NOTES], f"and {count_of(len(notes) - NOTES, 'more note')}: -o json has those of every workload"]
 
 
 def as_data(

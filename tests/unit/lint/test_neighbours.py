@@ -76,6 +76,12 @@ class TestTarget:
         """A manifest with 0 replicas switches its autoscaler off; nothing else is reported."""
         assert [one.rule for one in check(hpa(), workload(replicas=0)).findings] == ["target-at-zero"]
 
+    @pytest.mark.parametrize(("count", "sets"), [(1, "1 replica"), (3, "3 replicas")])
+    def test_a_fixed_count(self, count, sets):
+        """The message names the count."""
+        (found,) = findings("replicas-on-target", hpa(), workload(replicas=count))
+        assert found.message.startswith(f"every apply sets {sets} and overrides")
+
     def test_dry_run_does_not_scale(self):
         """A fixed count is fine with a WatermarkPodAutoscaler in a dry run."""
         assert not findings("replicas-on-target", wpa(dryRun=True), workload(replicas=3))
@@ -230,6 +236,11 @@ class TestBudget:
         assert findings("pdb-blocks-evictions", hpa(), workload(), budget({}, minAvailable=2))
         assert not findings("pdb-blocks-evictions", hpa(), workload(), budget({}, "policy/v1beta1", minAvailable=2))
 
+    def test_one_pod(self):
+        """The message says pod, not pods."""
+        (found,) = findings("pdb-blocks-evictions", hpa(minReplicas=1), workload(), budget(minAvailable=1))
+        assert found.message.startswith("requires 1 healthy pod of 1, the minimum of")
+
     def test_workload_that_is_not_scaled(self):
         """Budgets of other workloads are not checked."""
         assert not findings("pdb-blocks-evictions", workload(replicas=1), budget(minAvailable=1))
@@ -254,6 +265,19 @@ class TestQuota:
         assert (
             bool(findings("quota-too-small", hpa(), workload(), thing("v1", "ResourceQuota", hard=hard))) is not enough
         )
+
+    @pytest.mark.parametrize(
+        ("most", "cpu", "message"),
+        [
+            (1, "100m", "1 pod needs 500m cpu, and ResourceQuota shop/web allows 100m, enough for 0 pods"),
+            (2, "500m", "2 pods need 1 cpu, and ResourceQuota shop/web allows 500m, enough for 1 pod"),
+        ],
+    )
+    def test_the_message(self, most, cpu, message):
+        """One pod is not called pods."""
+        quota = thing("v1", "ResourceQuota", hard={"cpu": cpu})
+        (found,) = findings("quota-too-small", hpa(minReplicas=1, maxReplicas=most), workload(), quota)
+        assert found.message == message
 
     def test_scoped_quota_is_for_some_pods_only(self):
         """It is unknown for which."""

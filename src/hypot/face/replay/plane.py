@@ -158,7 +158,7 @@ def _spots(run: Run, place: int, apart: float, most: int) -> Dots:
     texts = [
         (
             printable(run.policy),
-            f"{spot.replicas:g} pods of {spot.cpu:g} cores",
+            f"{spot.replicas:g} {_pods(spot.replicas)} of {spot.cpu:g} {_cores(spot.cpu)}",
             f"{100 * spot.share:.3g} % of the time",
         )
         for spot in spots
@@ -214,7 +214,7 @@ def _total_notes(total: float, across: tuple[float, float], up: tuple[float, flo
     x = max(across[0], total / up[1]) * _INSIDE
     y = total / x
     if across[0] <= x <= across[1] / 1.5 and up[0] * 1.1 <= y:
-        yield Note(x, y, f"{total:g} {'core' if total == 1 else 'cores'}")
+        yield Note(x, y, f"{total:g} {_cores(total)}")
 
 
 def _doubled(low: float, high: float) -> tuple[float, ...]:
@@ -254,3 +254,11 @@ def _spread_dots(report: ReplayReport, name: str, costs: Floats, lane: float) ->
     middle = float(np.median(costs))
     text = (printable(name), f"{middle:.3g} x lower bound, median")
     yield Dots(f"{name}, median", name, "ink", (middle,), (lane,), ("bar",), (22.0,), (text,))
+
+
+def _pods(number: float) -> str:
+    return "pod" if number == 1 else "pods"
+
+
+def _cores(number: float) -> str:
+    return "core" if number == 1 else "cores"

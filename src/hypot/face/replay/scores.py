@@ -169,7 +169,8 @@ def shapes_as_text(shapes: Shapes) -> str:
     cpu = _from_to(f"{shapes.min_cpu:g}", f"{shapes.max_cpu:g}")
     memory = _from_to(readable(MEMORY, shapes.min_memory), readable(MEMORY, shapes.max_memory))
     sizes = f"{cpu} {'core' if cpu == '1' else 'cores'} and {memory}"
-    return f"The lower bound may use {replicas} replicas of {sizes}, or the policy's own."
+    counts = f"{replicas} {'replica' if replicas == '1' else 'replicas'}"
+    return f"The lower bound may use {counts} of {sizes}, or the policy's own."
 
 
 def _from_to(low: str, high: str) -> str:

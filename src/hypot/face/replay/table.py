@@ -23,6 +23,7 @@ from hypot.face.replay.scores import (
 )
 from hypot.face.replay.value import REFERENCES
 from hypot.face.style import printable
+from hypot.kinds.base import count_of
 from hypot.replay.score.ranking import late_or_lost
 from hypot.replay.score.scorecard import Scores
 
@@ -90,7 +91,7 @@ def fleet_table(
     cells = [_Cell(str(won.get(name, NOTHING)), most > 0 and won.get(name) == most) for name in names]
     blocks.append(_Block(("", "wins"), tuple(cells)))
     lines = _lines(names, ("", "policy"), blocks, width, style)
-    explained = f"Over {len(fleet)} workloads; a policy wins a workload if its price is the lowest."
+    explained = f"Over {count_of(len(fleet), 'workload')}; a policy wins a workload if its price is the lowest."
     return [*lines, *_below([explained, *missing_of(named), *notes], width, style)]
 
 
@@ -111,8 +112,8 @@ def fleet_text(fleet: Fleet) -> Iterator[str]:
         label = [f"most late or lost on {late}"] * bool(late) + [f"farthest above its bound on {dear}"] * bool(dear)
         if label:
             yield f"{printable(name)}: {'; '.join(label)}."
-    if len(competing) > _REPORTED:
-        yield f"For the other {len(competing) - _REPORTED} policies, -o csv lists every workload."
+    if (others := len(competing) - _REPORTED) > 0:
+        yield f"For the other {others} {'policy' if others == 1 else 'policies'}, -o csv lists every workload."
 
 
 def _worst(fleet: Fleet, policy: str, of: Callable[[Scores], float], unit: str) -> str:

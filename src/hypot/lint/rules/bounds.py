@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hypot.core.quantity import format_milli
+from hypot.kinds.base import count_of
 from hypot.kinds.selector import Selector
 from hypot.lint.input.item import Item, amount, mapping, some, text, whole
 from hypot.lint.input.labels import SelectorIndex, selector_of
@@ -68,8 +69,8 @@ def pdb_blocks_evictions(world: InputWorld) -> Iterator[Hit]:
         for key in ("minAvailable", "maxUnavailable"):
             wanted = _wanted(key, budget.spec.get(key), least) if scalers else None
             if wanted is not None and wanted >= least:
-                who = some(scalers)
-                message = f"requires {wanted} healthy pods of {least}, the minimum of {who}: no pod can be evicted then"
+                needed = f"requires {count_of(wanted, 'healthy pod')} of {least}"
+                message = f"{needed}, the minimum of {some(scalers)}: no pod can be evicted then"
                 yield Hit(budget, ("spec", key), message)
 
 
@@ -154,7 +155,8 @@ def _over(quota: Item, template: Template | None, most: int) -> Iterator[str]:
         if per_pod and allowed is not None and per_pod * most > allowed:
             binary = "memory" in key
             asked, room = format_milli(per_pod * most, binary), format_milli(allowed, binary)
-            yield f"{most} pods need {asked} {key}, and {quota} allows {room}, enough for {allowed // per_pod} pods"
+            wanted = f"{count_of(most, 'pod')} {'needs' if most == 1 else 'need'} {asked} {key}"
+            yield f"{wanted}, and {quota} allows {room}, enough for {count_of(allowed // per_pod, 'pod')}"
 
 
 def _per_pod(key: str, template: Template | None) -> int | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from hypot.core.quantity import milli
+from hypot.kinds.base import count_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Pace
 from hypot.kinds.problem import Where
@@ -40,7 +41,8 @@ def short_period(world: InputWorld) -> Iterator[Hit]:
         for where, pace in _paces(hpa):
             for i, policy in enumerate(pace.limits or ()):
                 if policy.period is not None and 0 < policy.period < SYNC_PERIOD:
-                    message = f"{policy.period} seconds are less than the {SYNC_PERIOD} between two syncs"
+                    is_less = "is less" if policy.period == 1 else "are less"
+                    message = f"{count_of(policy.period, 'second')} {is_less} than the {SYNC_PERIOD} between two syncs"
                     at = (*where, "policies", i, "periodSeconds")
                     yield Hit(hpa.item, at, f"{message}, so this allows its value at every sync")
 
@@ -65,7 +67,7 @@ def no_down_window(world: InputWorld) -> Iterator[Hit]:
         rest = wpa.spec.down_rest
         if rest is not None and 0 < rest < _SHORT_WINDOW and amount(wpa.spec.down_factor) != 0:
             at = ("spec", "downscaleForbiddenWindowSeconds")
-            yield Hit(wpa.item, at, f"pods may be removed again just {rest} seconds after any move")
+            yield Hit(wpa.item, at, f"pods may be removed again just {count_of(rest, 'second')} after any move")
 
 
 @PACE.rule(

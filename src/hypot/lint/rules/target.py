@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
+from hypot.kinds.base import count_of
 from hypot.kinds.catalogue import info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
@@ -177,7 +178,7 @@ def _replicas(world: InputWorld) -> Iterator[tuple[InputWorkload, int, list[Item
 def replicas_on_target(world: InputWorld) -> Iterator[Hit]:
     for workload, replicas, scalers in _replicas(world):
         if replicas and not workload.item.live and workload.key.kind != Hvpa.KIND:
-            message = f"every apply sets {replicas} replicas and overrides {some(scalers)}"
+            message = f"every apply sets {count_of(replicas, 'replica')} and overrides {some(scalers)}"
             yield Hit(workload.item, ("spec", "replicas"), message)
 
 

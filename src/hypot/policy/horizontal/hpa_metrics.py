@@ -25,7 +25,7 @@ from hypot.core.ratio import (
     within,
 )
 from hypot.core.readiness import cpu_unready
-from hypot.kinds.base import Ref
+from hypot.kinds.base import Ref, count_of
 from hypot.kinds.hpa.fields import Metric, Target
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.version import KNOWS_CONTAINERS
@@ -459,7 +459,7 @@ def _per_pod(amount: int, target: int, description: str, subject: str, look: Met
     replicas = count_by_share(amount, target, pods, look.down, look.up)
     share = MAX_INT64 if amount >= MAX_INT64 else per_pod_share(amount, pods)
     total, shown, wanted = format_milli(amount), format_milli(share), format_milli(target)
-    reported = f"at {shown} per pod over {pods} pods (target {wanted}, ratio {ratio:.3f})"
+    reported = f"at {shown} per pod over {count_of(pods, 'pod')} (target {wanted}, ratio {ratio:.3f})"
     if pods == 0:
         reported = f"at {total} with no pods to share it (target {wanted} per pod)"
     return Proposal(

@@ -21,6 +21,7 @@ from hypot.core.watermark import (
     upper_edge,
 )
 from hypot.kinds.address import shown_address
+from hypot.kinds.base import count_of
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import SKIP_OWNER_CHECK, BandMetric, ExternalBand, ResourceBand, marks_of
@@ -174,7 +175,7 @@ def ready_count(look: WatermarkContext) -> int:
     ready, foreign = ready_pods(look.seen.pods, look.target, look.seen.now, look.delay, skip_owner_check=skip)
     total = len(look.seen.pods)
     if ready == 0:
-        raise CannotRead(_not_owned("ready pod", look) or f"among the {total} pods, none is ready")
+        raise CannotRead(_not_owned("ready pod", look) or f"of {count_of(total, 'pod')}, none is ready")
     _check_available(ready, total - foreign, look)
     return min(ready, look.scale.status_replicas)
 
@@ -191,8 +192,8 @@ def _not_owned(what: str, look: WatermarkContext) -> str:
     causes = [f"{without} without an owner reference"] if without else []
     causes += [f"{len(owners)} of other owners such as {min(owners)}"] if owners else []
     return (
-        f"no {what} belongs to {look.target}: among the {len(look.seen.pods)} pods that match the selector are "
-        f"{' and '.join(causes)}; to count pods whatever their owner, set the annotation {SKIP_OWNER_CHECK} to "
+        f"no {what} belongs to {look.target}: the selector matches {count_of(len(look.seen.pods), 'pod')}, among "
+        f"them {' and '.join(causes)}; to count pods whatever their owner, set the annotation {SKIP_OWNER_CHECK} to "
         '"true"'
     )
 

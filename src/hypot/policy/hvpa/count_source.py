@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from hypot.core.amount import CPU, RESOURCES, brief, of_milli, to_milli
 from hypot.core.gate import lags_after_removal
+from hypot.kinds.base import count_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hpa.fields import Metric
@@ -154,8 +155,10 @@ def _from_status(context: HvpaContext, hpa: HPA, advice: CountAdvice | Failure |
         message = "there is no HorizontalPodAutoscaler for this workload" if advice is None else advice.message
         return _silent(message)
     if advice.current != context.replicas:
-        return _silent(f"{advice.origin} was computed at {advice.current} replicas, not at {context.replicas}")
-    sentence = f"According to {advice.origin} there should be {advice.desired} replicas."
+        return _silent(
+            f"{advice.origin} was computed at {count_of(advice.current, 'replica')}, not at {context.replicas}"
+        )
+    sentence = f"According to {advice.origin} there should be {count_of(advice.desired, 'replica')}."
     step = Step("recommend", "count", context.replicas, advice.desired, sentence, {"origin": advice.origin})
     metrics = [utilization_metric(metric) for metric in hpa.metrics or ()]
     by_total = [metric for metric in metrics if metric is not None]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from hypot.core.amount import MEMORY
 from hypot.core.gate import HOLDS, count_gate, movement_gate
 from hypot.core.interval import may_get_less, reachable
+from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa, refusals
 from hypot.kinds.hvpa.intervals import allowed, counts_of, largest_total
 from hypot.kinds.problem import Problem
@@ -150,7 +151,7 @@ def paradox_gate(hvpa: Hvpa, need: ContainerNeed, current: int, voted: int) -> G
     """On a scale-down, no replicas are removed if that would make every pod larger."""
     if need.direction != "down" or voted >= current or not grows_while_shrinking(hvpa, need, current, voted):
         return OPEN
-    message = f"with {voted} replicas each pod would need higher requests although the total falls"
+    message = f"with {count_of(voted, 'replica')} each pod would need higher requests although the total falls"
     return Gate("ParadoxicalScaling", message)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hypot.core.amount import brief, readable
+from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import intervals_of
 from hypot.policy.hvpa.gates import Gate, scale_type
@@ -84,18 +85,18 @@ class HvpaFindings(Findings):
                 "interval",
                 current,
                 vote.replicas,
-                sentence(f"{message}: its interval is for {vote.replicas} replicas"),
+                sentence(f"{message}: its interval is for {count_of(vote.replicas, 'replica')}"),
                 numbers,
             )
         elif vote is not None and vote.replicas != current:
-            message = f"{vote.source} asks for {vote.replicas} replicas"
+            message = f"{vote.source} asks for {count_of(vote.replicas, 'replica')}"
             self.step("resolve", "votes", current, vote.replicas, sentence(message), {"source": vote.source})
         asked = current if vote is None else vote.replicas
         if replicas != asked:
             message = (
-                f"the intervals are for at most {replicas} replicas"
+                f"the intervals are for at most {count_of(replicas, 'replica')}"
                 if asked > replicas
-                else f"the intervals are for at least {replicas} replicas"
+                else f"the intervals are for at least {count_of(replicas, 'replica')}"
             )
             self.step("restrain", "intervals", asked, replicas, sentence(message))
         return message if replicas != current else ""
@@ -124,7 +125,9 @@ class HvpaFindings(Findings):
             for resource, amount in new.requests.items()
             if amount != old.requests.get(resource)
         ]
-        message = f"{need.container} at {desired} replicas: {', '.join(changes) or 'only its limits change'}"
+        message = (
+            f"{need.container} at {count_of(desired, 'replica')}: {', '.join(changes) or 'only its limits change'}"
+        )
         rising = isinstance(self.seen.scale, Scale) and desired > self.seen.scale.replicas
         while_what = "replicas are added" if rising else "a recommendation is missing"
         why_kept = f"is kept: nothing is lowered while {while_what}"

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from hypot.core.amount import CPU, RESOURCES, brief
 from hypot.core.gate import AT_LEAST, AT_MOST, EXACTLY, FREE, UNSET, belief, held_to, learned_total
+from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import allowed
 from hypot.kinds.node import Itself
@@ -138,7 +139,8 @@ def _before_it_rose(context: HvpaContext, container: str, resource: str) -> tupl
 
 def _advice_step(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:
     message = "; ".join(f"{name} {_listed(briefly(target))}" for name, target in advice.items()) or "nothing"
-    sentence = f"According to the {origin} each of the {replicas} pods needs: {message}."
+    whose = "the one pod" if replicas == 1 else f"each of the {replicas} pods"
+    sentence = f"According to the {origin} {whose} needs: {message}."
     numbers = {"origin": origin, "targets": {name: shown(target) for name, target in advice.items()}}
     return Step("recommend", "size", None, None, sentence, numbers)
 
@@ -153,7 +155,7 @@ def _report_stale(context: HvpaContext, places: list[str]) -> Step:
         raise AssertionError("only a change of the count makes a recommendation stale")
     ago = show_seconds(context.seen.now - recount.at)
     message = (
-        f"The recommendation for {', '.join(places)} was learnt from {recount.before} pods, and there have been "
-        f"{recount.after} for {ago}: it is not applied a second time."
+        f"The recommendation for {', '.join(places)} was learnt from {count_of(recount.before, 'pod')}, and there "
+        f"{'has' if recount.after == 1 else 'have'} been {recount.after} for {ago}: it is not applied a second time."
     )
     return Step("recommend", "stale-size", None, None, message, {"replicasAtRecommendation": recount.before})

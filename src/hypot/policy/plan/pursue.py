@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hypot.core.fate import DEFERRED_PATIENCE, ending, is_at_once, may_lower, waits_for
+from hypot.kinds.base import count_of
 from hypot.kinds.version import Version
 from hypot.policy.model.current_size import live
 from hypot.policy.model.decision import Move, show_seconds
@@ -131,7 +132,7 @@ def _at_once(plan: Plan, seen: Seen) -> Progress:
     if replicas not in {plan.before_replicas, plan.replicas}:
         return _superseded(plan, replicas)
     if replicas == plan.replicas:
-        return Progress((), None, "Done", f"There are {replicas} replicas already.")
+        return Progress((), None, "Done", f"The target has {count_of(replicas, 'replica')} already.")
     actions: tuple[Action, ...] = (ScaleTo(plan.replicas, replicas),)
     if plan.replicas > replicas and plan.resizing != "Template":
         actions = _recorded(plan, actions, seen)
@@ -276,7 +277,7 @@ def _progress(plan: Plan, step: _PlanStep, seen: Seen, now: float) -> Progress:
     if ended == "TimedOut":
         left = _several((*step.infeasible, *step.waiting)) or "the plan is not complete"
         return Progress((), None, ended, f"Abandoned after {lasted}: {left}")
-    done = f"{plan.replicas} replicas have the decided size."
+    done = f"{count_of(plan.replicas, 'replica')} {'has' if plan.replicas == 1 else 'have'} the decided size."
     return Progress((), None, ended, _several(step.infeasible) or done)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from hypot.core.disruption import may_disrupt
+from hypot.kinds.base import count_of
 from hypot.policy.model.seen import Controller, Owner, Pod
 
 # Marks a pod that still has extra cpu because it has just started.
@@ -160,7 +161,6 @@ def _configured(owner: Owner, live: int, controllers: Controllers) -> int | None
 
 
 def _too_few(group: Group) -> DisruptionRefusal:
-    message = (
-        f"{group.owner.kind} {group.owner.name} has {group.live} live pods, fewer than the minimum of {group.minimum}"
-    )
+    has = f"{group.owner.kind} {group.owner.name} has {count_of(group.live, 'live pod')}"
+    message = f"{has}, fewer than the minimum of {group.minimum}"
     return DisruptionRefusal("min-replicas", message)

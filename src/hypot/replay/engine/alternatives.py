@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hypot.core.amount import RESOURCES
+from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import MOST_REPLICAS, ScaleType
 from hypot.kinds.hvpa.intervals import allowed, share_of
@@ -102,7 +103,7 @@ class Weighted:
     ) -> Decision:
         reported = "; ".join(f"{size.container} {', '.join(briefly(size.requests).values())}" for size in wanted)
         held = f", held by {', '.join(blocked)}" if blocked else ""
-        message = f"Blended by weights: {replicas} replicas of {reported}{held}."
+        message = f"Blended by weights: {count_of(replicas, 'replica')} of {reported}{held}."
         step = Step("resolve", "weights", asked.current, replicas, message)
         return asked._replace(
             autoscaler=Name(self.hvpa.API_VERSION, self.hvpa.KIND, self.hvpa.namespace, self.hvpa.name),

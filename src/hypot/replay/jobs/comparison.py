@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from hypot.kinds.base import count_of
 from hypot.kinds.hpa import HPA
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine.deciders import NEVER
@@ -152,8 +153,8 @@ def check_scoring(trace: Trace, world: World) -> None:
     left = ticks - first_judged(ticks, world)
     if left < max(1, world.scoring.windows):
         raise ScoreError(
-            f"{trace.source}: {trace.workload} has {ticks} ticks of {world.tick:g} s, {max(left, 0)} of them to score; "
-            "use fewer scoring.windows, or a shorter scoring.skip or scoring.tune"
+            f"{trace.source}: {trace.workload} has {count_of(ticks, 'tick')} of {world.tick:g} s, {max(left, 0)} of "
+            "them to score; use fewer scoring.windows, or a shorter scoring.skip or scoring.tune"
         )
 
 

@@ -8,6 +8,7 @@ from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
+from hypot.kinds.base import count_of
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.version import NEWEST, Version
 from hypot.replay.policies.families import change
@@ -145,7 +146,10 @@ def expand(
 def _some(mishaps: Sequence[Mishap]) -> list[Mishap]:
     """The first problems: the values of one axis are mostly wrong in the same way."""
     rest = len(mishaps) - _MOST_REPORTED
-    return [*mishaps[:_MOST_REPORTED], *([Mishap(None, (), f"and {rest} more problems")] if rest > 0 else [])]
+    return [
+        *mishaps[:_MOST_REPORTED],
+        *([Mishap(None, (), f"and {count_of(rest, 'more problem')}")] if rest > 0 else []),
+    ]
 
 
 class _Choice:

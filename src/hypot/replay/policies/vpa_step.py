@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hypot.core.amount import brief
+from hypot.kinds.base import count_of
 from hypot.policy.model.decision import Step
 
 # A recommendation follows a change of replicas slowly: the seconds between two steps, so that the first shows.
@@ -27,7 +28,7 @@ def stepped(needed: Mapping[str, int], allowed: SizeRange, replicas: int, since_
     above = [r for r, amount in needed.items() if r in allowed.most and amount > allowed.most[r]]
     below = [r for r, amount in needed.items() if r in allowed.least and amount < allowed.least[r]]
     if since_last is not None and since_last < PAUSE:
-        message = f"The last step was less than {PAUSE:.0f} s ago: keep {replicas} replicas."
+        message = f"The last step was less than {PAUSE:.0f} s ago: keep {count_of(replicas, 'replica')}."
         return replicas, Step("resolve", "step-pause", replicas, replicas, message)
     if above and replicas < allowed.high:
         message = f"{above[0]} needs {brief(above[0], needed[above[0]])}, more than a pod may have: add one replica."
@@ -35,5 +36,5 @@ def stepped(needed: Mapping[str, int], allowed: SizeRange, replicas: int, since_
     if below and len(below) == len([r for r in needed if r in allowed.least]) and replicas > allowed.low:
         message = f"{below[0]} needs {brief(below[0], needed[below[0]])}, less than a pod must have: drop one replica."
         return replicas - 1, Step("resolve", "step-in", replicas, replicas - 1, message)
-    message = f"The needed size is within its range: keep {replicas} replicas."
+    message = f"The needed size is within its range: keep {count_of(replicas, 'replica')}."
     return replicas, Step("resolve", "step-none", replicas, replicas, message)

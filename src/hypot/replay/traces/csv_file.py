@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from hypot.replay.traces.columns import Opened, find_columns
-from hypot.replay.traces.trace import MAX_ROWS, TraceError
+from hypot.replay.traces.trace import MAX_ROWS, TraceError, count
 
 MAX_CSV_BYTES = 4 * 2**30
 _LONGEST_HEADER = 2**20
@@ -81,4 +81,4 @@ def _fault(line: bytes, fields: int) -> str:
         found = len(next(csv.reader([text], strict=True), ()))
     except csv.Error:
         return "there is text next to a quoted field: quote the whole field, or none of it"
-    return f"{found} fields, but row 1 names {fields} columns" if found > fields else ""
+    return f"{found} fields, but row 1 names {count(fields, 'column')}" if found > fields else ""

@@ -6,6 +6,7 @@ import structlog
 
 from hypot.cluster.discovery import Discovery, path_of
 from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Request, UnreachableError
+from hypot.kinds.base import count_of
 from hypot.policy.model.decision import Name
 from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.model.size import Size
@@ -104,7 +105,8 @@ class Actor:
         _must_be(target, there, uid)
         found = inner(there, "spec").get("replicas", 0)
         if found != expected:
-            return Done(f"{target} has {found} replicas now, not the {expected} that were decided on", overtaken=True)
+            now = f"{target} has {count_of(found, 'replica')} now"
+            return Done(f"{now}, not the {expected} of the decision", overtaken=True)
         return await self.write(scale_request(path, target.namespace, target.name, _version(there), replicas, uid))
 
     async def _set_template(self, target: Name, sizes: Iterable[Size], seen: Seen) -> Done:

@@ -213,7 +213,7 @@ class Executor:
         if done:
             return replace(attempt, acted=True)
         unsure = any(how.unsure for _, how in results.refused)
-        return replace(attempt, refusal=f"{len(undone)} pods keep their size" if undone else "", unsure=unsure)
+        return replace(attempt, refusal=_kept(len(undone)) if undone else "", unsure=unsure)
 
     def _objections(self, judged: Judged, pods: Iterable[str]) -> tuple[list[Objection], set[str]]:
         """Why some of these pods are not evicted, and which; none if one may be evicted, now or once one is back."""
@@ -351,6 +351,10 @@ def _pod_steps(judged: Judged, barred: set[str], *, waits: bool) -> Iterator[Res
             yield ResizePod(each.pod, uids.get(each.pod, ""), each.sizes)
         elif each.action == "evict" and each.pod not in barred:
             yield EvictPod(each.pod, uids.get(each.pod, ""), each.sentence)
+
+
+def _kept(pods: int) -> str:
+    return "1 pod keeps its size" if pods == 1 else f"{pods} pods keep their size"
 
 
 def _resized_instead(pod: str) -> Event:

@@ -303,6 +303,9 @@ class TestTraps:
         decision = decided(hpa(external("queue", average=5)), queue(10_000, 4, status=2))
         assert decision.readings[0].proposal == 2
         assert first(decision)["pods"] == 2
+        assert " per pod over 2 pods (target 5" in decision.readings[0].step.sentence
+        alone = decided(hpa(external("queue", average=5)), queue(10_000, 1))
+        assert " per pod over 1 pod (target 5" in alone.readings[0].step.sentence
 
     def test_a_negative_running_sum_counts_as_overflow(self):
         """Only for a value per pod."""

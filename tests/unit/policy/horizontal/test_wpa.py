@@ -644,6 +644,7 @@ class TestPods:
         ("pods", "causes"),
         [
             (fleet(3, owners=()), "3 without an owner reference"),
+            (fleet(1, owners=()), "1 without an owner reference"),
             (fleet(2, owners=RACK), "2 of other owners such as StatefulSet/rack-2"),
             (
                 (*fleet(2, owners=RACK), pod("odd", owners=(Owner("Job", "b"),)), pod("bare", owners=())),
@@ -654,7 +655,8 @@ class TestPods:
     )
     def test_pods_of_no_or_another_owner_are_named_as_the_cause(self, pods, causes):
         """They are ready, so the message says why they do not count and how to count them."""
-        cause = f"belongs to web: among the {len(pods)} pods that match the selector are {causes}; to count pods"
+        found = "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
+        cause = f"belongs to web: the selector matches {found}, among them {causes}; to count pods"
         decision = decided(between(60, 80), items(100_000, 2, pods=pods), FRESH)
         assert (decision.desired, reason_of(decision, "ScalingActive")) == (2, "False/FailedGetExternalMetric")
         assert f"no ready pod {cause}" in decision.error
@@ -670,7 +672,7 @@ class TestPods:
         owners = () if annotations else fleet(1)[0].owners
         pods = fleet(2, ready="False", owners=owners)
         decision = decided(between(60, 80, annotations=annotations), items(100_000, 2, pods=pods), FRESH)
-        assert "among the 2 pods, none is ready" in decision.error
+        assert "of 2 pods, none is ready" in decision.error
 
     @pytest.mark.parametrize(
         ("state", "ready", "desired"),

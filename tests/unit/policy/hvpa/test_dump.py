@@ -146,7 +146,7 @@ def test_the_count_of_an_hpa_that_saw_another_count():
     ]
     assert point(*objects) == (2, 1000, GI)
     decision = decided(*objects, kind="Hvpa")
-    assert "was computed at 1 replicas, not at 2" in sentences(decision, "no-count")[0]
+    assert "was computed at 1 replica, not at 2" in sentences(decision, "no-count")[0]
     assert conditions(decision)["RecommendationProvided"] == "False"
 
 

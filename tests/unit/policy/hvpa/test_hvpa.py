@@ -152,7 +152,7 @@ class TestDown:
         held = decided(hvpa(), world(2, box(cpu=300, memory=G), app=sizes(250, 900 * M)))
         assert one(held) == (2, sizes(300, G))
         assert blocked(held) == ["ParadoxicalScaling"]
-        message = "app stays as it is: with 1 replicas each pod would need higher requests although the total falls."
+        message = "app stays as it is: with 1 replica each pod would need higher requests although the total falls."
         assert sentences(held, "paradoxical-scaling") == [message]
 
     def test_a_resource_that_stays_keeps_the_count(self):

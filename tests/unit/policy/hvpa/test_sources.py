@@ -228,6 +228,14 @@ class TestOwn:
             "According to the status of a VPA each of the 2 pods needs: app cpu 700m"
         )
 
+    def test_of_one_pod(self):
+        """The sentences say one pod and one replica."""
+        decision = decided(hvpa(), world(1, APP, app=sizes(100, 100 * M)))
+        assert sentences(decision, "size") == [
+            "According to the status of a VPA the one pod needs: app cpu 100m, memory 100M.",
+            "app at 1 replica: cpu from 500m to 100m, memory from 1G to 100M.",
+        ]
+
     def test_objects_where_asked_for(self):
         """Histograms are not used."""
         spec = hvpa(annotations=BY_OBJECTS)

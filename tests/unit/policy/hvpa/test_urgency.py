@@ -259,7 +259,7 @@ class TestStale:
         decision, _ = run(hvpa(), world(2, box(cpu=500), app=sizes(600), now=NOW + 60), state.acted(first, NOW))
         assert one(decision) == (2, sizes(300))
         message = (
-            "The recommendation for cpu of app (600m per pod) was learnt from 1 pods, and there have been 2 for 0 s"
+            "The recommendation for cpu of app (600m per pod) was learnt from 1 pod, and there have been 2 for 0 s"
         )
         assert sentences(decision, "stale-size") == [f"{message}: it is not applied a second time."]
         assert decision.reported["replicasAtRecommendation"] == 1

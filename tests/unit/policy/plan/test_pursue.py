@@ -164,7 +164,10 @@ class TestOneAxis:
         progress = begun(decided(2, 2, had, wanted), seen(2, pods(2, had, ready="False")))
         assert reported(progress) == ["RecordSize", "ResizePod web-0", "ResizePod web-1"]
         assert progress.actions[1].sizes == (wanted,)
-        assert pursued(progress.plan, seen(2, pods(2, wanted))).ended == "Done"
+        done = pursued(progress.plan, seen(2, pods(2, wanted)))
+        assert (done.ended, done.message) == ("Done", "2 replicas have the decided size.")
+        alone = begun(decided(1, 1, had, wanted), seen(1, pods(1, had)))
+        assert pursued(alone.plan, seen(1, pods(1, wanted))).message == "1 replica has the decided size."
 
     def test_no_pods(self):
         """The size is recorded for the next pods."""
@@ -178,7 +181,8 @@ class TestOneAxis:
 
     def test_the_count_is_there_already(self):
         """Another writer has set the count already."""
-        assert begun(decided(2, 4), seen(4))[:3] == ((), None, "Done")
+        assert begun(decided(2, 4), seen(4)) == ((), None, "Done", "The target has 4 replicas already.")
+        assert begun(decided(2, 1), seen(1)) == ((), None, "Done", "The target has 1 replica already.")
 
 
 class TestBothAxes:

@@ -54,7 +54,7 @@ async def test_what_was_refused_is_not_logged_as_done():
             said += others
         assert moved == [0, 0, 0, 0]
         assert [(each["event"], each["refusal"]) for each in said if "refusal" in each] == [
-            ("not done", "1 pods keep their size")
+            ("not done", "1 pod keeps its size")
         ]
         assert not [each for each in said if each["event"] == "decided"]
 
