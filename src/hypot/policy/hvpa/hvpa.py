@@ -163,6 +163,8 @@ class _HvpaPass(HvpaFindings):
         self.settings, self.sources = settings, sources
         # Whether a source has no recommendation, and whether any source measures the usage of pods.
         self.missing = self.measures = False
+        # Whether more than one container may be sized.
+        self.has_others = False
 
     def run(self) -> tuple[Move, State]:
         problems = forbidding(self.hvpa)
@@ -213,6 +215,7 @@ class _HvpaPass(HvpaFindings):
         current_sizes = current_size(self.seen, scale.replicas)
         off = frozenset([one.container for one in current_sizes if allowed(self.hvpa, one.container).switched_off])
         self.sizes = self.desired_sizes = tuple([one.size for one in current_sizes])
+        self.has_others = len(current_sizes) - len(off) > 1
         urgent = self.urgent = urgency(self.seen, current_sizes, off, self.vertical.last_up, self.state.last_scale)
         if urgent:
             message = f"{urgent}: neither stabilisation nor the minimum change delays a scale-up"
@@ -262,7 +265,8 @@ class _HvpaPass(HvpaFindings):
 
     def _block(self, need: ContainerNeed, gate: Gate) -> None:
         self.blocked[need.container] = gate
-        message = "stays as it is" if gate.reason in _HOLDS else "waits, unless other containers change"
+        waits = "waits, unless other containers change" if self.has_others else "waits"
+        message = "stays as it is" if gate.reason in _HOLDS else waits
         self.step("restrain", kebab(gate.reason), None, None, f"{need.container} {message}: {gate.message}.")
 
     def _count_votes(self, context: HvpaContext, proposals: tuple[SizeProposal, ...]) -> list[Vote]:

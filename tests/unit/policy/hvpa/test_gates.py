@@ -75,7 +75,7 @@ class TestGates:
         message = [
             (
                 sentences(decided(hvpa(scaleUp=LARGE), UP), "min-change"),
-                "app waits, unless other containers change: the total changes by too little: cpu by 200m (minimum 1",
+                "app waits: the total changes by too little: cpu by 200m (minimum 1",
             ),
             (sentences(decided(shut, DOWN), "update-policy"), "app stays as it is: scaling down is switched off"),
             (
@@ -87,8 +87,17 @@ class TestGates:
             assert reported[0].startswith(expected)
         held = decided(hvpa(scaleUp=scale(stabilizationDuration="5m")), UP, ago(10))
         assert sentences(held, "stabilization-window") == [
-            "app waits, unless other containers change: scaling up waits until 5 min after the last scaling."
+            "app waits: scaling up waits until 5 min after the last scaling."
         ]
+
+    @pytest.mark.parametrize(
+        ("mode", "waits"), [("Auto", "app waits, unless other containers change"), ("Off", "app waits")]
+    )
+    def test_the_message_names_other_containers_only_if_they_may_change(self, mode, waits):
+        """A container that is switched off never changes."""
+        spec = hvpa(scaleUp=LARGE, vpa=vpa(policy("side", mode=mode)))
+        seen = world(1, box(cpu=500), box("side", 100), app=sizes(700), side=sizes(100))
+        assert sentences(decided(spec, seen), "min-change")[0].startswith(f"{waits}: the total changes by too little")
 
     @pytest.mark.parametrize(("window", "moves"), [(OPEN, True), (SHUT, True), (OUTSIDE, False)])
     def test_within_the_window(self, window, moves):
