@@ -20,7 +20,13 @@ from hypot.kinds.hvpa.intervals import allowed
 from hypot.kinds.node import Itself
 from hypot.kinds.version import Version
 from hypot.policy.horizontal.hpa import metric_context
-from hypot.policy.horizontal.hpa_metrics import read_metric, request_use, utilization_count, utilization_total
+from hypot.policy.horizontal.hpa_metrics import (
+    RequestUse,
+    read_metric,
+    request_use,
+    utilization_count,
+    utilization_total,
+)
 from hypot.policy.horizontal.proposal import CannotRead, MetricContext
 from hypot.policy.hvpa.gates import settle_time
 from hypot.policy.hvpa.proposal import Bound, HvpaContext, SizeProposal
@@ -106,7 +112,7 @@ def _from_readings(
             if samples_lag(context):
                 total = max(total, one.totals[by_total.resource])
             totals[place] = max(totals.get(place, 0), total, least)
-            steps.append(_total_step(one, by_total, of_milli(by_total.resource, use.used), totals[place]))
+            steps.append(_total_step(one, by_total, use, totals[place]))
     count = _bounded(hpa, max(counts)) if counts else None
     # A total that is already there asks for no other count.
     has = {(one.container, resource): one.totals[resource] for one in context.current_sizes for resource in RESOURCES}
@@ -141,11 +147,12 @@ def least_of(context: HvpaContext, container: str, resource: str) -> int:
     return (knobs.pod_min_cpu if resource == CPU else knobs.pod_min_memory) // len(sized)
 
 
-def _total_step(one: CurrentSize, metric: UtilizationMetric, used: int, total: int) -> Step:
+def _total_step(one: CurrentSize, metric: UtilizationMetric, use: RequestUse, total: int) -> Step:
     resource = metric.resource
+    used = brief(resource, of_milli(resource, use.used))
     sentence = (
-        f"{one.container} uses {brief(resource, used)} of {resource}: at {metric.target} % of its requests it needs "
-        f"{brief(resource, total)} in total."
+        f"{one.container} uses {used} of {resource} in total, over {count_of(use.matched, 'measured pod')}: at "
+        f"{metric.target} % of its requests it needs {brief(resource, total)} in total."
     )
     return Step("recommend", "utilization-total", None, None, sentence, {"container": one.container, "total": total})
 

@@ -42,7 +42,7 @@ class HvpaFindings(Findings):
     def report_saturation(self, pressure: Saturation) -> None:
         for place, one in pressure.twice.items():
             total = brief(place[1], one.total)
-            message = f"{usage_message(place, one)}, in two samples: at least {total} in total"
+            message = f"{usage_message(place, one)}, in two samples: it needs at least {total} in total"
             at_once = "neither stabilisation nor the minimum change delays it"
             self.step("recommend", "saturated", None, None, sentence(f"{message}, and {at_once}"))
         for place, one in pressure.once.items():

@@ -125,4 +125,4 @@ def _cap(seen: Seen, resource: str, placed: list[tuple[Pod, Container]]) -> int 
 def usage_message(place: Place, pressure: ResourcePressure) -> str:
     name, resource = place
     used, cap = brief(resource, pressure.usage), brief(resource, pressure.cap or 0)
-    return f"{resource} of {name} uses {used} of the {cap} it can get"
+    return f"{resource} of {name} uses {used} of the {cap} that all measured pods together can get"

@@ -265,6 +265,25 @@ class TestOwn:
         assert decision.reason == "cpu of app needs 2 in total (hpa)"
         assert one(decision) == (2, sizes(1000))
 
+    @pytest.mark.parametrize(
+        ("measured", "sentence"),
+        [
+            (
+                3,
+                "app uses 900m of cpu in total, over 3 measured pods: at 100 % of its requests it needs 900m in total.",
+            ),
+            (
+                1,
+                "app uses 300m of cpu in total, over 1 measured pod: at 100 % of its requests it needs 1300m in total.",
+            ),
+        ],
+    )
+    def test_the_sentence_says_what_its_figures_are(self, measured, sentence):
+        """Both are totals; usage is that of the measured pods, and pods without a sample need what they have."""
+        spec = hvpa(hpa=hpa(metrics=[UTILIZATION]), vpa=NO_VPA)
+        decision = decided(spec, world(3, box(cpu=500), pod_metrics=used(measured, app=sizes(300))))
+        assert sentences(decision, "utilization-total") == [sentence]
+
     @pytest.mark.parametrize(("usage", "expected"), [(280, 400), (308, 440), (294, 400), (168, 240)])
     def test_a_utilization_gives_an_exact_total(self, usage, expected):
         """No whole replicas and no tolerance; only the minimum change of 10 % counts, and memory is left alone."""

@@ -143,7 +143,8 @@ class TestSaturation:
         """The minimum change blocks; the report says that one sample was saturated."""
         decision, state = run(self.ETCD, self.etcd())
         assert (decision.moves, blocked(decision)) == (False, ["MinChange"])
-        message = "cpu of etcd uses 1500m of the 1500m it can get, in one sample; after a second such sample"
+        usage = "cpu of etcd uses 1500m of the 1500m that all measured pods together can get"
+        message = f"{usage}, in one sample; after a second such sample"
         assert decision.unknown == (f"{message}, neither stabilisation nor the minimum change delays a scale-up",)
         assert state.vertical.hot == {"etcd/cpu": NOW - 10}
 
@@ -152,7 +153,8 @@ class TestSaturation:
         decision = self.after_two()
         assert one(decision, "etcd") == (1, sizes(1950))
         assert decision.reason == "cpu of etcd needs 1950m in total (saturation)"
-        message = "Cpu of etcd uses 1500m of the 1500m it can get, in two samples: at least 1950m in total"
+        usage = "Cpu of etcd uses 1500m of the 1500m that all measured pods together can get"
+        message = f"{usage}, in two samples: it needs at least 1950m in total"
         at_once = "neither stabilisation nor the minimum change delays it"
         assert sentences(decision, "saturated") == [f"{message}, and {at_once}."]
 
