@@ -122,6 +122,8 @@ class Lease:
         self.said: Mapping[str, str] = {}
         # Why the last attempt failed, as text; `refused` only if the server refused, not if it did not answer.
         self.trouble = self.refused = ""
+        # When the first of the failed attempts in a row ended.
+        self._troubled_at = float("inf")
         self._port, self._namespace, self._name = port, namespace, name
         self._duration, self._deadline, self._retry = duration, deadline, retry
         self._clock, self._wall, self._annotations = clock, wall, annotations
@@ -141,6 +143,10 @@ class Lease:
     def left(self) -> float:
         """Seconds during which we may still write; 0 or less means that we may not."""
         return self._until - self._clock()
+
+    def troubled_for(self) -> float:
+        """Seconds since attempts began to fail; negative if the last one succeeded."""
+        return self._clock() - self._troubled_at
 
     @property
     def leading(self) -> bool:
@@ -314,6 +320,8 @@ class Lease:
         trouble, refused = self._failed
         if trouble and trouble != self.trouble:
             _log.warning("lease request failed", name=self._name, error=trouble)
+        if not (trouble and self.trouble):
+            self._troubled_at = self._clock() if trouble else float("inf")
         self.trouble, self.refused = trouble, trouble if refused else ""
 
     def _announce(self) -> None:

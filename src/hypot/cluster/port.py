@@ -62,10 +62,10 @@ class Answer:
         return self.status == 404
 
     def json(self) -> Any:
-        """The decoded body, or an empty mapping if it is not JSON."""
+        """The decoded body, or an empty mapping if it is not JSON, or nested too deeply."""
         try:
             return msgspec.json.decode(self.body)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return {}
 
     @property

@@ -11,6 +11,7 @@ import msgspec
 import structlog
 
 from hypot.cluster.clock import Clock, boot
+from hypot.cluster.page import UnreadableError, read_object, read_page
 from hypot.cluster.port import Answer, Port, RefusedError, Request, UnreachableError, encoded
 
 Row = TypeVar("Row")
@@ -38,20 +39,6 @@ _NOT_ABOUT_VERSIONS: Final = frozenset({401, 403, 429, 503})
 _NAME: Final = re.compile(rb'"name":"([^"]{1,253})"')
 
 _log = structlog.get_logger()
-
-
-class _ListMeta(msgspec.Struct, rename="camel"):
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _Page(msgspec.Struct, rename="camel"):
-    """A page of a list. Items stay bytes until they are processed, so that a page is not in memory twice."""
-
-    metadata: _ListMeta
-    items: list[msgspec.Raw] | None = None
-    kind: str = ""
-    api_version: str = ""
 
 
 @dataclass(slots=True)
@@ -196,7 +183,7 @@ class Reflector(Generic[Row]):
             answer = await self._port.call(request)
             if not answer.ok:
                 raise RefusedError(request, answer)
-            page = msgspec.json.decode(answer.body, type=_Page)
+            page = read_page(answer.body)
             usual = {"apiVersion": page.api_version, "kind": page.kind.removesuffix("List")}
             for item in page.items or ():
                 if (thing := self._decoded(item)) is not None:
@@ -265,8 +252,8 @@ class Reflector(Generic[Row]):
     def _decoded(self, text: bytes | msgspec.Raw) -> dict[str, Any] | None:
         """The decoded object, or None if it cannot be read; that is logged and skipped."""
         try:
-            return msgspec.json.decode(text, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return read_object(text)
+        except UnreadableError as error:
             found = _NAME.search(bytes(text))
             name = found[1].decode(errors="replace") if found else ""
             _log.warning("line skipped", path=self.path, name=name, error=str(error)[:200])

@@ -27,6 +27,7 @@ from hypot.run.act.execute import Executor
 from hypot.run.addresses import AllowedAddresses
 from hypot.run.config import RunConfig
 from hypot.run.garbage import collect_seldom
+from hypot.run.internal_errors import InternalErrors, where
 from hypot.run.observe.certificates import Certificates
 from hypot.run.observe.leases import ACTS_IN, Leases, acts_in
 from hypot.run.observe.observer import Observer, UsageSource
@@ -61,6 +62,8 @@ REGISTERED_EVERY = 15.0
 AGAIN_AFTER = 2.0
 # How often a replica that refuses to lead looks whether it may lead again.
 LOOK_AGAIN_AFTER = 15.0
+# How long the API server may fail before this replica is not ready.
+UNREADY_AFTER = 30.0
 # How long a reconcile that is under way may take to end when hypot stops.
 GRACE = 8.0
 
@@ -89,6 +92,10 @@ class App:
         # Why this replica refuses to lead; empty if it does not.
         self.refusal = ""
         self.patience = Patience()
+        self.errors = InternalErrors()
+        # Since when, on the boot clock, each reconcile of this leader fails as a whole; None if the last did not.
+        self.failing_since: float | None = None
+        self.failing = ""
         self.decision_log = DecisionLog(dry_run=config.dry_run, object_metrics=config.object_metrics)
         self.certificate: Issued | None = None
         # How long the webhook takes to answer; None without a webhook.
@@ -161,6 +168,10 @@ class App:
             except NewerStateError as error:
                 self._refuse_to_lead(str(error))
                 continue
+            except Exception as error:  # noqa: BLE001  it is tried again
+                self._failed(error)
+                await self._pause(AGAIN_AFTER)
+                continue
             self.reconciler = reconciler
             try:
                 await self._reconcile_while_leading(reconciler)
@@ -211,12 +222,21 @@ class App:
                 self.reconciled = await reconciler.reconcile()
                 self.reconciles += 1
                 await self.decision_log.report(self.reconciled)
+                self.failing_since, self.failing = None, ""
             except NewerStateError:
                 raise
-            except Exception:
-                # A failed reconcile is logged and must not stop the next one.
-                log.exception("reconcile failed")
+            except (UnreachableError, RefusedError) as error:
+                self.failing_since, self.failing = None, ""
+                log.warning("reconcile failed", error=str(error))
+            except Exception as error:  # noqa: BLE001  the next one is tried
+                self._failed(error)
             await self._pause(began + period - boot())
+
+    def _failed(self, error: Exception) -> None:
+        """Record a reconcile that failed as a whole, and log it, with a traceback if it is a new error."""
+        before, self.failing = self.failing, f"{type(error).__name__} at {where(error)}"
+        self.failing_since = boot() if self.failing_since is None else self.failing_since
+        log.error("reconcile failed", error=self.failing, exc_info=None if self.failing == before else error)
 
     async def _pause(self, seconds: float) -> None:
         with suppress(asyncio.TimeoutError):
@@ -227,7 +247,7 @@ class App:
         version = await discovery.server_version()
         config = replace(self.config, settings=replace(self.config.settings, kubernetes=version))
         acting: Port = DryRunPort(self.guarded) if config.dry_run else self.guarded
-        reporter = Reporter(acting, self.watches, self.identity)
+        reporter = Reporter(acting, self.watches, self.identity, self.errors)
         history = UsageHistory(config.settings)
         actor = Actor(acting, self.watches, discovery, dry_run=config.dry_run)
 
@@ -240,7 +260,9 @@ class App:
         return Reconciler(
             config,
             self.watches,
-            Observer(self.guarded, self.watches, source, history, discovery, recommenders, config.settings),
+            Observer(
+                self.guarded, self.watches, source, history, discovery, recommenders, config.settings, self.errors
+            ),
             history,
             actor,
             UsageStore(acting, history, config.watch_namespaces, self.patience),
@@ -249,6 +271,7 @@ class App:
             self._shards(self.guarded),
             Leases(self.guarded, config),
             Clocks(wall, boot),
+            self.errors,
         )
 
     def _sizes(self) -> bool:
@@ -295,8 +318,10 @@ class App:
             await webhook.stop()
 
     def _health(self) -> str:
-        since = None if self.attempted is None else boot() - self.attempted
-        limit = stuck_after(self.config.settings.sync_period)
+        limit, now = stuck_after(self.config.settings.sync_period), boot()
+        since = None if self.attempted is None else now - self.attempted
+        if self.lease.leading and self.failing_since is not None and now - self.failing_since > limit:
+            return f"each reconcile has failed for {now - self.failing_since:.0f} s: {self.failing}"
         return stuck(leads=self.lease.leading, since_attempt=since, limit=limit)
 
     def _ready(self) -> str:
@@ -304,7 +329,9 @@ class App:
             return f"refuses to lead: {self.refusal}"
         if self.watches.unready:
             return f"waiting for {self.watches.unready}"
-        return f"waiting for the Lease: {self.lease.refused}" if self.lease.refused else ""
+        # A short failure of the API server is no reason to take the webhook out of service.
+        waits = self.lease.refused or self.lease.troubled_for() > UNREADY_AFTER
+        return f"waiting for the Lease: {self.lease.trouble}" if waits else ""
 
     def _snapshot(self) -> MetricsSnapshot:
         reconciled = self.reconciled
@@ -325,6 +352,7 @@ class App:
             certificate_seconds=self._certificate_seconds(),
             plans=_plans(outcomes),
             webhook_seconds=None if self.times is None else _histogram(self.times),
+            errors=self.errors,
         )
 
     def _certificate_seconds(self) -> float | None:

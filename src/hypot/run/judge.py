@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import structlog
-
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.node import replaced
@@ -23,13 +21,13 @@ from hypot.policy.observe.freshness import are_gone, is_untimely
 from hypot.policy.observe.targets import Target
 from hypot.policy.plan.rights import outgrown
 from hypot.policy.valid import explained, in_the_way, refusal
+from hypot.run.internal_errors import InternalError, InternalErrors
 from hypot.run.observe.conflicts import Writers, conflict_hold, counters, lease_hold, older_sizer, sizer
 from hypot.run.observe.observer import WorldView
 from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.outcome import CARRIED_OUT, Acting, Judged, Key, Outcome
 from hypot.run.time_slice import TimeSlice
 
-log = structlog.get_logger()
 # The hold of a plan whose object is not valid any more.
 INVALID = "InvalidSpec"
 
@@ -61,7 +59,8 @@ class Circumstances:
 class Judge:
     """Decides, and keeps the state of earlier reconciles that decisions need."""
 
-    def __init__(self) -> None:
+    def __init__(self, errors: InternalErrors | None = None) -> None:
+        self.errors = errors or InternalErrors()
         self.states: dict[Key, Remembered] = {}
         # Objects whose state was loaded and not used since: the cluster may have changed meanwhile.
         self.asleep: set[Key] = set()
@@ -112,17 +111,21 @@ class Judge:
 
     async def decide_all(self, view: WorldView, acting: Mapping[Key, Acting], around: Circumstances) -> list[Judged]:
         time_slice = TimeSlice()
-        judged = []
+        judged, wants = list[Judged](), list[Want]()
         for key, row in view.rows.items():
-            try:
-                judged.append(self._decide(key, row, view, acting[key], around))
-            except Exception as error:
-                # An unexpected error for one object must not stop the others, nor hide that object.
-                log.exception("cannot decide", object="/".join(key))
-                judged.append(self._failed(key, row.autoscaler, view.now, acting[key], error))
+            error = self.errors.now.get(key)
+            if error is None:
+                try:
+                    one = self._decide(key, row, view, acting[key], around)
+                    wants += _wants(one)
+                    judged.append(one)
+                except Exception as caught:  # noqa: BLE001  it must not stop the others, nor hide this object
+                    error = self.errors.add(key, "decide", caught)
+            if error is not None:
+                judged.append(self.failed(key, row.autoscaler, view.now, acting.get(key, "observe"), error))
             if time_slice.is_due():
                 await time_slice.take()
-        return self._governed(judged, view, around)
+        return self._governed(judged, wants, view, around)
 
     def _decide(self, key: Key, row: AutoscalerRow, view: WorldView, acting: Acting, around: Circumstances) -> Judged:
         autoscaler, settings = self._of_its_target(key, row.autoscaler), around.settings
@@ -173,16 +176,16 @@ class Judge:
         holds = () if state.plan is None else (Hold(reason or INVALID, refused.error),)
         return Judged(key, autoscaler, seen, move, state, acting, state, holds)
 
-    def _failed(self, key: Key, autoscaler: Autoscaler, now: float, acting: Acting, error: Exception) -> Judged:
+    def failed(self, key: Key, autoscaler: Autoscaler, now: float, acting: Acting, error: InternalError) -> Judged:
         """The result after an internal error: reported like an object that cannot be read, or at least counted."""
-        message = f"hypot could not decide: {type(error).__name__}"
+        message = str(error)
         seen = Seen(now, Failure(message))
         try:
             problem = Problem("undecided", "Internal", (), message)
             refused = refusal(autoscaler, [problem], now)._replace(error=message)
             return self._undecided(key, autoscaler, seen, refused, acting, "DecisionFailed")
-        except Exception:
-            log.exception("cannot report", object="/".join(key))
+        except Exception as caught:  # noqa: BLE001  the object is still counted
+            self.errors.add(key, "report", caught)
             itself, nothing = Name("", *key), Name("", "", key[1], "")
             bare = Move(itself, nothing, now, None, None, error=message, decided=False)
             return Judged(key, autoscaler, seen, bare, State(), "observe")
@@ -242,14 +245,22 @@ class Judge:
             found.append(Hold("StaleWatch", f"no scale-down on data that may be outdated: {around.blind}", "down"))
         return tuple(found)
 
-    def _governed(self, judged: list[Judged], view: WorldView, around: Circumstances) -> list[Judged]:
+    def _governed(
+        self, judged: list[Judged], wants: list[Want], view: WorldView, around: Circumstances
+    ) -> list[Judged]:
         """Let scale-downs that are written wait for their turn; scale-ups and mere reports never wait."""
         acted = [one for one in judged if one.acting == "act"]
-        wants = [Want(one.key, freed(one.move, one.seen)) for one in acted if shrinks(one.move, one.seen)]
         fleet = fleet_of([(one.move.target, one.seen) for one in acted], around.capacity)
         self._admitted, self.governor = govern(self.governor, wants, fleet, view.now)
         waiting = {want.key for want in wants} - self._admitted
         return [_waits(one) if one.key in waiting else one for one in judged]
+
+
+def _wants(judged: Judged) -> list[Want]:
+    """The scale-down that it would write, if any."""
+    if judged.acting != "act" or not shrinks(judged.move, judged.seen):
+        return []
+    return [Want(judged.key, freed(judged.move, judged.seen))]
 
 
 def _waits(judged: Judged) -> Judged:

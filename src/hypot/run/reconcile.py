@@ -14,8 +14,9 @@ from hypot.policy.governor import Governor
 from hypot.policy.observe.freshness import frozen_clock_jump, is_clock_jump
 from hypot.run.act.actor import Actor
 from hypot.run.act.children import housekeeping
-from hypot.run.act.execute import Executed, Executor, without_writes
+from hypot.run.act.execute import Executed, Executor, without_report, without_writes
 from hypot.run.config import RunConfig
+from hypot.run.internal_errors import InternalErrors
 from hypot.run.judge import Circumstances, Judge
 from hypot.run.observe.conflicts import overruled, sizers
 from hypot.run.observe.leases import Leases
@@ -85,12 +86,16 @@ class Reconciler:
     shards: Shards
     leases: Leases
     clocks: Clocks
-    judge: Judge = field(default_factory=Judge)
+    errors: InternalErrors
+    judge: Judge = field(init=False)
     cold_since: float | None = None
     # The same time on the wall clock, as it is saved: a restart during a cold start continues it.
     cold: dict[str, float] = field(default_factory=dict)
     # The objects of the last reconcile and their targets, including those without state.
     identities: dict[Key, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.judge = Judge(self.errors)
 
     async def resume(self) -> None:
         """Load the state of the previous leader; if it is incomplete, nothing is scaled down for a while."""
@@ -113,6 +118,7 @@ class Reconciler:
         await self.leases.look(now, boot)
         await rest()
         rows = self._rows()
+        self.errors.begin(rows, boot)
         self._forget(rows)
         await rest()
         view = await self.observer.look(rows, now, boot)
@@ -125,7 +131,7 @@ class Reconciler:
         outcomes, posted = await self._execute(judged)
         await self.reporter.statuses(outcomes, boot)
         await rest()
-        kept = housekeeping(outcomes, self.watches, self.reporter.version)
+        kept = housekeeping(outcomes, self.watches, self.reporter.version, self.errors)
         await asyncio.gather(*[self.actor.write(request) for request in kept])
         await rest()
         await self.reporter.events(outcomes, posted, now, boot)
@@ -202,9 +208,12 @@ class Reconciler:
             autoscaler = row.autoscaler
             if not info_of(autoscaler).sizes:
                 continue
-            pods[key] = view.snapshot.target_pods(autoscaler)
-            names = {container.name for pod in pods[key] for container in pod.containers if not container.sidecar}
-            self.history.declare(autoscaler, names, view.now)
+            try:
+                pods[key] = view.snapshot.target_pods(autoscaler)
+                names = {container.name for pod in pods[key] for container in pod.containers if not container.sidecar}
+                self.history.declare(autoscaler, names, view.now)
+            except Exception as error:  # noqa: BLE001  it is this object's alone
+                self.errors.add(key, "observe", error)
             if time_slice.is_due():
                 await time_slice.take()
         if not pods:
@@ -215,31 +224,39 @@ class Reconciler:
 
     async def _execute(self, judged: list[Judged]) -> tuple[list[Outcome], list[PostedEvent]]:
         """Write the decisions, and report each object once."""
-        limit, settings = asyncio.Semaphore(AT_ONCE), self.config.settings
+        limit = asyncio.Semaphore(AT_ONCE)
 
         async def execute(one: Judged) -> Executed:
             async with limit:
                 if not self.watches.stands(one.key, one.autoscaler):
                     # The object changed or is gone: write and report nothing for it. The next reconcile decides.
-                    return Executed(replace(without_writes(one, settings), acting="observe"))
+                    return Executed(replace(self._unwritten(one), acting="observe"))
                 try:
                     return await self.executor.execute(one)
-                except Exception:
-                    # An unexpected error must not keep the other objects from being reported and saved.
-                    log.exception("cannot execute", object=str(one.move.autoscaler))
-                    return Executed(replace(without_writes(one, settings), acting="observe", unsure=True))
+                except Exception as caught:  # noqa: BLE001  the others are still reported and saved
+                    error = self.errors.add(one.key, "act", caught)
+                    failed = self.judge.failed(one.key, one.autoscaler, one.seen.now, one.acting, error)
+                    return Executed(replace(self._unwritten(failed), unsure=True))
 
         working = [one for one in judged if self.executor.has_work(one)]
         executed = {each.outcome.key: each for each in await asyncio.gather(*[execute(one) for one in working])}
         time_slice, outcomes = TimeSlice(), []
         for one in judged:
             done = executed.get(one.key)
-            outcome = without_writes(one, settings) if done is None else done.outcome
+            outcome = self._unwritten(one) if done is None else done.outcome
             self.judge.remember(outcome)
             outcomes.append(outcome)
             if time_slice.is_due():
                 await time_slice.take()
         return outcomes, [posted for each in executed.values() for posted in each.reported]
+
+    def _unwritten(self, judged: Judged) -> Outcome:
+        """The outcome of a move without writes."""
+        try:
+            return without_writes(judged, self.config.settings)
+        except Exception as caught:  # noqa: BLE001  the others are still reported
+            error = self.errors.add(judged.key, "report", caught, self.clocks.boot())
+            return without_report(judged, str(error))
 
     def may_shrink(self) -> bool:
         """Whether new pods may start smaller than their manifest says: no recent cold start or clock jump."""
@@ -250,7 +267,10 @@ class Reconciler:
         """Save the state that must survive a restart; return how many parts could not be written."""
         entries, time_slice = {}, TimeSlice()
         for key in self.judge.states:
-            entries["/".join(key)] = self.judge.entry(key)
+            try:
+                entries["/".join(key)] = self.judge.entry(key)
+            except Exception as error:  # noqa: BLE001  the others are still saved
+                self.errors.add(key, "save", error)
             if time_slice.is_due():
                 await time_slice.take()
         entries[GOVERNOR] = self.judge.governor.to_dict()

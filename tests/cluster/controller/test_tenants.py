@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
 from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
 from cluster.running.alone import controlling
-from cluster.running.shapes import WPA, RecommenderService, watermarks
+from cluster.running.shapes import HVPA, WPA, RecommenderService, both_axes, watermarks
 from cluster.running.stage import Stage, Workload
 
 SOON = 60
@@ -67,3 +68,24 @@ def test_hostile_recommenders_stop_nobody(stage: Stage, namespace: str) -> None:
             hypot.until_reconciled(2)
             assert hypot.lines("reconcile failed") == []
             assert len(hypot.lines("cannot ask")) <= len(hostile)
+
+
+def test_an_object_that_is_nested_too_deeply_stops_nobody(stage: Stage, namespace: str) -> None:
+    """The API server stores it and sends it in every list and watch; the others are scaled in both directions."""
+    deep = b"[" * 3000 + b"]" * 3000
+    target = Workload(stage, namespace, name="deep", load=10).create(1)
+    hvpa = target.autoscaler(*HVPA, both_axes())
+    web = Workload(stage, namespace, load=400).create(2)
+    mine = web.autoscaler(*WPA, watermarks())
+    with controlling(stage, namespace) as hypot:
+        eventually(lambda: mine.condition("ScalingActive").get("status") == "True", SOON)
+        with suppress(RecursionError):  # The answer is nested as deeply.
+            hvpa.api.patch(hvpa.path, b'{"spec":{"hpa":{"template":{"metadata":{"x":' + deep + b"}}}}}")
+        eventually(lambda: hypot.lines("line skipped"), SOON)
+        web.load = 3000
+        eventually(lambda: web.replicas() == 10, SOON)
+        web.load = 400
+        eventually(lambda: web.replicas() < 10, SOON)
+    with controlling(stage, namespace):
+        web.load = 3000
+        eventually(lambda: web.replicas() == 10, SOON)

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import pairwise
 
 import looptime
@@ -510,6 +511,20 @@ class TestBadObjects:
         torn = [each for each in logs if each.get("name") == "torn"]
         assert len(torn) == 3
 
+    @pytest.mark.parametrize("streaming", [True, False])
+    async def test_a_deep_object(self, streaming):
+        """Anyone may create an object that is nested too deeply; the others are followed as usual."""
+        cluster = Deep(streaming=streaming)
+        cluster.put(pod("a"))
+        cluster.put(pod("b", "deep"))
+        pods = reflector(cluster)
+        async with running(pods):
+            await asyncio.sleep(1)
+            assert (pods.rows, pods.trouble) == (in_shop(a=1), "")
+            cluster.put(pod("b"))
+            await asyncio.sleep(1)
+            assert (pods.rows, pods.trouble) == (in_shop(a=1, b=1), "")
+
     async def test_an_answer_that_is_not_a_list(self):
         """It is a failure like any other."""
         cluster = FakeCluster(streaming=False)
@@ -517,7 +532,7 @@ class TestBadObjects:
         pods = reflector(cluster)
         async with running(pods):
             await asyncio.sleep(1)
-            assert "DecodeError" in pods.trouble
+            assert "UnreadableError" in pods.trouble
             cluster.faults = None
             await asyncio.sleep(5)
             assert pods.synced
@@ -531,6 +546,23 @@ class TestBadObjects:
         async with running(pods):
             await asyncio.sleep(1)
         assert (pods.synced, pods.rows) == (True, {})
+
+
+class Deep(FakeCluster):
+    """Sends the text "deep" as a value that is nested too deeply."""
+
+    async def call(self, request: Request) -> Answer:
+        answer = await super().call(request)
+        return replace(answer, body=_deep(answer.body))
+
+    @asynccontextmanager
+    async def watch(self, request):
+        async with super().watch(request) as lines:
+            yield (_deep(line) async for line in lines)
+
+
+def _deep(text):
+    return text.replace(b'"deep"', b"[" * 5000 + b"]" * 5000)
 
 
 class Spoken:

@@ -17,7 +17,7 @@ from fake_cluster import FakeCluster
 from fake_objects import refusal
 from hypot.cluster.clock import boot
 from hypot.cluster.config import Access
-from hypot.cluster.port import Answer, RefusedError, Request, encoded
+from hypot.cluster.port import Answer, RefusedError, Request, UnreachableError, encoded
 from hypot.policy.model.settings import Settings
 from hypot.run.app import SCALES_DOWN, App
 from hypot.run.config import RunConfig
@@ -140,6 +140,50 @@ async def test_a_failed_reconcile_is_tried_again(monkeypatch):
     async with running(cluster):
         await eventually(lambda: replicas(cluster) == 8)
     assert len(failed) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "health"),
+    [(RuntimeError("the secret of web"), 503), (UnreachableError(Request("GET", "/api"), "no answer"), 200)],
+    ids=["own code", "API server"],
+)
+async def test_only_its_own_code_makes_it_unhealthy(error, health, monkeypatch):
+    """A restart does not help against an API server that does not answer, and would forget what was learnt."""
+    failed = []
+
+    async def always(self):
+        failed.append(self)
+        raise error
+
+    monkeypatch.setattr(Reconciler, "reconcile", always)
+    monkeypatch.setattr("hypot.run.app.stuck_after", lambda _: 0.5)
+    cluster = small_cluster(*web(4), wpa())
+    with capture_logs() as logged:
+        async with running(cluster) as app:
+            await eventually(lambda: failed)
+            assert (await page(app, "/healthz"))[0] == 200
+            await asyncio.sleep(1)
+            status, text = await page(app, "/healthz")
+            assert (status, "secret" in text) == (health, False)
+            assert ("RuntimeError at test_app.py" in text) is (health == 503)
+    assert sum(line.get("exc_info") is not None for line in logged if line["event"] == "reconcile failed") <= 1
+
+
+async def test_it_is_not_ready_without_an_api_server(monkeypatch):
+    """A short failure changes nothing; both pages say ok again afterwards."""
+    monkeypatch.setattr("hypot.run.app.UNREADY_AFTER", 3.0)
+    cluster = small_cluster(*web(4), wpa())
+    async with running(cluster) as app:
+        await eventually(lambda: app.reconciles)
+        cluster.faults = lambda _: Answer(503)
+        await eventually(lambda: app.lease.trouble)
+        assert (await page(app, "/readyz"))[0] == 200
+        await eventually(lambda: app.lease.troubled_for() > 3)
+        assert (await page(app, "/readyz"))[0] == 503
+        assert (await page(app, "/healthz"))[0] == 200
+        cluster.faults = None
+        await eventually(lambda: not app.lease.trouble)
+        assert (await page(app, "/readyz"))[0] == 200
 
 
 async def test_a_leader_that_cannot_begin_tries_again():

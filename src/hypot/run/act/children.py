@@ -11,6 +11,7 @@ from hypot.kinds.node import replaced
 from hypot.kinds.vpa.fields import OFF, UpdatePolicy
 from hypot.policy.model.seen import Scale
 from hypot.policy.observe.read_pods import inner, mappings, name_of
+from hypot.run.internal_errors import InternalErrors
 from hypot.run.observe.rows import AutoscalerRow, Object
 from hypot.run.observe.watches import Watches, resource_of
 from hypot.run.outcome import Outcome
@@ -152,7 +153,9 @@ def count_request(hvpa: Hvpa, row: AutoscalerRow, scale: Scale, version: str) ->
     return Request("PATCH", path, {"fieldManager": MANAGER}, encoded(body), MERGE_PATCH, timeout=WRITE_WITHIN)
 
 
-def housekeeping(outcomes: Iterable[Outcome], watches: Watches, version: Callable[[Outcome], str]) -> list[Request]:
+def housekeeping(
+    outcomes: Iterable[Outcome], watches: Watches, version: Callable[[Outcome], str], errors: InternalErrors
+) -> list[Request]:
     """All writes for the children of all Hvpas; none while the watched objects may be outdated."""
     found: list[Request] = []
     if watches.blind:
@@ -163,8 +166,11 @@ def housekeeping(outcomes: Iterable[Outcome], watches: Watches, version: Callabl
             continue
         if outcome.decision.error_kind == "spec":
             continue
-        found += requests_for(hvpa, row, watches)
-        scale = outcome.seen.scale
-        request = count_request(hvpa, row, scale, version(outcome)) if isinstance(scale, Scale) else None
-        found += [request] if request else []
+        try:
+            found += requests_for(hvpa, row, watches)
+            scale = outcome.seen.scale
+            request = count_request(hvpa, row, scale, version(outcome)) if isinstance(scale, Scale) else None
+            found += [request] if request else []
+        except Exception as error:  # noqa: BLE001  it is this object's alone
+            errors.add(outcome.key, "act", error)
     return found

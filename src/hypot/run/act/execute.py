@@ -121,14 +121,14 @@ class Attempt:
 
 def without_writes(judged: Judged, settings: Settings) -> Outcome:
     """The outcome of a move without writes."""
-    try:
-        decision = report(judged.autoscaler, judged.move, judged.before, settings)
-    except Exception as error:
-        # An unexpected error for one object must not keep the others from being reported.
-        log.exception("cannot report", object=str(judged.move.autoscaler))
-        message = f"hypot could not report: {type(error).__name__}"
-        still = judged.move._replace(decided=False, error=message, error_kind="internal")
-        decision = Decision.of(still, MoveReport(still.unwritten, still.warnings, still.observed))
+    decision = report(judged.autoscaler, judged.move, judged.before, settings)
+    return Outcome.of(judged, decision, judged.state.after_report(decision))
+
+
+def without_report(judged: Judged, message: str) -> Outcome:
+    """The same if it cannot be reported: the object is only counted."""
+    still = judged.move._replace(decided=False, error=message, error_kind="internal")
+    decision = Decision.of(still, MoveReport(still.unwritten, still.warnings, still.observed))
     return Outcome.of(judged, decision, judged.state.after_report(decision))
 
 

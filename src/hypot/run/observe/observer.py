@@ -20,6 +20,7 @@ from hypot.policy.observe.questions import Questions
 from hypot.policy.observe.read_scale import has_scale
 from hypot.policy.observe.snapshot import NOTHING_EARLIER, Snapshot
 from hypot.policy.observe.targets import Target, key_of_ref, target_of
+from hypot.run.internal_errors import InternalErrors
 from hypot.run.observe.asking import Crowd, Question, TimeLimits
 from hypot.run.observe.pod_metrics import Named, PodUsage
 from hypot.run.observe.queries import Answered, MetricApis, queries_of
@@ -85,7 +86,9 @@ class Observer:
         discovery: Discovery,
         recommenders: Recommenders,
         settings: Settings,
+        errors: InternalErrors | None = None,
     ) -> None:
+        self._errors = errors or InternalErrors()
         self._port, self._watches, self._source, self._history = port, watches, source, history
         self._discovery, self._recommenders, self._settings = discovery, recommenders, settings
         self._questions: dict[Key, tuple[Autoscaler, Questions]] = {}
@@ -105,13 +108,15 @@ class Observer:
         messages = _ClusterMessages()
         snapshot = self._watches.snapshot(NOTHING, self._usage_of, messages, self._lasting)
         await self._take_pods(snapshot)
-        for target, scale in await self._scales([row.autoscaler for row in rows.values()]):
+        asked = await self._asked(rows)
+        for target, scale in await self._scales([rows[key].autoscaler for key in asked]):
             snapshot.take_scale(scale, target)
         snapshot.settle()
-        asked = {key: self._asks(key, row.autoscaler) for key, row in rows.items()}
-        snapshot.values, replies = await asyncio.gather(
-            self._metrics.ask(self._queries(snapshot, rows, asked), now), self._replies(snapshot, rows, now)
+        queries, asking = self._queries(snapshot, rows, asked), self._asking(snapshot, rows, asked)
+        snapshot.values, answers = await asyncio.gather(
+            self._metrics.ask(queries, now), self._recommenders.ask(asking.values(), now)
         )
+        replies = dict(zip(asking, answers, strict=True))
         usage = await reading
         samples: Mapping[Named, PodSample] = usage.samples
         stale = frozenset[Named]()
@@ -121,7 +126,7 @@ class Observer:
         messages.trouble = usage.trouble or ("all samples of usage are too old" if stale and not samples else "")
         await _take_samples(snapshot, samples)
         self._lasting = snapshot.lasting()
-        share = await _stale_share(snapshot, [rows[key] for key in rows if asked[key].asks_usage], samples)
+        share = await self._stale_share(snapshot, {key: rows[key] for key in asked if asked[key].asks_usage}, samples)
         return WorldView(now, snapshot, rows, samples, stale, replies, asked, usage.trouble, share)
 
     async def _with_earlier(self, freshness: Freshness) -> Freshness:
@@ -148,6 +153,18 @@ class Observer:
         del seen, settings
         return self._history.view((autoscaler.KIND, autoscaler.namespace, autoscaler.name)), ()
 
+    async def _asked(self, rows: Mapping[Key, AutoscalerRow]) -> dict[Key, Questions]:
+        """The metrics that each object needs, without objects that had an internal error."""
+        found, time_slice = {}, TimeSlice()
+        for key, row in rows.items():
+            try:
+                found[key] = self._asks(key, row.autoscaler)
+            except Exception as error:  # noqa: BLE001  it is this object's alone
+                self._errors.add(key, "observe", error)
+            if time_slice.is_due():
+                await time_slice.take()
+        return found
+
     def _asks(self, key: Key, autoscaler: Autoscaler) -> Questions:
         """The metrics that the object needs; they depend on the object alone, so they are computed once per version."""
         known = self._questions.get(key)
@@ -169,9 +186,12 @@ class Observer:
         for key, questions in asked.items():
             if not (questions.pods or questions.objects or questions.external) or not self._watches.is_opted_in(key[1]):
                 continue
-            scale = snapshot.scale(rows[key].autoscaler)
-            if isinstance(scale, Scale):
-                found += queries_of(questions, key[1], scale.selector)
+            try:
+                scale = snapshot.scale(rows[key].autoscaler)
+                if isinstance(scale, Scale):
+                    found += queries_of(questions, key[1], scale.selector)
+            except Exception as error:  # noqa: BLE001  it is this object's alone
+                self._errors.add(key, "observe", error)
         return found
 
     async def _scales(self, autoscalers: Iterable[Autoscaler]) -> list[tuple[Target, Object]]:
@@ -201,22 +221,41 @@ class Observer:
             return None
         return answer.json() if answer.ok else None
 
-    async def _replies(
-        self, snapshot: Snapshot, rows: Mapping[Key, AutoscalerRow], now: float
-    ) -> dict[Key, Reply | Failure]:
-        asking: dict[Key, Asking] = {}
+    def _asking(
+        self, snapshot: Snapshot, rows: Mapping[Key, AutoscalerRow], asked: Mapping[Key, Questions]
+    ) -> dict[Key, Asking]:
+        """What to ask recommenders."""
+        found: dict[Key, Asking] = {}
+        for key in asked:
+            wpa = rows[key].autoscaler
+            if not isinstance(wpa, WPA) or wpa.recommender is None or not self._watches.is_opted_in(key[1]):
+                continue
+            try:
+                wpa = wpa.readable()
+                scale = None if wpa.recommender is None else snapshot.scale(wpa)
+                if isinstance(scale, Scale):
+                    found[key] = Asking(wpa, scale, snapshot.pods(wpa.namespace, scale.selector))
+            except Exception as error:  # noqa: BLE001  it is this object's alone
+                self._errors.add(key, "observe", error)
+        return found
+
+    async def _stale_share(
+        self, snapshot: Snapshot, rows: Mapping[Key, AutoscalerRow], samples: Mapping[Named, PodSample]
+    ) -> float:
+        """The share of pods without a sample, of those that should have one, so that an empty answer is not healthy."""
+        asked: set[Named] = set()
+        time_slice = TimeSlice()
         for key, row in rows.items():
-            if not isinstance(row.autoscaler, WPA) or row.autoscaler.recommender is None:
+            namespace = row.autoscaler.namespace
+            try:
+                pods = snapshot.target_pods(row.autoscaler)
+            except Exception as error:  # noqa: BLE001  it is this object's alone
+                self._errors.add(key, "observe", error)
                 continue
-            if not self._watches.is_opted_in(key[1]):
-                continue
-            wpa = row.autoscaler.readable()
-            if wpa.recommender is None:
-                continue
-            scale = snapshot.scale(wpa)
-            if isinstance(scale, Scale):
-                asking[key] = Asking(wpa, scale, snapshot.pods(wpa.namespace, scale.selector))
-        return dict(zip(asking, await self._recommenders.ask(asking.values(), now), strict=True))
+            asked.update([(namespace, pod.name) for pod in pods if pod.phase == "Running" and not pod.deleted])
+            if time_slice.is_due():
+                await time_slice.take()
+        return len(asked - samples.keys()) / len(asked) if asked else 0.0
 
 
 async def _take_samples(snapshot: Snapshot, samples: Mapping[Named, PodSample]) -> None:
@@ -225,16 +264,3 @@ async def _take_samples(snapshot: Snapshot, samples: Mapping[Named, PodSample]) 
         snapshot.take_sample(namespace, pod, sample)
         if time_slice.is_due():
             await time_slice.take()
-
-
-async def _stale_share(snapshot: Snapshot, rows: Iterable[AutoscalerRow], samples: Mapping[Named, PodSample]) -> float:
-    """The share of pods without a sample, out of those that should have one, so that an empty answer is not healthy."""
-    asked: set[Named] = set()
-    time_slice = TimeSlice()
-    for row in rows:
-        namespace = row.autoscaler.namespace
-        pods = snapshot.target_pods(row.autoscaler)
-        asked.update([(namespace, pod.name) for pod in pods if pod.phase == "Running" and not pod.deleted])
-        if time_slice.is_due():
-            await time_slice.take()
-    return len(asked - samples.keys()) / len(asked) if asked else 0.0

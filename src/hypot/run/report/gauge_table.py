@@ -29,6 +29,7 @@ STALE_SHARE = "hypot_stale_share"
 GOVERNOR_HOLDING = "hypot_governor_holding"
 STATE_UNWRITTEN = "hypot_state_unwritten"
 CERTIFICATE = "hypot_certificate_expiry_seconds"
+INTERNAL_ERRORS = "hypot_internal_errors_total"
 PLANS = "hypot_plans"
 WEBHOOK_SECONDS = "hypot_webhook_duration_seconds"
 
@@ -74,6 +75,12 @@ CONTROLLER_FAMILIES = (
         CERTIFICATE,
         "gauge",
         "Seconds until the webhook's certificate expires, 0 without one; absent without a webhook.",
+    ),
+    MetricFamily(
+        INTERNAL_ERRORS,
+        "counter",
+        "Errors of hypot's own code for single objects, by stage: observe, decide, act, report, save.",
+        ("stage",),
     ),
     MetricFamily(PLANS, "gauge", "Plans (moves on both axes) that are under way or ended, by state.", ("state",)),
     MetricFamily(

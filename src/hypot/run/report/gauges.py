@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isinf, isnan
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from hypot.core.amount import CPU, MEMORY, to_unit
 from hypot.core.quantity import milli
@@ -15,6 +15,7 @@ from hypot.kinds.wpa.fields import marks_of
 from hypot.policy.model.decision import Decision, MetricReading, Step, condition_of
 from hypot.policy.model.size import Size
 from hypot.policy.stages.resolve import failures
+from hypot.run.internal_errors import InternalErrors, Stage
 from hypot.run.outcome import Outcome
 from hypot.run.report import gauge_table as names
 
@@ -94,6 +95,7 @@ class MetricsSnapshot:
     # State -> how many.
     plans: Mapping[str, int] = field(default_factory=dict)
     webhook_seconds: Histogram | None = None
+    errors: InternalErrors = field(default_factory=InternalErrors)
 
 
 class Sample(NamedTuple):
@@ -120,7 +122,10 @@ def exposition(snapshot: MetricsSnapshot) -> Iterator[bytes]:
     outcomes = snapshot.outcomes if snapshot.of_objects else ()
     for first in range(0, len(outcomes), OBJECTS_AT_ONCE):
         for outcome in outcomes[first : first + OBJECTS_AT_ONCE]:
-            _sort_in(object_samples(outcome, snapshot.now), lines)
+            try:
+                _sort_in(object_samples(outcome, snapshot.now), lines)
+            except Exception as error:  # noqa: BLE001  the others are still exposed
+                snapshot.errors.add(outcome.key, "report", error)
         yield b""
     for family in names.FAMILIES:
         found = lines.pop(family.name, None)
@@ -170,6 +175,8 @@ def controller_samples(snapshot: MetricsSnapshot) -> Iterator[Sample]:
         yield Sample(names.API_CALLS, labelled(verb=verb, kind=kind, code=code), count)
     for kind, count in sorted(Counter(outcome.key[0] for outcome in snapshot.outcomes).items()):
         yield Sample(names.OBJECTS, labelled(kind=kind), count)
+    for stage in get_args(Stage):
+        yield Sample(names.INTERNAL_ERRORS, labelled(stage=stage), snapshot.errors.total[stage])
     for state, count in sorted(snapshot.plans.items()):
         yield Sample(names.PLANS, labelled(state=state), count)
     if snapshot.webhook_seconds is not None:

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import structlog
 
 from hypot.cluster.port import MayNotWriteError, Port, UnreachableError
 from hypot.policy.observe.read_pods import inner
+from hypot.run.internal_errors import InternalErrors
 from hypot.run.observe.watches import Watches, resource_of
 from hypot.run.outcome import FINE, Done, Key, Outcome
 from hypot.run.report.events import EventRecorder, PostedEvent, reported_events
@@ -35,8 +35,8 @@ class RefusedStatus(NamedTuple):
 class Reporter:
     """Writes statuses and events, and keeps what it wrote, so that nothing is written twice."""
 
-    def __init__(self, port: Port, watches: Watches, instance: str) -> None:
-        self._port, self._watches = port, watches
+    def __init__(self, port: Port, watches: Watches, instance: str, errors: InternalErrors | None = None) -> None:
+        self._port, self._watches, self._errors = port, watches, errors or InternalErrors()
         self._written: dict[Key, Written] = {}
         # For each object, the version that was written to and the version that the write produced.
         self._versions: dict[Key, tuple[str, str]] = {}
@@ -89,12 +89,21 @@ class Reporter:
         """Write all statuses that are due; return how many could not be written."""
         choice, time_slice = Choice(self._written, boot), TimeSlice()
         for outcome in outcomes:
-            choice.look(self._last_report(outcome) or outcome)
+            try:
+                choice.look(self._last_report(outcome) or outcome)
+            except Exception as error:  # noqa: BLE001  the others are still reported
+                self._errors.add(outcome.key, "report", error, boot)
             if time_slice.is_due():
                 await time_slice.take()
         chosen = [outcome for outcome in choice.chosen() if not self._is_in_vain(outcome, boot)]
-        done = await asyncio.gather(*[self.status(outcome, boot) for outcome in chosen])
+        done = await asyncio.gather(*[self._status(outcome, boot) for outcome in chosen])
         return sum(not each.ok for each in done)
+
+    async def _status(self, outcome: Outcome, boot: float) -> Done:
+        try:
+            return await self.status(outcome, boot)
+        except Exception as error:  # noqa: BLE001  the others are still reported
+            return Done(str(self._errors.add(outcome.key, "report", error, boot)))
 
     def _last_report(self, outcome: Outcome) -> Outcome | None:
         """The final status of an object that hypot wrote to in a namespace that has opted out.
@@ -120,10 +129,16 @@ class Reporter:
     async def events(self, outcomes: Sequence[Outcome], more: Iterable[PostedEvent], now: float, boot: float) -> None:
         """Write events; they may be lost, as nothing depends on them."""
         time_slice = TimeSlice()
-        for reported in chain(chain.from_iterable(map(reported_events, outcomes)), more):
-            self._recorder.hear(reported, now, boot)
+        for outcome in outcomes:
+            try:
+                for reported in reported_events(outcome):
+                    self._recorder.hear(reported, now, boot)
+            except Exception as error:  # noqa: BLE001  the others are still reported
+                self._errors.add(outcome.key, "report", error, boot)
             if time_slice.is_due():
                 await time_slice.take()
+        for reported in more:
+            self._recorder.hear(reported, now, boot)
         requests = self._recorder.due(now, boot)
 
         async def send(number: int) -> None:

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import structlog
 
+from hypot.cluster.page import UnreadableError, read_object, read_page
 from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Request, UnreachableError
 from hypot.kinds.catalogue import info_of
 from hypot.kinds.vpa import VPA
@@ -102,12 +104,11 @@ class UsageStore:
                 if not answer.ok:
                     self._go_without(request, answer)
                     return []
-                body = answer.json()
-                found += mappings(inner(body).get("items"))
-                following = inner(body, "metadata").get("continue")
-                if not following:
+                page = read_page(answer.body)
+                found += [each for item in page.items or () if (each := _read(item)) is not None]
+                if not page.metadata.continue_:
                     break
-                query = {"limit": PAGE, "continue": str(following)}
+                query = {"limit": PAGE, "continue": page.metadata.continue_}
         self._is_served = True
         self._patience.renew()
         return found
@@ -173,3 +174,12 @@ class UsageStore:
         for data in mappings(inner(answer.json()).get("items")) if answer.ok else ():
             self._there[subject] = known(data)
             self._written.pop(subject, None)
+
+
+def _read(item: msgspec.Raw) -> dict[str, Any] | None:
+    """A checkpoint; None if it cannot be read: then its usage is measured anew."""
+    try:
+        return read_object(item)
+    except UnreadableError as error:
+        log.warning("checkpoint skipped", error=str(error)[:200])
+        return None

@@ -36,7 +36,9 @@ class Server:
         self.asked.append((request.method, request.path.rpartition("/")[2]))
         if self.status == 0:
             raise UnreachableError("away")
-        body = {"items": self.items} if request.method == "GET" else {"metadata": {"resourceVersion": "8"}}
+        body = (
+            {"metadata": {}, "items": self.items} if request.method == "GET" else {"metadata": {"resourceVersion": "8"}}
+        )
         return Answer(self.status, encoded(body))
 
 

@@ -1,0 +1,80 @@
+"""One page of a list, as the API server sends it. An object that cannot be read does not keep the others from it."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}]')
+
+
+class ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class Page(msgspec.Struct, rename="camel"):
+    """A page of a list. Items stay bytes until they are processed, so that a page is not in memory twice."""
+
+    metadata: ListMeta
+    items: list[msgspec.Raw] | None = None
+    kind: str = ""
+    api_version: str = ""
+
+
+class UnreadableError(ValueError):
+    """An object or a page that is not JSON, or is nested too deeply."""
+
+
+def read_page(body: bytes) -> Page:
+    """The page; raises UnreadableError."""
+    try:
+        return msgspec.json.decode(body, type=Page)
+    except RecursionError:
+        # One object that is nested too deeply. Anyone who may create such an object would stop the watch for all.
+        return _without_items(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableError(str(error)) from error
+
+
+def read_object(text: bytes | msgspec.Raw) -> dict[str, Any]:
+    """The object; raises UnreadableError."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UnreadableError(str(error)) from error
+
+
+def _without_items(body: bytes) -> Page:
+    """The page, read in two parts: the items one by one, and all around them."""
+    places = list(_items(body))
+    if not places:
+        raise UnreadableError("the page is nested too deeply")
+    try:
+        page = msgspec.json.decode(body[: places[0][0]] + body[places[-1][1] :], type=Page)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UnreadableError(str(error)) from error
+    page.items = [msgspec.Raw(body[first:end]) for first, end in places]
+    return page
+
+
+def _items(body: bytes) -> Iterator[tuple[int, int]]:
+    """Where each item of the list begins and ends; without recursion."""
+    depth, name, first, listing = 0, b"", 0, False
+    for token in _TOKEN.finditer(body):
+        sign = token[0]
+        if sign[:1] == b'"':
+            name = sign if depth == 1 else name
+            continue
+        if sign in b"]}":
+            depth -= 1
+            if listing and depth == 2:
+                yield first, token.end()
+            listing = listing and depth > 1
+            continue
+        if depth == 1:
+            listing = name == b'"items"' and sign == b"["
+        elif depth == 2:
+            first = token.start()
+        depth += 1

@@ -1,0 +1,48 @@
+"""Pages of lists: one object that cannot be read does not hide the others."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hypot.cluster.page import Page, UnreadableError, _without_items, read_object, read_page
+
+DEEP = b'{"a":' * 20_000 + b"1" + b"}" * 20_000
+META = b'"metadata":{"resourceVersion":"7","continue":"more"}'
+
+leaves = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5) | st.sampled_from(['"', "]}", "\\", "{["])
+values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner))
+objects = st.dictionaries(st.text(max_size=8) | st.just("items"), values, max_size=4)
+
+
+def read(page):
+    return page.metadata, page.kind, [msgspec.json.decode(item) for item in page.items or ()]
+
+
+@pytest.mark.parametrize("around", [(b"", b"," + META), (META + b",", b"")], ids=["metadata last", "metadata first"])
+def test_a_deep_object_hides_no_other(around):
+    """The others are read, and so is what the next page needs."""
+    body = b"{" + around[0] + b'"items":[{"n":1},' + DEEP + b',{"n":2}]' + around[1] + b"}"
+    page = read_page(body)
+    assert (page.metadata.resource_version, page.metadata.continue_) == ("7", "more")
+    first, deep, last = page.items
+    assert [read_object(first), read_object(last)] == [{"n": 1}, {"n": 2}]
+    with pytest.raises(UnreadableError):
+        read_object(deep)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{", b'{"items":[' + b"[" * 20_000, b'{"metadata":' + DEEP + b"}", b"\xff"]
+)
+def test_what_is_no_page_is_an_error(body):
+    """It is never a page without items."""
+    with pytest.raises(UnreadableError):
+        read_page(body)
+
+
+@given(st.lists(objects, min_size=1, max_size=4), objects)
+def test_both_ways_to_read_a_page_agree(items, more):
+    """Whatever is in the objects and around them."""
+    around = {key: value for key, value in more.items() if key not in {"items", "kind", "apiVersion", "metadata"}}
+    body = msgspec.json.encode({**around, "kind": "PodList", "metadata": {"continue": '["items"]'}, "items": items})
+    assert read(_without_items(body)) == read(msgspec.json.decode(body, type=Page))
