@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -27,13 +27,29 @@ class UnreadableError(ValueError):
     """An object or a page that is not JSON, or is nested too deeply."""
 
 
+class _Items(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
+
+
+P = TypeVar("P", Page, _Items)
+
+
 def read_page(body: bytes) -> Page:
     """The page; raises UnreadableError."""
+    return _read(body, Page)
+
+
+def read_items(body: bytes) -> list[msgspec.Raw]:
+    """The items of a list that is not split into pages; raises UnreadableError."""
+    return _read(body, _Items).items or []
+
+
+def _read(body: bytes, kind: type[P]) -> P:
     try:
-        return msgspec.json.decode(body, type=Page)
+        return msgspec.json.decode(body, type=kind)
     except RecursionError:
         # One object that is nested too deeply. Anyone who may create such an object would stop the watch for all.
-        return _without_items(body)
+        return _read_apart(body, kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableError(str(error)) from error
 
@@ -46,13 +62,13 @@ def read_object(text: bytes | msgspec.Raw) -> dict[str, Any]:
         raise UnreadableError(str(error)) from error
 
 
-def _without_items(body: bytes) -> Page:
+def _read_apart(body: bytes, kind: type[P]) -> P:
     """The page, read in two parts: the items one by one, and all around them."""
     places = list(_items(body))
     if not places:
         raise UnreadableError("the page is nested too deeply")
     try:
-        page = msgspec.json.decode(body[: places[0][0]] + body[places[-1][1] :], type=Page)
+        page = msgspec.json.decode(body[: places[0][0]] + body[places[-1][1] :], type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnreadableError(str(error)) from error
     page.items = [msgspec.Raw(body[first:end]) for first, end in places]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hypot.cluster.page import Page, UnreadableError, _without_items, read_object, read_page
+from hypot.cluster.page import Page, UnreadableError, _read_apart, read_items, read_object, read_page
 
 DEEP = b'{"a":' * 20_000 + b"1" + b"}" * 20_000
 META = b'"metadata":{"resourceVersion":"7","continue":"more"}'
@@ -26,6 +26,7 @@ def test_a_deep_object_hides_no_other(around):
     page = read_page(body)
     assert (page.metadata.resource_version, page.metadata.continue_) == ("7", "more")
     first, deep, last = page.items
+    assert [bytes(each) for each in read_items(body)] == [bytes(each) for each in page.items]
     assert [read_object(first), read_object(last)] == [{"n": 1}, {"n": 2}]
     with pytest.raises(UnreadableError):
         read_object(deep)
@@ -45,4 +46,4 @@ def test_both_ways_to_read_a_page_agree(items, more):
     """Whatever is in the objects and around them."""
     around = {key: value for key, value in more.items() if key not in {"items", "kind", "apiVersion", "metadata"}}
     body = msgspec.json.encode({**around, "kind": "PodList", "metadata": {"continue": '["items"]'}, "items": items})
-    assert read(_without_items(body)) == read(msgspec.json.decode(body, type=Page))
+    assert read(_read_apart(body, Page)) == read(msgspec.json.decode(body, type=Page))

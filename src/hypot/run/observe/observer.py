@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+import structlog
+
 from hypot.cluster.discovery import Discovery, path_of
 from hypot.cluster.port import Port, RefusedError, Request, UnreachableError
 from hypot.kinds.base import Ref
@@ -30,6 +32,7 @@ from hypot.run.observe.watches import Watches
 from hypot.run.outcome import Key
 from hypot.run.time_slice import TimeSlice
 
+log = structlog.get_logger()
 NOTHING = Answered({}, 0.0)
 # The API server answers these itself, so more may run at the same time.
 OF_SCALES = TimeLimits(at_once=64)
@@ -117,7 +120,7 @@ class Observer:
             self._metrics.ask(queries, now), self._recommenders.ask(asking.values(), now)
         )
         replies = dict(zip(asking, answers, strict=True))
-        usage = await reading
+        usage = await _read(reading)
         samples: Mapping[Named, PodSample] = usage.samples
         stale = frozenset[Named]()
         if samples:
@@ -256,6 +259,15 @@ class Observer:
             if time_slice.is_due():
                 await time_slice.take()
         return len(asked - samples.keys()) / len(asked) if asked else 0.0
+
+
+async def _read(reading: asyncio.Future[PodUsage]) -> PodUsage:
+    try:
+        return await reading
+    except Exception as error:
+        # Without usage nothing is scaled down by it; everything else continues.
+        log.exception("usage cannot be read")
+        return PodUsage({}, f"usage cannot be read: {type(error).__name__}")
 
 
 async def _take_samples(snapshot: Snapshot, samples: Mapping[Named, PodSample]) -> None:

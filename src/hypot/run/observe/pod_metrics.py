@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
+from hypot.cluster.page import UnreadableError, read_items, read_object
 from hypot.cluster.port import Answer, Port, Request, UnreachableError
 from hypot.core.quantity import QuantityError, milli
 from hypot.policy.model.seen import PodSample
@@ -39,13 +40,7 @@ class _PodMetrics(msgspec.Struct, gc=False):
     containers: list[_Container] = []
 
 
-class _Listed(msgspec.Struct, gc=False):
-    """The items undecoded: decoding all of them at once would block other tasks."""
-
-    items: list[msgspec.Raw] | None = None
-
-
-_list_decoder, _item_decoder = msgspec.json.Decoder(_Listed), msgspec.json.Decoder(_PodMetrics)
+_item_decoder = msgspec.json.Decoder(_PodMetrics)
 
 
 class PodUsage(NamedTuple):
@@ -80,16 +75,17 @@ class MetricsApi:
 
 async def _samples(answer: Answer) -> PodUsage:
     try:
-        listed = _list_decoder.decode(answer.body)
-    except msgspec.DecodeError as error:
+        # Undecoded: decoding all of them at once would block other tasks.
+        listed = read_items(answer.body)
+    except UnreadableError as error:
         return PodUsage({}, f"the resource metrics API's answer cannot be read: {error}")
     samples: dict[Named, PodSample] = {}
     odd: list[tuple[msgspec.Raw, str]] = []
     time_slice = TimeSlice()
-    for raw in listed.items or ():
+    for raw in listed:
         try:
             item = _item_decoder.decode(raw)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             odd.append((raw, str(error)))
             continue
         samples[item.metadata.namespace, item.metadata.name] = _sample(item)
@@ -103,8 +99,8 @@ async def _samples(answer: Answer) -> PodUsage:
 def _named(raw: msgspec.Raw) -> str:
     """The pod of an unreadable sample; empty if that cannot be read either."""
     try:
-        metadata = inner(msgspec.json.decode(raw), "metadata")
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        metadata = inner(read_object(raw), "metadata")
+    except UnreadableError:
         return ""
     return f"{metadata.get('namespace')}/{metadata.get('name')}"
 

@@ -16,6 +16,8 @@ from hypot.run.time_slice import TimeSlice
 
 ANSWER_WITHIN = 10.0
 LARGEST_ANSWER = 256 << 20
+# No container uses as many cores or bytes: such a value is not a measurement.
+MOST = 1e18
 # The window for averaging cpu: two scrapes of a kubelet that is scraped once a minute.
 WINDOW = 120.0
 _OF = 'container!="",container!="POD",pod!=""'
@@ -73,14 +75,17 @@ class Prometheus:
                 raise PrometheusError("its answer is too large")
             try:
                 read = _decoder.decode(body)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise PrometheusError(f"it answers {answer.status}, without JSON: {error}") from error
             if read.status != "success" or read.data is None:
                 raise PrometheusError(f"it answers {answer.status}: {read.error}")
             return dict(_values(read.data.result))
 
     def _token(self) -> str:
-        return Path(self._token_file).read_text(encoding="utf-8").strip()
+        try:
+            return Path(self._token_file).read_text(encoding="utf-8").strip()
+        except UnicodeDecodeError:
+            raise PrometheusError("its token file is not text") from None
 
 
 def _values(series: list[_PrometheusSeries]) -> Iterator[tuple[Place, float]]:
@@ -89,7 +94,7 @@ def _values(series: list[_PrometheusSeries]) -> Iterator[tuple[Place, float]]:
             amount = float(each.value[1])
         except ValueError:
             continue
-        if math.isfinite(amount) and amount >= 0:
+        if 0 <= amount < MOST:
             labels = each.metric
             yield (labels.get("namespace", ""), labels.get("pod", ""), labels.get("container", "")), amount
 

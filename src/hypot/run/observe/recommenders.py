@@ -146,7 +146,7 @@ def _why(error: Exception) -> str:
 def _read(body: bytes) -> Reply | Failure:
     try:
         data: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Failure("the recommender's answer is not JSON")
     reply = read_reply(data)
     # Its reason stays out: the address may be any server of the cluster, and an answer must not appear in a status.
