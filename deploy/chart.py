@@ -9,7 +9,7 @@ from typing import Any
 from hypot.cli.output import to_yaml
 from hypot.policy.model.settings import wire_name
 from hypot.run.config import LABEL_SCHEMA, RunConfig, config_schema
-from hypot.run.install.manifests import GROUP, IMAGE, OWN_ADDRESS, REPLICAS, SERVICE_NAME, webhook_configuration
+from hypot.run.install.manifests import DIGEST, GROUP, IMAGE, OWN_ADDRESS, REPLICAS, SERVICE_NAME, webhook_configuration
 from hypot.run.install.objects import (
     NAME,
     Manifest,
@@ -238,7 +238,18 @@ def checks() -> str:
     fields_of_ours = [name for name in _pod() if name != "securityContext"]
     ours, listed = " ".join(f'"{name}"' for name in fields_of_ours), ", ".join(fields_of_ours)
     listen, service, port = (f".Values.config.{name}" for name in ("listen", "webhookService", "webhookPort"))
+    repository, digest = (f".Values.image.{name}" for name in ("repository", "digest"))
     asked = (
+        _check(
+            f'contains "@" {repository}',
+            "image.repository: %v has a digest; write that to image.digest",
+            repository,
+        ),
+        _check(
+            f"and {digest} (not (regexMatch `{DIGEST}` {digest}))",
+            "image.digest: %v is not a digest; write sha256: and its 64 hexadecimal digits",
+            digest,
+        ),
         _check(
             f"regexMatch `{OWN_ADDRESS}` {listen}",
             "config.listen: %v cannot be reached from outside the pod, not even by probes; write 0.0.0.0",
@@ -275,9 +286,8 @@ def values() -> str:
     (container,) = pod["containers"]
     given = config_data(RunConfig())
     lines = [NOT_EDITED]
-    lines += _valued(
-        "image", {"repository": NAME, "tag": version("hypot"), "pullPolicy": "IfNotPresent"}, _WHY["image"]
-    )
+    image = {"repository": NAME, "tag": version("hypot"), "digest": "", "pullPolicy": "IfNotPresent"}
+    lines += _valued("image", image, _WHY["image"])
     lines += _valued("replicas", REPLICAS, _WHY["replicas"])
     lines += _valued("resources", container["resources"], _WHY["resources"])
     lines += _valued("pod", {"securityContext": pod["securityContext"]}, _WHY["pod"])
@@ -302,7 +312,7 @@ def _settable() -> list[Field[Any]]:
 
 
 _WHY = {
-    "image": "The image of the pods.",
+    "image": "The image of the pods. A digest (sha256:...) replaces the tag: it always names the same image.",
     "replicas": "Two by default, so that one always answers the webhook and can take over.",
     "resources": "Enough for 2,000 autoscalers and 10,000 pods.",
     "pod": "More fields of the pod: nodeSelector, tolerations, priorityClassName, imagePullSecrets; null removes one.",
@@ -331,7 +341,12 @@ def values_schema() -> dict[str, Any]:
         "type": "object",
         "properties": {
             "image": _closed(
-                {"repository": {**text, "pattern": IMAGE}, "tag": {**text, "pattern": r"^\S*$"}, "pullPolicy": text},
+                {
+                    "repository": {**text, "pattern": IMAGE},
+                    "tag": {**text, "pattern": r"^\S*$"},
+                    "digest": text,
+                    "pullPolicy": text,
+                },
                 _WHY["image"],
             ),
             "replicas": {"type": "integer", "minimum": 1, "description": _WHY["replicas"]},

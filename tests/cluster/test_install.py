@@ -243,6 +243,16 @@ def test_the_chart_is_taken_with_all_that_may_be_set(ready: Api, tmp_path: Path)
     assert (pod["nodeSelector"], pod["containers"][0]["image"]) == ({"pool": "ops"}, "hypot:7")
 
 
+def test_a_digest_replaces_the_tag(ready: Api, tmp_path: Path) -> None:
+    """A tag may be moved to another image, a digest may not."""
+    digest = f"sha256:{'0a' * 32}"
+    manifests = rendered({"image": {"repository": "registry.example/hypot", "digest": digest}}, tmp_path)
+    (deployment,) = (each for each in manifests if each["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == f"registry.example/hypot@{digest}"
+    assert judged(ready, deployment) == (201, [])
+
+
 def test_the_chart_has_the_alerts(tmp_path: Path) -> None:
     """The braces in the alerts are unchanged by Helm."""
     manifests = rendered({"prometheus": {"rules": True, "podMonitor": True}}, tmp_path)
@@ -262,8 +272,16 @@ REFUSED: dict[str, tuple[Object, list[str]]] = {
         {
             "config": {"listen": "127.0.0.1", "webhookService": "hypot", "httpPort": 8443},
             "pod": {"containers": [], "nodeSelector": {"pool": "ops"}},
+            "image": {"repository": "registry.example/hypot@sha256:0a", "digest": "sha256:0a"},
         },
-        ["config.listen", "config.webhookService", "config.webhookPort", "pod: the chart sets"],
+        [
+            "image.repository",
+            "image.digest: sha256:0a is not a digest",
+            "config.listen",
+            "config.webhookService",
+            "config.webhookPort",
+            "pod: the chart sets",
+        ],
     ),
 }
 

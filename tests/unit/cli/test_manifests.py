@@ -245,6 +245,16 @@ def test_invalid_names(target):
     ]
 
 
+def test_an_image_by_its_digest():
+    """It is used as it is; a part of a digest is refused."""
+    image = f"registry.example/hypot:0.1.0@sha256:{'0a' * 32}"
+    assert pod_of(printed("--image", image))["containers"][0]["image"] == image
+    for digest in ("sha256:0a", "", f"sha256:{'0A' * 32}", f"md5:{'0a' * 32}"):
+        result = run("--image", f"registry.example/hypot@{digest}")
+        assert result.exit_code == 2
+        assert f"image: {digest!r} is not a digest; write sha256: and its 64 hexadecimal digits" in result.stderr
+
+
 def test_zero_replicas_are_refused():
     with pytest.raises(ConfigError, match="replicas: 0 is too few"):
         manifests(RunConfig(), "hypot:1", 0)

@@ -1,5 +1,9 @@
 {{- define "hypot.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
 {{- end -}}
 
 {{- /* The configuration file. If no kind sizes pods, there is no webhook and no port for it. */ -}}

@@ -27,8 +27,9 @@ REPLICAS = 2
 # Also checked by the chart: addresses that only the pod itself can reach, and valid names of a Service.
 OWN_ADDRESS = r"^(127\.|localhost$|::1$)"
 SERVICE_NAME = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
-# An image has no blanks; and the pattern for the group of a custom kind.
+# An image has no blanks, its digest is whole; and the pattern for the group of a custom kind.
 IMAGE = r"^\S+$"
+DIGEST = "^sha256:[0-9a-f]{64}$"
 GROUP = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
 
@@ -80,6 +81,8 @@ def cannot_be_installed(config: RunConfig, image: str, replicas: int, grants: Gr
     if not re.search(IMAGE, image):
         blank = f"{image!r} has a blank; " if image.strip() else ""
         found.append(f"image: {blank}write an image that the nodes can pull, such as registry.example/hypot:0.1.0")
+    if "@" in image and not re.search(DIGEST, digest := image.partition("@")[2]):
+        found.append(f"image: {digest!r} is not a digest; write sha256: and its 64 hexadecimal digits")
     if replicas < 1:
         found.append(f"replicas: {replicas} is too few; write 1 or more")
     for group, resource in grants.targets:
