@@ -8,7 +8,7 @@ READY := .venv/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz test-cluster fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock clean
+.PHONY: help setup test fuzz test-cluster fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock image-environment clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -95,5 +95,8 @@ lock: ## Resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-emit-index-url --upgrade --quiet -o requirements.lock
 
+image-environment: ## Install what the image has into build/image, with hashes, and print its size
+	$(PYTHON) deploy/environment.py build/image
+
 clean: ## Remove everything that the targets created
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -179,18 +179,8 @@ def test_a_wheel_can_be_built_of_what_the_image_is_made_of(tmp_path):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
+            (tmp_path / name).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, tmp_path / name)
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
     subprocess.run(build, cwd=tmp_path, check=True, capture_output=True)
     assert list((tmp_path / "dist").glob("hypot-*.whl"))
-
-
-def test_constraints_are_the_lock_without_hashes():
-    """With pip, all packages have hashes or none has, and the wheel has none."""
-    (script,) = re.findall(r"RUN sed (-E .*?) requirements\.lock", dockerfile())
-    made = subprocess.run(
-        ["/bin/sh", "-c", f"sed {script} requirements.lock"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    lines = [line for line in made.splitlines() if line.strip() and not line.strip().startswith("#")]
-    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==\S+( ; .*)?", line) for line in lines)
-    assert any(line.startswith("aiohttp==") for line in lines)

@@ -3,7 +3,13 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
+
+
+def can_draw() -> bool:
+    """Whether a bar can be shown: on a terminal, and not in the image of the controller, which has no rich."""
+    return sys.stderr.isatty() and find_spec("rich") is not None
 
 
 class ProgressBar:
@@ -24,7 +30,7 @@ class ProgressBar:
 @contextmanager
 def bar(message: str, total: int | None) -> Iterator[ProgressBar]:
     """Show the progress and the remaining time."""
-    if not sys.stderr.isatty():
+    if not can_draw():
         yield ProgressBar()
         return
     from rich.console import Console  # noqa: PLC0415  drawn only on a terminal

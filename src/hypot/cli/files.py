@@ -1,7 +1,6 @@
 """Reads the files that the user named, with a progress bar if it takes long."""
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from hypot.cli.bar import can_draw
 from hypot.kinds.text.load import LoadedFiles, LoadError, Reader
 
 # Smaller inputs are read before a bar would be visible.
@@ -57,7 +57,7 @@ def needing(package: str, extra: str) -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None] | None]:
-    if not sys.stderr.isatty():
+    if not can_draw():
         yield None
         return
     from rich.console import Console  # noqa: PLC0415  drawn only on a terminal
