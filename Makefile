@@ -8,10 +8,10 @@ READY := .venv/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz test-cluster fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock image-environment clean
+.PHONY: help setup test fuzz test-cluster fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock sbom image-environment clean
 
 help: ## Show the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hypot needs Python 3.11 or newer; set PYTHON=...")'
@@ -94,6 +94,10 @@ docs: $(READY) ## Write the generated pages again
 lock: ## Resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-emit-index-url --upgrade --quiet -o requirements.lock
+
+sbom: $(READY) ## Write dist/hypot.cdx.json: the Python packages of the image, their hashes and licences (CycloneDX)
+	@mkdir -p dist
+	$(BIN)/python deploy/sbom.py > dist/hypot.cdx.json
 
 image-environment: ## Install what the image has into build/image, with hashes, and print its size
 	$(PYTHON) deploy/environment.py build/image
