@@ -53,6 +53,10 @@ def advised(vpa: Autoscaler) -> dict[str, Any]:
     return found[0] if found else {}
 
 
+def marks_of(pod: dict[str, Any]) -> str:
+    return str(pod["metadata"].get("annotations", {}).get("hypot.dev/sized-by", ""))
+
+
 def uids(web: Workload) -> set[str]:
     return {pod["metadata"]["uid"] for pod in web.pods()}
 
@@ -112,10 +116,24 @@ def test_pods_are_evicted_where_in_place_fails_and_restart_at_their_size(stage: 
     # New pods have another QoS class, so a later recommendation may resize them in place.
     assert {action for reconcile in reconciles for pod, action in reconcile if pod in names} == {"eviction"}
     assert max(len(reconcile) for reconcile in reconciles) <= 2
-    sized = [pod["metadata"].get("annotations", {}).get("hypot.dev/sized-by") for pod in web.pods()]
-    assert sized == ["VerticalPodAutoscaler/web"] * 4
+    assert [marks_of(pod) for pod in web.pods()] == ["VerticalPodAutoscaler/web"] * 4
     assert {pod["spec"]["containers"][0]["resources"]["limits"]["cpu"] for pod in pods.states} == {"500m"}
     assert "EvictedPod" in {reason for reason, _ in vpa.events()}
+
+
+@pytest.mark.parametrize("mode", ["Recreate", "Auto"])
+def test_a_new_autoscaler_records_before_it_evicts(stage: Stage, namespace: str, mode: str) -> None:
+    """Pods that need more come back with more, each after one eviction: the status had their size before."""
+    web = Workload(stage, namespace, load=1200, memory=300 << 20).create(3, "100m", "128Mi")
+    before = uids(web)
+    with controlling(stage, namespace, webhook=True, **ACT) as hypot:
+        vpa = web.autoscaler(*VPA, sizer(mode))
+        eventually(lambda: len(cpus(web)) == 3 and min(cpus(web)) >= 400 and not uids(web) & before, SOON)
+        evictions = [action for reconcile in deeds(hypot) for action in reconcile]
+    assert evictions == ["eviction"] * 3
+    assert {marks_of(pod) for pod in web.pods()} == {"VerticalPodAutoscaler/web"}
+    assert min(milli(each["memory"]) // 1000 for each in web.requests()) >= 300 << 20
+    assert "WebhookUnavailable" not in {reason for reason, _ in vpa.events()}
 
 
 def test_an_eviction_waits_for_its_budget(stage: Stage, namespace: str) -> None:

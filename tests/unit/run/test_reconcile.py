@@ -99,8 +99,9 @@ async def test_vpa_sizes_pods_one_by_one():
 async def test_vpa_evicts_where_it_is_asked_to():
     """The eviction has uid and version, so that only the observed pod is evicted."""
     async with World(*web(2), vpa("Recreate"), node(), kinds=ONLY_VPA) as world:
-        world.uses("3", "3Gi")
-        await world.reconcile()
+        for _ in range(2):
+            world.uses("3", "3Gi")
+            await world.reconcile()
         (eviction,) = world.writes("/eviction")
         assert set(body(eviction)["deleteOptions"]["preconditions"]) == {"uid", "resourceVersion"}
         assert len(pods(world)) == 1
@@ -367,4 +368,6 @@ async def test_two_sizers_of_one_target_know_of_each_other():
         reconciled = await world.reconcile()
         assert [hold.reason for hold in world.of(reconciled, "VerticalPodAutoscaler", "young").holds] == ["Conflict"]
         assert world.of(reconciled, "VerticalPodAutoscaler", "old").holds == ()
+        world.uses("3", "3Gi")
+        await world.reconcile()
         assert len(world.writes("/eviction")) == 1

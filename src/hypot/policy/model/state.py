@@ -43,6 +43,8 @@ class Vertical:
     infeasible: Mapping[str, Amounts] = field(default_factory=dict, hash=False)
     # When a pod was last evicted to change its size.
     evicted: float | None = None
+    # How many of the last evictions in a row were only tries, because the pods before came back without their size.
+    tries: int = 0
 
     def counted(self, replicas: int, at: float) -> "Vertical":
         """Record the current count. After a change by any writer, earlier recommendations belong to another count.
@@ -84,6 +86,7 @@ class Vertical:
             "stuck": dict(self.stuck),
             "infeasible": {uid: _plain(amounts) for uid, amounts in self.infeasible.items()},
             **({} if self.evicted is None else {"evicted": self.evicted}),
+            **({"tries": self.tries} if self.tries else {}),
         }
 
     @classmethod
@@ -98,6 +101,7 @@ class Vertical:
             stuck=dict(data.get("stuck") or {}),
             infeasible=dict(data.get("infeasible") or {}),
             evicted=data.get("evicted"),
+            tries=int(data.get("tries", 0)),
         )
 
 

@@ -31,7 +31,7 @@ from hypot.policy.report import report
 from hypot.policy.stages.report import DONE, Effect, sentence
 from hypot.run.act.actor import Actor
 from hypot.run.act.proof import Objection, lacking, objection, proof_of
-from hypot.run.act.recorded import is_recorded, recorded, unrecorded
+from hypot.run.act.recorded import is_recorded, pods_without_record, recorded, unrecorded
 from hypot.run.act.steps import ALL_AT_ONCE, Results, Steps, in_place_meanwhile
 from hypot.run.outcome import CARRIED_OUT, Done, Judged, Outcome
 from hypot.run.report.events import PostedEvent, plan_ended, resize_failed, subject_of
@@ -77,7 +77,8 @@ class Attempt:
             elif isinstance(action, ScaleTo):
                 counted = action.replicas
         if results.evicted:
-            state = state._replace(vertical=replace(state.vertical, evicted=self.judged.seen.now))
+            tries = state.vertical.tries + 1 if proof_of(self.judged) == "retry" else 0
+            state = state._replace(vertical=replace(state.vertical, evicted=self.judged.seen.now, tries=tries))
         return replace(self, effect=effect, state=state, counted=counted)
 
     def with_plan(self, plan: Plan | None) -> Self:
@@ -198,6 +199,8 @@ class Executor:
         """Change pods one by one; a pod that cannot be changed does not stop the others."""
         wanted = [each for each in judged.move.actions if each.action != "none"]
         objections, barred = self._objections(judged, [each.pod for each in wanted if each.action == "evict"])
+        if not self._dry_run:
+            barred |= pods_without_record(judged, self._settings.vpa)
         actions = list(_pod_steps(judged, barred, waits=proof_of(judged) == "awaited"))
         attempt = Attempt.of(judged).objected(objections)
         results = await self._take(attempt, actions)
@@ -222,7 +225,7 @@ class Executor:
             return [Objection.of_webhook(f"{name} {NOT_EVICTED}") for name in sorted(names)], names
         known = proof_of(judged)
         barred = names - lacking(judged) if known == "larger" else names
-        why = objection(known, judged.seen, judged.state.vertical.evicted) if barred else None
+        why = objection(known, judged.seen, judged.state.vertical) if barred else None
         return ([], set()) if why is None else ([why], barred)
 
     async def _take(self, attempt: Attempt, actions: Iterable[Action]) -> Results:

@@ -6,8 +6,9 @@ from typing import Literal, NamedTuple, Self
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import allowed
 from hypot.policy.model.current_size import live
-from hypot.policy.model.decision import Event, Hold
+from hypot.policy.model.decision import Event, Hold, show_time
 from hypot.policy.model.seen import Pod, Scale, Seen
+from hypot.policy.model.state import Vertical
 from hypot.policy.plan.pods import came_after
 from hypot.policy.vertical.pod_size import Sizes, has_enough, has_size
 from hypot.run.outcome import NOT_EVICTING, WEBHOOK_UNAVAILABLE, Judged
@@ -18,6 +19,8 @@ from hypot.run.webhook.admission import LARGER, SIZED_BY, SMALLER, sizer_of
 COMES_BACK = 600.0
 # How long a pod with another size counts as evidence for all new pods: the cause may be gone after that.
 IN_VAIN = 3600.0
+# How long unsized pods count as evidence: this long after the first eviction, and twice as long after each further try.
+RETRY_AFTER, LONGEST_RETRY = 600.0, 3600.0
 NOT_SIZED = (
     "no pod is evicted: the pods created after the last eviction were not sized. Check that the API server can reach"
     " the webhook and that no LimitRange forbids the size. Then restart a pod: a pod that starts sized ends this"
@@ -33,13 +36,15 @@ NOT_BACK = (
 )
 
 # none: nothing is known, and one pod may be evicted. sized: new pods get their size. awaited: no new pod yet.
-# missing: no new pod at all. unsized: new pods get no size. otherwise: they get too little. larger: they get too much.
-Proof = Literal["none", "sized", "awaited", "missing", "unsized", "otherwise", "larger"]
+# missing: no new pod at all. unsized: new pods get no size. retry: so they did, and it is time to try one more pod.
+# otherwise: they get too little. larger: they get too much.
+Proof = Literal["none", "sized", "awaited", "missing", "unsized", "retry", "otherwise", "larger"]
 
 
 def proof_of(judged: Judged) -> Proof:
     """What the pods of this autoscaler show."""
-    return proof(judged.seen, sizer_of(judged.autoscaler), judged.state.vertical.evicted, _wanted(judged))
+    past = judged.state.vertical
+    return proof(judged.seen, sizer_of(judged.autoscaler), past.evicted, _wanted(judged), past.tries)
 
 
 def lacking(judged: Judged) -> set[str]:
@@ -60,10 +65,10 @@ def _wanted(judged: Judged) -> Sizes:
     return by_container
 
 
-def proof(seen: Seen, sizer: str, evicted: float | None, wanted: Sizes) -> Proof:
+def proof(seen: Seen, sizer: str, evicted: float | None, wanted: Sizes, tries: int = 0) -> Proof:
     """What pods show about the webhook, by the annotation that `sizer` leaves on the pods that it sizes.
 
-    `wanted` is the size that pods should have now.
+    `wanted` is the size that pods should have now; `tries` is how often pods came back unsized before.
     """
     if evicted is None:
         return "none"
@@ -80,13 +85,18 @@ def proof(seen: Seen, sizer: str, evicted: float | None, wanted: Sizes) -> Proof
         return "sized"
     ours = [pod for pod in new if _mark(pod) in _marks(sizer)]
     if not ours and soon:
-        return "unsized"
+        return "unsized" if seen.now < next_try(evicted, tries) else "retry"
     # A pod that missed its former size says nothing about the size that is wanted now.
     came_back = any(pod.started is not None for pod in ours)
     # An eviction in the future does not count: the clock was set back, and the time to wait is unknown.
     if not came_back and 0.0 <= seen.now - evicted < COMES_BACK:
         return "awaited"
     return "none" if came_back or _are_all_there(seen) else "missing"
+
+
+def next_try(evicted: float, tries: int) -> float:
+    """When one more pod is evicted although the pod created after the last eviction was not sized."""
+    return evicted + min(RETRY_AFTER * 2.0 ** min(tries, 10), LONGEST_RETRY)
 
 
 class Objection(NamedTuple):
@@ -104,7 +114,7 @@ class Objection(NamedTuple):
         return cls(Event("Warning", "FailedResize", message), Hold(NOT_EVICTING, message))
 
 
-def objection(known: Proof, seen: Seen, evicted: float | None) -> Objection | None:
+def objection(known: Proof, seen: Seen, past: Vertical) -> Objection | None:
     """The objection to evictions; None if nothing is wrong, even while the last evicted pod has not come back."""
     if known == "missing":
         return Objection.of_pods(NOT_BACK)
@@ -112,11 +122,13 @@ def objection(known: Proof, seen: Seen, evicted: float | None) -> Objection | No
         return Objection.of_pods(OTHERWISE)
     if known != "unsized":
         return None
-    marks = {_mark(pod) for pod in seen.pods if came_after(pod, evicted or 0.0)} - {""}
+    evicted = past.evicted or 0.0
+    tried = f"One more pod is tried at {show_time(next_try(evicted, past.tries))}"
+    marks = {_mark(pod) for pod in seen.pods if came_after(pod, evicted)} - {""}
     if not marks:
-        return Objection.of_webhook(NOT_SIZED)
+        return Objection.of_webhook(f"{NOT_SIZED}. {tried}")
     names = ", ".join(sorted(marks))
-    message = f"no pod is evicted: the pods created after the last eviction were sized by {names}: remove one"
+    message = f"no pod is evicted: the pods created after the last eviction were sized by {names}: remove one. {tried}"
     return Objection(conflict(message))
 
 

@@ -1,12 +1,27 @@
-"""The size in an Hvpa's status: new pods start with it, so it is never a size that was only decided."""
+"""The size in a status: new pods start with it, so it is recorded before any pod is evicted for it.
 
-from collections.abc import Iterable
+An Hvpa records the size of a plan, never a size that was only decided; a VPA records its recommendation.
+"""
 
+from collections.abc import Iterable, Mapping
+
+from hypot.kinds.node import replaced
+from hypot.kinds.vpa import VPA, with_defaults
+from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.hvpa.report import LISTED, SCALING, SIZES, listed_sizes
+from hypot.policy.model.seen import Container
 from hypot.policy.model.size import Size, resources_of
 from hypot.policy.observe.read_pods import inner, mappings
 from hypot.policy.stages.report import Effect
+from hypot.policy.vertical.fit import amounts
 from hypot.run.outcome import Judged
+from hypot.run.webhook.admission import advised_bounds
+
+# A recommendation changes a little all the time: a recorded amount this close to the decided one is as good.
+CLOSE = 0.1
+
+# Container -> resource -> amount.
+Targets = Mapping[str, Mapping[str, int]]
 
 
 def is_recorded(judged: Judged, sizes: Iterable[Size]) -> bool:
@@ -26,3 +41,31 @@ def unrecorded(judged: Judged) -> Effect:
     if not judged.move.resizes:
         return Effect()
     return Effect(sizes_differ=True, recorded=inner(judged.autoscaler.status, SCALING).get(SIZES))
+
+
+def pods_without_record(judged: Judged, knobs: Knobs) -> set[str]:
+    """The pods to evict for a recommendation that the watched status of their VPA does not have yet.
+
+    The webhook of any replica reads that status. It is written at the end of this reconcile, and the next one sees it.
+    """
+    vpa, evicted = judged.autoscaler, {each.pod for each in judged.move.actions if each.action == "evict"}
+    if not evicted or not isinstance(vpa, VPA):
+        return set()
+    recorded = _targets(vpa, knobs)
+    decided = _targets(replaced(vpa, status=dict(judged.move.observed)), knobs)
+    pods = [pod for pod in judged.seen.pods if pod.name in evicted]
+    return {pod.name for pod in pods if not all(_gets(each, recorded, decided) for each in pod.containers)}
+
+
+def _targets(vpa: VPA, knobs: Knobs) -> dict[str, Mapping[str, int]]:
+    return {bounds.container: bounds.target for bounds in advised_bounds(with_defaults(vpa), knobs)}
+
+
+def _gets(container: Container, recorded: Targets, decided: Targets) -> bool:
+    """Whether the recorded target is the decided one, or nearly, or at least half of the way to it."""
+    has, given = amounts(container.current_requests), recorded.get(container.name, {})
+    for resource, wanted in decided.get(container.name, {}).items():
+        off = abs(wanted - given.get(resource, 0))
+        if off > CLOSE * wanted and 2 * off > abs(wanted - has.get(resource, 0)):
+            return False
+    return True

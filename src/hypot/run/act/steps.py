@@ -96,7 +96,7 @@ class Steps:
         """Evict one pod after the other; if nothing is known, only one: it shows whether pods come back sized."""
         went = {}
         for place, action in actions.items():
-            how = went[place] = await self._one(action) if known in {"none", "sized", "larger"} else LEFT
+            how = went[place] = await self._one(action) if known in {"none", "sized", "larger", "retry"} else LEFT
             if known != "sized" and (how.ok or how.unsure):
                 known = "awaited"
         return went

@@ -24,7 +24,7 @@ from hypot.policy.governor import WAITS
 from hypot.policy.hold import EDGES, holds_of
 from hypot.policy.model.decision import Blocks, condition_of
 from hypot.policy.model.plan import resizing_of
-from hypot.policy.model.seen import Container, Failure, LimitRange, Pod
+from hypot.policy.model.seen import Bounds, Container, Failure, LimitRange, Pod
 from hypot.policy.model.size import Size, between
 from hypot.policy.model.state import read_conditions
 from hypot.policy.observe.namespace import selector_of
@@ -226,13 +226,17 @@ def _given(sizes: tuple[Size, ...], wanted: tuple[Size, ...], pod: Pod) -> Sizin
 
 def _advised(vpa: VPA, pod: Pod, limit_ranges: Iterable[LimitRange], knobs: Knobs) -> tuple[Size, ...]:
     """The recommendation in a VPA's status, fitted to this pod."""
+    fitted = fit(advised_bounds(vpa, knobs), vpa.resource_policy, pod, limit_ranges)
+    return tuple([each.patch for each in fitted.containers])
+
+
+def advised_bounds(vpa: VPA, knobs: Knobs) -> tuple[Bounds, ...]:
+    """The recommendation in a VPA's status, before it is fitted to a pod; empty if new pods get none."""
     advice = read_advice(vpa)
     if vpa.mode == OFF or isinstance(advice, Failure) or any(forbids(problem) for problem in vpa.problems()):
         return ()
     usable = [bounds._replace(target=_usable(bounds.target)) for bounds in advice.containers]
-    bounds = resolve(vpa, replace(advice, containers=tuple(usable)), knobs_from(vpa.annotations, knobs))
-    fitted = fit(bounds, vpa.resource_policy, pod, limit_ranges)
-    return tuple([each.patch for each in fitted.containers])
+    return resolve(vpa, replace(advice, containers=tuple(usable)), knobs_from(vpa.annotations, knobs))
 
 
 def _held(

@@ -1,9 +1,13 @@
 """What new pods prove about the webhook, and what is reported when evictions stop."""
 
+from dataclasses import replace
+
 import pytest
 
+from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Container, Failure, Pod, Scale, Seen
 from hypot.policy.model.size import Size
+from hypot.policy.model.state import Vertical
 from hypot.run.act.proof import COMES_BACK, objection, proof
 
 NOW = 1_800_000_000.0
@@ -62,6 +66,18 @@ def test_where_no_new_pod_came(look, expected):
     assert proof(look, SIZER, NOW, WANTED) == expected
 
 
+@pytest.mark.parametrize(("tries", "minutes"), [(0, 10), (1, 20), (2, 40), (3, 60), (4, 60), (5000, 60)], ids=str)
+def test_an_unsized_pod_is_evidence_for_a_while(tries, minutes):
+    """Then one more pod is tried; the message says when."""
+    came, until = seen(pod(), pod(NOW + 5)), NOW + 60 * minutes
+    for now, expected in ((until - 1, "unsized"), (until, "retry"), (until + 86_400, "retry")):
+        assert proof(replace(came, now=now), SIZER, NOW, WANTED, tries) == expected
+    reported = objection("unsized", came, Vertical(evicted=NOW, tries=tries))
+    assert reported is not None
+    assert f"One more pod is tried at {show_time(until)}" in reported.event.message
+    assert objection("retry", came, Vertical(evicted=NOW, tries=tries)) is None
+
+
 WAITING = {"started": None, "phase": "Pending"}
 OLD = pod(NOW + 5, created=NOW - 3600)
 
@@ -118,23 +134,24 @@ def test_a_newer_sized_pod_ends_it():
 
 def test_what_is_reported():
     """No report where nothing is wrong; otherwise the event says where to look."""
-    assert objection("none", seen(), None) is None
-    assert objection("sized", seen(), NOW) is None
-    assert objection("awaited", seen(), NOW) is None
-    missing = objection("missing", seen(), NOW)
+    assert objection("none", seen(), Vertical()) is None
+    assert objection("sized", seen(), Vertical(evicted=NOW)) is None
+    assert objection("awaited", seen(), Vertical(evicted=NOW)) is None
+    missing = objection("missing", seen(), Vertical(evicted=NOW))
     assert missing is not None
     assert (missing.event.reason, "quota" in missing.event.message) == ("FailedResize", True)
-    otherwise = objection("otherwise", seen(), NOW)
+    otherwise = objection("otherwise", seen(), Vertical(evicted=NOW))
     assert otherwise is not None
     assert (otherwise.event.reason, "other than the decided" in otherwise.event.message) == ("FailedResize", True)
-    unsized = objection("unsized", seen(pod(NOW + 5)), NOW)
+    unsized = objection("unsized", seen(pod(NOW + 5)), Vertical(evicted=NOW))
     assert unsized is not None
     assert (unsized.event.reason, "LimitRange" in unsized.event.message) == ("WebhookUnavailable", True)
 
 
 def test_the_autoscaler_of_another_mark_is_named():
     """Another autoscaler sized the pod, so the webhook works: only that autoscaler is named."""
-    reported = objection("unsized", seen(pod(NOW + 5, "Hvpa/other"), pod(NOW + 6), pod(mark="Hvpa/old")), NOW)
+    look = seen(pod(NOW + 5, "Hvpa/other"), pod(NOW + 6), pod(mark="Hvpa/old"))
+    reported = objection("unsized", look, Vertical(evicted=NOW))
     assert reported is not None
     assert reported.event.reason == "Conflict"
     assert "Hvpa/other" in reported.event.message
