@@ -1,6 +1,5 @@
 """One reconcile: observe, decide for all, act, report, save the state. All dependencies are passed in."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +15,7 @@ from hypot.run.act.actor import Actor
 from hypot.run.act.children import housekeeping
 from hypot.run.act.execute import Executed, Executor, without_report, without_writes
 from hypot.run.config import RunConfig
+from hypot.run.in_time import IsTime, in_turns, write_in_time
 from hypot.run.internal_errors import InternalErrors
 from hypot.run.judge import Circumstances, Judge
 from hypot.run.observe.conflicts import overruled, sizers
@@ -32,8 +32,15 @@ from hypot.run.store.usage_store import UsageStore
 from hypot.run.time_slice import TimeSlice, rest
 
 log = structlog.get_logger()
-# Autoscalers whose writes run at the same time.
+# Autoscalers whose writes run at the same time, and writes for their children.
 AT_ONCE = 32
+CHILDREN_AT_ONCE = 16
+# When a reconcile stops to begin such writes, in seconds after its start, so that the next one is not late; each has at
+# least two. What is left is written next time. Writes that scale come first, and stop only before a probe fails.
+SCALED_BY = 30.0
+STATUSES_BY, CHILDREN_BY = 6.0, 7.0
+LEAST = 2.0
+NO_TIME = "there was no time for it: it is decided again in the next reconcile"
 GOVERNOR, COLD, JUMP = "governor", "cold", "jump"
 # No window of an autoscaler is longer, so a cold start and a clock jump are forgotten after this time.
 LONGEST_COLD = 86_400.0
@@ -93,6 +100,8 @@ class Reconciler:
     cold: dict[str, float] = field(default_factory=dict)
     # The objects of the last reconcile and their targets, including those without state.
     identities: dict[Key, str] = field(default_factory=dict)
+    # The objects that the last reconcile had no time to write for.
+    left: set[Key] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.judge = Judge(self.errors)
@@ -119,7 +128,7 @@ class Reconciler:
         await rest()
         rows = self._rows()
         self.errors.begin(rows, boot)
-        self._forget(rows)
+        await self._forget(rows)
         await rest()
         view = await self.observer.look(rows, now, boot)
         await self._learn(view)
@@ -128,17 +137,22 @@ class Reconciler:
         acting = {key: self._acting(key, row) for key, row in rows.items()}
         judged = await self.judge.decide_all(view, acting, self._circumstances(boot, rows, acting))
         decided = self.clocks.boot()
-        outcomes, posted = await self._execute(judged)
-        await self.reporter.statuses(outcomes, boot)
+        outcomes, posted = await self._execute(judged, self._until(boot + SCALED_BY))
+        await self.reporter.statuses(outcomes, boot, self._until(boot + STATUSES_BY))
         await rest()
         kept = housekeeping(outcomes, self.watches, self.reporter.version, self.errors)
-        await asyncio.gather(*[self.actor.write(request) for request in kept])
+        await write_in_time(kept, self.actor.write, CHILDREN_AT_ONCE, self._until(boot + CHILDREN_BY))
         await rest()
         await self.reporter.events(outcomes, posted, now, boot)
         await self.usage_store.write({key: row for key, row in rows.items() if acting[key] != "observe"}, now)
         unwritten = await self._save(now)
         seconds = self.clocks.boot() - boot
         return Reconciled(tuple(outcomes), boot, seconds, decided - observed, view.stale_share, unwritten, view.trouble)
+
+    def _until(self, until: float) -> IsTime:
+        """Whether there is time for more: until then, on the boot clock, and at least a little from now."""
+        until = max(until, self.clocks.boot() + LEAST)
+        return lambda: self.clocks.boot() < until
 
     def _rows(self) -> dict[Key, AutoscalerRow]:
         """The autoscalers of all enabled kinds; those of other kinds are only read as input."""
@@ -149,7 +163,7 @@ class Reconciler:
             for (namespace, name), row in watched.items()
         }
 
-    def _forget(self, rows: Mapping[Key, AutoscalerRow]) -> None:
+    async def _forget(self, rows: Mapping[Key, AutoscalerRow]) -> None:
         """Drop the state of objects that are gone or have a new target; deleting an object restores nothing."""
         known = {**{key: one.of for key, one in self.judge.states.items()}, **self.identities}
         gone = {key for key, identity in known.items() if self._is_gone(key, identity, rows.get(key))}
@@ -159,8 +173,11 @@ class Reconciler:
         self.observer.forget(gone)
         self.reporter.forget(gone)
         self.usage_store.forget(gone)
+        time_slice = TimeSlice()
         for key in gone:
             self.history.forget(key)
+            if time_slice.is_due():
+                await time_slice.take()
 
     def _is_gone(self, key: Key, identity: str, row: AutoscalerRow | None) -> bool:
         """Whether the object was deleted, recreated under the same name, or pointed at another target."""
@@ -222,28 +239,32 @@ class Reconciler:
         await self.history.retain({pod.uid for its in pods.values() for pod in its})
         self.history.expire(view.now)
 
-    async def _execute(self, judged: list[Judged]) -> tuple[list[Outcome], list[PostedEvent]]:
-        """Write the decisions, and report each object once."""
-        limit = asyncio.Semaphore(AT_ONCE)
+    async def _execute(self, judged: list[Judged], is_time: IsTime) -> tuple[list[Outcome], list[PostedEvent]]:
+        """Write the decisions, and report each object once; objects without their turn last time come first."""
 
         async def execute(one: Judged) -> Executed:
-            async with limit:
-                if not self.watches.stands(one.key, one.autoscaler):
-                    # The object changed or is gone: write and report nothing for it. The next reconcile decides.
-                    return Executed(replace(self._unwritten(one), acting="observe"))
-                try:
-                    return await self.executor.execute(one)
-                except Exception as caught:  # noqa: BLE001  the others are still reported and saved
-                    error = self.errors.add(one.key, "act", caught)
-                    failed = self.judge.failed(one.key, one.autoscaler, one.seen.now, one.acting, error)
-                    return Executed(replace(self._unwritten(failed), unsure=True))
+            if not self.watches.stands(one.key, one.autoscaler):
+                # The object changed or is gone: write and report nothing for it. The next reconcile decides.
+                return Executed(replace(self._unwritten(one), acting="observe"))
+            try:
+                return await self.executor.execute(one)
+            except Exception as caught:  # noqa: BLE001  the others are still reported and saved
+                error = self.errors.add(one.key, "act", caught)
+                failed = self.judge.failed(one.key, one.autoscaler, one.seen.now, one.acting, error)
+                return Executed(replace(self._unwritten(failed), unsure=True))
 
-        working = [one for one in judged if self.executor.has_work(one)]
-        executed = {each.outcome.key: each for each in await asyncio.gather(*[execute(one) for one in working])}
+        working = in_turns([one for one in judged if self.executor.has_work(one)], lambda one: one.key[1])
+        working.sort(key=lambda one: one.key not in self.left)
+        done = await write_in_time(working, execute, AT_ONCE, is_time)
+        executed = {each.outcome.key: each for each in done}
+        self.left = {one.key for one in working} - executed.keys()
+        if self.left:
+            log.warning("decisions left to the next reconcile", count=len(self.left))
         time_slice, outcomes = TimeSlice(), []
         for one in judged:
-            done = executed.get(one.key)
-            outcome = self._unwritten(one) if done is None else done.outcome
+            outcome = executed[one.key].outcome if one.key in executed else self._unwritten(one)
+            if one.key in self.left:
+                outcome = replace(outcome, acting="observe", refusal=NO_TIME)
             self.judge.remember(outcome)
             outcomes.append(outcome)
             if time_slice.is_due():

@@ -1,6 +1,6 @@
 """The HPA and VPA objects that an Hvpa keeps if it takes its recommendations from their statuses."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
@@ -11,6 +11,7 @@ from hypot.kinds.node import replaced
 from hypot.kinds.vpa.fields import OFF, UpdatePolicy
 from hypot.policy.model.seen import Scale
 from hypot.policy.observe.read_pods import inner, mappings, name_of
+from hypot.run.in_time import in_turns
 from hypot.run.internal_errors import InternalErrors
 from hypot.run.observe.rows import AutoscalerRow, Object
 from hypot.run.observe.watches import Watches, resource_of
@@ -69,32 +70,41 @@ def _child(hvpa: Hvpa, uid: str, made: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": made["apiVersion"], "kind": made["kind"], "metadata": metadata, "spec": made["spec"]}
 
 
-def requests_for(hvpa: Hvpa, row: AutoscalerRow, watches: Watches) -> list[Request]:
+# By the uid of the owner and the kind of the child.
+Owned = Mapping[tuple[str, str], Sequence[AutoscalerRow]]
+
+
+def requests_for(hvpa: Hvpa, row: AutoscalerRow, watches: Watches, owned: Owned) -> list[Request]:
     """The writes that bring the children to the desired state; none for an Hvpa without name, namespace or uid."""
     if not (hvpa.name and hvpa.namespace and row.uid):
         return []
     asked = {child["kind"]: child for child in wanted(hvpa, row.uid)}
     found: list[Request] = []
     for kind in _KINDS:
-        owned = list(_owned(watches, kind, hvpa, row.uid))
+        there = [each for each in owned.get((row.uid, kind), ()) if each.autoscaler.namespace == hvpa.namespace]
         child = asked.get(kind)
         if child is None:
-            found += [_delete(each) for each in owned]
+            found += [_delete(each) for each in there]
             continue
-        found += [_delete(each) for each in owned if name_of(each.data) != hvpa.name]
-        there = watches.row((kind, hvpa.namespace, hvpa.name))
-        if there is None:
+        found += [_delete(each) for each in there if name_of(each.data) != hvpa.name]
+        named = watches.row((kind, hvpa.namespace, hvpa.name))
+        if named is None:
             found.append(_create(child))
-        elif there.version and _is_ours(there.data, hvpa, row.uid) and not covers(there.data, child):
-            found.append(_repair(child, there.version))
+        elif named.version and _is_ours(named.data, hvpa, row.uid) and not covers(named.data, child):
+            found.append(_repair(child, named.version))
     return found
 
 
-def _owned(watches: Watches, kind: str, hvpa: Hvpa, uid: str) -> Iterator[AutoscalerRow]:
-    watched = watches.autoscalers.get(kind)
-    for (namespace, name), row in watched.items() if watched else ():
-        if namespace == hvpa.namespace and name and row.uid and row.version and uid in _owners(row.data):
-            yield row
+def owned_objects(watches: Watches) -> Owned:
+    """All objects that have an owner: they are searched once, and not for each Hvpa."""
+    found: dict[tuple[str, str], list[AutoscalerRow]] = {}
+    for kind in _KINDS:
+        watched = watches.autoscalers.get(kind)
+        for (_, name), row in watched.items() if watched else ():
+            if name and row.uid and row.version:
+                for owner in _owners(row.data):
+                    found.setdefault((owner, kind), []).append(row)
+    return found
 
 
 def _is_ours(data: Object, hvpa: Hvpa, uid: str) -> bool:
@@ -160,14 +170,16 @@ def housekeeping(
     found: list[Request] = []
     if watches.blind:
         return found
-    for outcome in outcomes:
+    hvpas = [outcome for outcome in outcomes if isinstance(outcome.autoscaler, Hvpa)]
+    owned = owned_objects(watches) if hvpas else {}
+    for outcome in in_turns(hvpas, lambda outcome: outcome.key[1]):
         hvpa, row = outcome.autoscaler, watches.row(outcome.key)
         if outcome.acting != "act" or row is None or not isinstance(hvpa, Hvpa):
             continue
         if outcome.decision.error_kind == "spec":
             continue
         try:
-            found += requests_for(hvpa, row, watches)
+            found += requests_for(hvpa, row, watches, owned)
             scale = outcome.seen.scale
             request = count_request(hvpa, row, scale, version(outcome)) if isinstance(scale, Scale) else None
             found += [request] if request else []

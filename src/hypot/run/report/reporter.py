@@ -8,6 +8,7 @@ import structlog
 
 from hypot.cluster.port import MayNotWriteError, Port, UnreachableError
 from hypot.policy.observe.read_pods import inner
+from hypot.run.in_time import IsTime, always, write_in_time
 from hypot.run.internal_errors import InternalErrors
 from hypot.run.observe.watches import Watches, resource_of
 from hypot.run.outcome import FINE, Done, Key, Outcome
@@ -41,6 +42,8 @@ class Reporter:
         # For each object, the version that was written to and the version that the write produced.
         self._versions: dict[Key, tuple[str, str]] = {}
         self._refused: dict[Key, RefusedStatus] = {}
+        # The statuses that are still to be written, and since when.
+        self._due: dict[Key, float] = {}
         self._recorder = EventRecorder(instance)
         self._limit = asyncio.Semaphore(AT_ONCE)
 
@@ -49,6 +52,7 @@ class Reporter:
             self._written.pop(key, None)
             self._versions.pop(key, None)
             self._refused.pop(key, None)
+            self._due.pop(key, None)
 
     def version(self, outcome: Outcome) -> str:
         """The version for a write: the version that was decided on, or what hypot's own write made of it."""
@@ -80,14 +84,15 @@ class Reporter:
                 log.warning("status refused", object=str(outcome.decision.autoscaler), message=message)
             return Done(f"{answer.status} {answer.message}", overtaken=answer.conflict or answer.gone)
         self._refused.pop(outcome.key, None)
+        self._due.pop(outcome.key, None)
         self._written[outcome.key] = wrote(outcome, boot)
         made = str(inner(answer.json(), "metadata").get("resourceVersion") or "")
         self._versions[outcome.key] = (outcome.version, made)
         return FINE
 
-    async def statuses(self, outcomes: Sequence[Outcome], boot: float) -> int:
-        """Write all statuses that are due; return how many could not be written."""
-        choice, time_slice = Choice(self._written, boot), TimeSlice()
+    async def statuses(self, outcomes: Sequence[Outcome], boot: float, is_time: IsTime = always) -> int:
+        """Write the statuses that are due while there is time, the rest next time; return how many are left."""
+        choice, time_slice = Choice(self._written, boot, self._due), TimeSlice()
         for outcome in outcomes:
             try:
                 choice.look(self._last_report(outcome) or outcome)
@@ -96,8 +101,12 @@ class Reporter:
             if time_slice.is_due():
                 await time_slice.take()
         chosen = [outcome for outcome in choice.chosen() if not self._is_in_vain(outcome, boot)]
-        done = await asyncio.gather(*[self._status(outcome, boot) for outcome in chosen])
-        return sum(not each.ok for each in done)
+        self._due = choice.due()
+        done = await write_in_time(chosen, lambda outcome: self._status(outcome, boot), AT_ONCE, is_time)
+        left = len(chosen) - len(done)
+        if left:
+            log.info("statuses left to the next reconcile", count=left)
+        return left
 
     async def _status(self, outcome: Outcome, boot: float) -> Done:
         try:

@@ -11,12 +11,14 @@ from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State, read_conditions
 from hypot.policy.report import report
 from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
+from hypot.run.in_time import in_turns
 from hypot.run.observe.rows import Manager
 from hypot.run.outcome import Key, Outcome
 from hypot.run.report.events import cut
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 
 # A status in which only messages and values differ is written at most this often, and this many per reconcile.
+# All others are written as soon as there is time.
 PATIENCE = 60.0
 MOST_PATIENT = 50
 # A message is for people; even a spec with a thousand problems needs no longer message.
@@ -29,6 +31,7 @@ NOT_OPTED_IN = Hold(
     f" the label {OPT_IN_LABEL}={OPT_IN_VALUE} again",
 )
 
+_NONE_DUE: Mapping[Key, float] = {}
 _COUNTS = ("currentReplicas", "desiredReplicas", "replicas")
 
 
@@ -82,10 +85,13 @@ def last_report(outcome: Outcome, before: Written) -> Outcome | None:
 
 
 class Choice:
-    """Which statuses of a reconcile are written now. Objects that are only observed have none."""
+    """Which statuses of a reconcile are written, and in which order. Objects that are only observed have none.
 
-    def __init__(self, written: Mapping[Key, Written], now_boot: float) -> None:
-        self._written, self._now = written, now_boot
+    `due`: since when the statuses wait that the last reconcile had no time for; the first come first.
+    """
+
+    def __init__(self, written: Mapping[Key, Written], now_boot: float, due: Mapping[Key, float] = _NONE_DUE) -> None:
+        self._written, self._now, self._due = written, now_boot, due
         self._urgent: list[Outcome] = []
         self._patient: list[tuple[float, Key, Outcome]] = []
 
@@ -99,10 +105,16 @@ class Choice:
         elif self._now - before.at >= PATIENCE and _differs(outcome, before):
             self._patient.append((before.at, outcome.key, outcome))
 
+    def due(self) -> dict[Key, float]:
+        """The urgent statuses, and since when they wait."""
+        return {outcome.key: self._due.get(outcome.key, self._now) for outcome in self._urgent}
+
     def chosen(self) -> list[Outcome]:
-        """All urgent statuses, then a few of the rest, oldest first."""
+        """All urgent statuses, first come first, with fair turns; then a few of the rest, oldest first."""
+        due = self.due()
+        urgent = sorted(in_turns(self._urgent, lambda outcome: outcome.key[1]), key=lambda outcome: due[outcome.key])
         waiting = sorted(self._patient, key=lambda each: each[:2])
-        return self._urgent + [outcome for _, _, outcome in waiting[:MOST_PATIENT]]
+        return urgent + [outcome for _, _, outcome in waiting[:MOST_PATIENT]]
 
 
 def _is_urgent(outcome: Outcome, before: Written) -> bool:

@@ -4,7 +4,7 @@ import pytest
 import structlog
 
 from hypot.policy.model.seen import Scale
-from hypot.run.act.children import count_request, covers, requests_for
+from hypot.run.act.children import count_request, covers, owned_objects, requests_for
 from hypot.run.observe.rows import keep_autoscaler
 from unit.policy.sizes_world import NAMESPACE, advised, hvpa, node, recommended, vpa
 from unit.run.run_world import KINDS, World, body, hpa, web
@@ -137,8 +137,8 @@ async def test_what_has_no_name_version_or_uid_needs_no_children():
         assert row is not None
         for metadata in ({**row.data["metadata"], "name": ""}, {**row.data["metadata"], "uid": ""}):
             bare = keep_autoscaler("autoscaling.k8s.io/v1alpha1", "Hvpa", {**row.data, "metadata": metadata})
-            assert requests_for(bare.autoscaler, bare, watches) == []
-        assert len(requests_for(row.autoscaler, row, watches)) == 2
+            assert requests_for(bare.autoscaler, bare, watches, owned_objects(watches)) == []
+        assert len(requests_for(row.autoscaler, row, watches, owned_objects(watches))) == 2
         assert count_request(row.autoscaler, row, Scale(3, 3, ""), "") is None
         assert count_request(bare.autoscaler, bare, Scale(3, 3, ""), "7") is not None
         nameless = keep_autoscaler("autoscaling.k8s.io/v1alpha1", "Hvpa", {**row.data, "metadata": {}})

@@ -45,8 +45,8 @@ def with_nullable(schema):
     return {**made, "type": [made["type"], "null"]} if made.get("nullable") is True else made
 
 
-def choose(outcomes, written, now):
-    choice = Choice(written, now)
+def choose(outcomes, written, now, due=None):
+    choice = Choice(written, now, due or {})
     for each in outcomes:
         choice.look(each)
     return choice.chosen()
@@ -214,6 +214,18 @@ def test_a_reconcile_writes_few_patient_statuses_and_the_oldest_first():
     chosen = choose([*waiting, *urgent], written, 2000.0)
     assert chosen[:80] == urgent
     assert chosen[80:] == waiting[: -MOST_PATIENT - 1 : -1]
+
+
+def test_statuses_that_waited_come_first():
+    """Then those of this reconcile, with turns between namespaces; since when each waits is kept."""
+    urgent = [named(OUTCOMES["wpa moves"], f"busy-{i}") for i in range(4)]
+    other = replace(urgent[0], key=(urgent[0].key[0], "other", "web"))
+    due = {urgent[2].key: 100.0, urgent[3].key: 90.0, ("Hvpa", "gone", "gone"): 1.0}
+    assert choose([*urgent, other], {}, 200.0, due) == [urgent[3], urgent[2], urgent[0], other, urgent[1]]
+    choice = Choice({}, 200.0, due)
+    for each in urgent[1:3]:
+        choice.look(each)
+    assert choice.due() == {urgent[1].key: 200.0, urgent[2].key: 100.0}
 
 
 def test_what_is_only_observed_is_not_written():
