@@ -64,6 +64,15 @@ def test_only_the_leaders_values_count(promtool, tmp_path, alert, by):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_one_more_try_does_not_end_the_alert_for_the_webhook(promtool, tmp_path):
+    """The hold ends for a minute while hypot waits for the pod that it evicted."""
+    held = series("hypot_held", 1, "a", f'{OBJECT},reason="WebhookUnavailable"')
+    held["values"] = "1+0x199 _x4 1+0x40"
+    reported = [series("hypot_leader", 1, "a"), held]
+    done = judged(promtool, tmp_path, reported, "HypotWebhookUnavailable", [{"severity": "warning"}])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_blocked_resize_is_reported_too(promtool, tmp_path):
     """A VerticalPodAutoscaler has no plan; its steps report the block."""
     blocked = series("hypot_blocked", 1, "a", f'{OBJECT},reason="resize-infeasible"')
