@@ -116,14 +116,14 @@ def restrain(hpa: HPA, recommendation: int, current: int, state: State, now: flo
         limited = limit_by_doubling(
             current, settled.replicas, low, high, settings.scale_up_factor, settings.scale_up_floor
         )
-        return Restrained(limited.replicas, settled, limited, history.with_entry(recommendation, now, now - window))
+        return Restrained(limited.replicas, settled, limited, history.lasting(recommendation, now, now - window))
     up, down = hpa.scale_up or DEFAULT_UP, hpa.scale_down or DEFAULT_DOWN
     up_window = float(up.window or 0)
     down_window = settings.downscale_window if down.window is None else float(down.window)
     settled = stabilise(recommendation, current, history, now, up_window, down_window)
     past = RateHistory(state.ups, state.downs, state.unknown_move)
     limited = limit_by_pace(current, settled.replicas, low, high, up, down, past, now)
-    kept = history.with_entry(recommendation, now, now - max(up_window, down_window))
+    kept = history.lasting(recommendation, now, now - max(up_window, down_window))
     return Restrained(limited.replicas, settled, limited, kept)
 
 
