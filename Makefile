@@ -71,6 +71,7 @@ bench: $(READY) ## Print speed and memory figures
 	$(BIN)/python bench/core.py
 	$(BIN)/python bench/hvpa.py
 	$(BIN)/python bench/bank.py
+	$(BIN)/python bench/state.py
 
 bench-cluster: $(READY) ## Compare the controller with Kubernetes' own on 2,000 autoscalers, and make 3,000 at once (about 20 minutes)
 	$(BIN)/python tests/cluster/plane/binaries.py

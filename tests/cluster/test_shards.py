@@ -94,7 +94,7 @@ async def test_growth_over_shards(plane, namespace):
 async def test_a_full_shard_is_accepted(plane, namespace, monkeypatch):
     """The server stores the largest shard that is ever written."""
     monkeypatch.setattr(shard_text, "ROOMY", FULL)
-    entries = noise(1, 1_210_000)
+    entries = noise(1, 1_660_000)
     assert 0.95 * FULL < len(pack(entries)) <= FULL
     async with client(plane) as api:
         assert await Shards(api, namespace).save(entries) == []

@@ -150,6 +150,7 @@ def test_all_alerts_exist():
         "HypotMetricsStale",
         "HypotStateNotWritten",
         "HypotInternalError",
+        "HypotStateAlmostFull",
         "HypotResizeInfeasible",
         "HypotWebhookUnavailable",
         "HypotCertificateExpiring",

@@ -24,6 +24,8 @@ LONGEST = (2**63 - 1) / 1e9
 HALF_LIVES_AHEAD = 100.0
 # The weight of the heaviest bucket in a checkpoint; the others are in proportion.
 HEAVIEST = 10_000.0
+# Binary digits of a rounded weight, and the farthest exponent from zero: beyond it, weights would be 0 or infinite.
+DIGITS, FARTHEST = 16, 1000
 # Rows processed at once: few enough for the copy to stay in the processor's cache.
 CHUNK = 1024
 
@@ -34,6 +36,13 @@ class Saved(NamedTuple):
     total: float
     weights: Mapping[int, int]
     reference: float = YEAR_ONE
+
+
+class RoundedWeights(NamedTuple):
+    """Weights of many rows as whole numbers of 16 binary digits, times two to the power of the row's exponent."""
+
+    numbers: npt.NDArray[np.uint16]
+    exponents: npt.NDArray[np.int32]
 
 
 class Bank:
@@ -191,6 +200,41 @@ class Bank:
         after = (at - reference) / half_life
         self._scale(_indices(row), np.exp2(np.array([min(after - before, HALF_LIVES_AHEAD)])))
         self.half_life[row], self.reference[row] = half_life, reference
+
+    def round_weights(self, rows: npt.ArrayLike) -> RoundedWeights:
+        """Round the weights to 16 binary digits of the heaviest, and return them; a second time changes nothing.
+
+        Each total becomes the sum of its weights.
+        """
+        chosen = _indices(rows)
+        numbers = np.zeros((len(chosen), len(self.layout)), np.uint16)
+        exponents = np.zeros(len(chosen), np.int32)
+        for part in _chunks(len(chosen)):
+            numbers[part], exponents[part] = self._rounded(chosen[part])
+        return RoundedWeights(numbers, exponents)
+
+    def _rounded(self, rows: IntArray) -> RoundedWeights:
+        within = (self._order >= self.first[rows, None]) & (self._order <= self.last[rows, None])
+        weights = np.where(within, self.weights[rows], 0.0)
+        exponents = np.frexp(weights.max(axis=1))[1] - DIGITS
+        exponents = np.clip(exponents, -FARTHEST, FARTHEST).astype(np.int32)
+        numbers = np.rint(np.ldexp(weights, -exponents[:, None]))
+        numbers = np.minimum(numbers, 2.0**DIGITS - 1)
+        rounded = np.ldexp(numbers, exponents[:, None])
+        rounded[rounded < self.layout.epsilon] = numbers[rounded < self.layout.epsilon] = 0.0
+        self.weights[rows] = rounded
+        self.total[rows] = np.ldexp(numbers.sum(axis=1), exponents)
+        self._tighten(rows)
+        return RoundedWeights(numbers.astype(np.uint16), exponents)
+
+    def put_rounded(self, row: int, low: int, numbers: npt.NDArray[np.uint16], exponent: int) -> None:
+        """Fill an empty row with rounded weights, from the bucket `low` on."""
+        given = numbers.astype(np.float64)
+        weights = self.weights[row, low : low + len(given)] = np.ldexp(given, exponent)
+        self.total[row] = np.ldexp(given.sum(), exponent)
+        heavy = np.flatnonzero(weights >= self.layout.epsilon)
+        if len(heavy):
+            self.first[row], self.last[row] = low + heavy[0], low + heavy[-1]
 
     def copied(self, row: int) -> "Bank":
         """A bank whose only row, 0, is a copy of this row, to be changed independently."""

@@ -12,7 +12,7 @@ from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa.fields import Behavior, Pace
 from hypot.policy.families import family_of
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import State
+from hypot.policy.model.state import NO_PAST, State
 from hypot.policy.stages.restrain import longest_period
 
 
@@ -25,15 +25,42 @@ class Remembered:
     at: float | None = None
     # The object and its target that this state belongs to; it is not valid for any other. Empty if unknown.
     of: str = ""
+    # When the controller started without the state of this object; None if it had it.
+    cold: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         of = {"of": self.of} if self.of else {}
-        return {**self.state.to_dict(), "seen": {"replicas": self.replicas, "at": self.at, **of}}
+        cold = {} if self.cold is None else {"cold": self.cold}
+        return {**self.state.to_dict(), "seen": {"replicas": self.replicas, "at": self.at, **of, **cold}}
+
+    def essence(self) -> tuple[Any, ...]:
+        """All that must not be lost.
+
+        A crash may lose the rest: when the object was last observed, how long its last recommendation lasted, the texts
+        of conditions, and the sizes that were recommended last.
+        """
+        state, sizes = self.state, self.state.vertical
+        known = state.recommendations
+        return (
+            None if known is None else (known.values, known.times[:-1]),
+            [(each.type, each.status, each.reason, each.since) for each in state.conditions],
+            (state.since, state.ups, state.downs, state.unknown_move, state.last_scale, state.desired, state.scalings),
+            sizes is NO_PAST
+            or (sizes.last_up, sizes.replicas, sizes.recount, sizes.hot, sizes.stuck, sizes.infeasible, sizes.evicted),
+            (state.plan, self.replicas, self.of, self.cold),
+        )
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Remembered":
         seen = data.get("seen") or {}
-        return cls(State.from_dict(data), seen.get("replicas"), seen.get("at"), str(seen.get("of") or ""))
+        cold = seen.get("cold")
+        return cls(
+            State.from_dict(data),
+            seen.get("replicas"),
+            seen.get("at"),
+            str(seen.get("of") or ""),
+            float(cold) if isinstance(cold, int | float) else None,
+        )
 
 
 def resumed(

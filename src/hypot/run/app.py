@@ -64,8 +64,8 @@ AGAIN_AFTER = 2.0
 LOOK_AGAIN_AFTER = 15.0
 # How long the API server may fail before this replica is not ready.
 UNREADY_AFTER = 30.0
-# How long a reconcile that is under way may take to end when hypot stops.
-GRACE = 8.0
+# How long a reconcile that is under way, and saving the state, may take when hypot stops.
+GRACE = 15.0
 
 
 class App:
@@ -231,6 +231,17 @@ class App:
             except Exception as error:  # noqa: BLE001  the next one is tried
                 self._failed(error)
             await self._pause(began + period - boot())
+        if self.lease.leading:
+            await self._save_all(reconciler)
+
+    async def _save_all(self, reconciler: Reconciler) -> None:
+        """Save everything before the Lease is released. What fails is lost, as after a crash."""
+        try:
+            await reconciler.stop()
+        except NewerStateError:
+            raise
+        except Exception:
+            log.exception("state not saved")
 
     def _failed(self, error: Exception) -> None:
         """Record a reconcile that failed as a whole, and log it, with a traceback if it is a new error."""
@@ -349,6 +360,7 @@ class App:
             stale_share=reconciled.stale_share if self.lease.leading else None,
             governor_holding=sum(any(hold.reason == "Governor" for hold in one.holds) for one in outcomes),
             state_unwritten=reconciled.unwritten if self.lease.leading else None,
+            state_used=reconciled.state_used if self.lease.leading else None,
             certificate_seconds=self._certificate_seconds(),
             plans=_plans(outcomes),
             webhook_seconds=None if self.times is None else _histogram(self.times),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.hvpa import Hvpa
@@ -56,6 +56,18 @@ class Circumstances:
     capacity: int | None = None
 
 
+class ColdSince(NamedTuple):
+    """When hypot started without the state of an object, on the wall clock and on the boot clock."""
+
+    wall: float
+    boot: float
+
+
+class _Written(NamedTuple):
+    essence: tuple[Any, ...]
+    entry: dict[str, Any]
+
+
 class Judge:
     """Decides, and keeps the state of earlier reconciles that decisions need."""
 
@@ -68,7 +80,9 @@ class Judge:
         self._writers = Writers()
         # Objects that may scale down in this reconcile.
         self._admitted: frozenset[Key] = frozenset()
-        self._entries: dict[Key, tuple[Remembered, dict[str, Any]]] = {}
+        # Objects whose state did not fit into the saved state.
+        self.cold: dict[Key, ColdSince] = {}
+        self._entries: dict[Key, _Written] = {}
         self._known: dict[Key, tuple[Autoscaler, Autoscaler, list[Problem]]] = {}
         # The status of an object that still describes its former target.
         self._outdated: dict[Key, Any] = {}
@@ -89,13 +103,21 @@ class Judge:
             replicas = known.replicas if outcome.counted is None else outcome.counted
             self.states[outcome.key] = replace(known, state=outcome.state, replicas=replicas)
 
-    def entry(self, key: Key) -> dict[str, Any]:
-        """The saved state of one autoscaler; the same dict object if nothing changed."""
-        known = self.states[key]
-        written = self._entries.get(key)
-        if written is None or written[0] is not known:
-            written = self._entries[key] = (known, known.to_dict())
-        return written[1]
+    def entry(self, key: Key, *, renewed: bool = False) -> dict[str, Any]:
+        """The saved state of one autoscaler; the same dict object if nothing of importance changed.
+
+        A renewed entry also has what may be lost. It does not say when the object was last observed, because that
+        changes with every reconcile; only a `last_entry` does.
+        """
+        known, written = self.states[key], self._entries.get(key)
+        essence = known.essence()
+        if written is None or renewed or essence != written.essence:
+            written = self._entries[key] = _Written(essence, replace(known, at=None).to_dict())
+        return written.entry
+
+    def last_entry(self, key: Key) -> dict[str, Any]:
+        """The state of one autoscaler when hypot stops: the next leader continues as if there were no restart."""
+        return self.states[key].to_dict()
 
     def forget(self, keys: set[Key], rows: Mapping[Key, AutoscalerRow]) -> None:
         """Drop the state of these; for those that still have a row, ignore the status of the former target too."""
@@ -106,6 +128,7 @@ class Judge:
                 self._outdated[key] = rows[key].autoscaler.status
             self.states.pop(key, None)
             self._entries.pop(key, None)
+            self.cold.pop(key, None)
             self._known.pop(key, None)
             self.asleep.discard(key)
 
@@ -198,6 +221,8 @@ class Judge:
         if known is not None and _goes_on(known, _count(seen), now, settings):
             return known.state
         state = resumed(autoscaler, known, _count(seen), now, settings)
+        if known is not None and known.at is None:
+            state = _lasted(state, now)
         return _moved_unseen(state, known, _count(seen), now)
 
     def _notice(self, key: Key, seen: Seen, now: float) -> None:
@@ -214,7 +239,8 @@ class Judge:
     def _remember(self, key: Key, state: State, seen: Seen, now: float, row: AutoscalerRow) -> None:
         known, count = self.states.get(key), _count(seen)
         count = count if count is not None or known is None else known.replicas
-        self.states[key] = Remembered(state, count, now, row.identity or (known.of if known else ""))
+        cold, of = self.cold.get(key), row.identity or (known.of if known else "")
+        self.states[key] = Remembered(state, count, now, of, None if cold is None else cold.wall)
 
     def _of_its_target(self, key: Key, autoscaler: Autoscaler) -> Autoscaler:
         """The autoscaler without a status of its former target, until the status is written again."""
@@ -240,7 +266,7 @@ class Judge:
             found.append(Hold(INVALID, move.error))
         elif state.plan is not None and not _outgrown(state.plan, row.autoscaler, move):
             found.append(Hold(PLAN_UNDER_WAY, "an earlier decision is still being carried out"))
-        found += _since_then(row.autoscaler, around)
+        found += _since_then(row.autoscaler, around, self.cold.get(key))
         if around.blind:
             found.append(Hold("StaleWatch", f"no scale-down on data that may be outdated: {around.blind}", "down"))
         return tuple(found)
@@ -300,13 +326,14 @@ def _without_plan(state: State, now: float) -> State:
     )
 
 
-def _since_then(autoscaler: Autoscaler, around: Circumstances) -> list[Hold]:
+def _since_then(autoscaler: Autoscaler, around: Circumstances, lost: ColdSince | None) -> list[Hold]:
     """Holds that last for the longest window of the object after a cold start or a clock jump."""
-    if around.cold_since is None and around.jumped_at is None:
+    starts = [at for at in (around.cold_since, None if lost is None else lost.boot) if at is not None]
+    if not starts and around.jumped_at is None:
         return []
     window = family_of(autoscaler).longest_window(autoscaler, around.settings)
     found = []
-    if around.cold_since is not None and around.boot - around.cold_since < window:
+    if starts and around.boot - max(starts) < window:
         message = f"hypot started without saved state: no scale-down for {window:.0f} s"
         found.append(Hold("ColdStart", message, "down"))
     if around.jumped_at is not None and around.boot - around.jumped_at < window:
@@ -321,11 +348,23 @@ def _goes_on(known: Remembered, count: int | None, now: float, settings: Setting
     return count == known.replicas or (known.state.last_scale is not None and known.state.last_scale >= known.at)
 
 
+def _lasted(state: State, now: float) -> State:
+    """A crash left no record of how long the last recommendation lasted: until now, so nothing scales down earlier."""
+    known = state.recommendations
+    if not known or not known.times:
+        return state
+    return state._replace(recommendations=known._replace(times=(*known.times[:-1], max(now, known.times[-1]))))
+
+
 def _moved_unseen(state: State, known: Remembered | None, count: int | None, now: float) -> State:
-    """A count that changed unseen may be hypot's own last, unrecorded action, so windows begin now."""
+    """A count that changed unseen may be hypot's own last, unrecorded action, so windows begin now.
+
+    If the status says when that was, they begin then.
+    """
     if known is None or known.replicas is None or count is None or known.replicas == count:
         return state
-    if state.last_scale is not None and known.at is not None and state.last_scale >= known.at:
+    before = known.state.last_scale
+    if state.last_scale is not None and (before is None or state.last_scale > before):
         return state
     return state._replace(last_scale=now, unknown_move=now)
 

@@ -77,6 +77,8 @@ class Reconciled:
     # Parts of the state that could not be written.
     unwritten: int = 0
     trouble: str = ""
+    # The share of the possible state that is used.
+    state_used: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from hypot.run.act.execute import Executed, Executor, without_report, without_wr
 from hypot.run.config import RunConfig
 from hypot.run.in_time import IsTime, in_turns, write_in_time
 from hypot.run.internal_errors import InternalErrors
-from hypot.run.judge import Circumstances, Judge
+from hypot.run.judge import Circumstances, ColdSince, Judge
 from hypot.run.observe.conflicts import overruled, sizers
 from hypot.run.observe.leases import Leases
 from hypot.run.observe.observer import Observer, WorldView
@@ -26,8 +26,8 @@ from hypot.run.observe.watches import Watches
 from hypot.run.outcome import Acting, Judged, Key, Outcome, Reconciled
 from hypot.run.report.events import PostedEvent
 from hypot.run.report.reporter import Reporter
-from hypot.run.store.shards import Shards
-from hypot.run.store.usage_history import UsageHistory
+from hypot.run.store.shards import LoadedState, Shards
+from hypot.run.store.usage_history import UsageHistory, entry_key
 from hypot.run.store.usage_store import UsageStore
 from hypot.run.time_slice import TimeSlice, rest
 
@@ -44,6 +44,8 @@ NO_TIME = "there was no time for it: it is decided again in the next reconcile"
 GOVERNOR, COLD, JUMP = "governor", "cold", "jump"
 # No window of an autoscaler is longer, so a cold start and a clock jump are forgotten after this time.
 LONGEST_COLD = 86_400.0
+# The share of the possible state from which hypot warns that it will be full.
+ALMOST_FULL = 0.8
 
 
 @dataclass(slots=True)
@@ -102,6 +104,9 @@ class Reconciler:
     identities: dict[Key, str] = field(default_factory=dict)
     # The objects that the last reconcile had no time to write for.
     left: set[Key] = field(default_factory=set)
+    # What could not be saved in the last reconcile.
+    troubles: frozenset[str] = frozenset()
+    almost_full: bool = False
 
     def __post_init__(self) -> None:
         self.judge = Judge(self.errors)
@@ -119,8 +124,27 @@ class Reconciler:
         states = {_key(text): _remembered(entry) for text, entry in loaded.entries.items() if text.count("/") == 2}
         governor = loaded.entries.get(GOVERNOR)
         self.judge.restore({key: known for key, known in states.items() if known is not None}, _governor(governor))
+        self.judge.cold = self._cold(loaded, now, boot)
         await self.usage_store.restore(self._rows(), loaded.entries, now)
         log.info("resumed", objects=len(states), cold=not self.may_shrink())
+
+    def _cold(self, loaded: LoadedState, now: float, boot: float) -> dict[Key, ColdSince]:
+        """The objects that start without state because it did not fit, now or at an earlier start."""
+        since = {key: _since({"since": known.cold}, now) for key, known in self.judge.states.items()}
+        for key, row in self._rows().items():
+            if loaded.lost("/".join(key)) or (info_of(row.autoscaler).sizes and loaded.lost(entry_key(key))):
+                since[key] = now
+        return {key: ColdSince(at, boot - (now - at)) for key, at in since.items() if at is not None}
+
+    async def stop(self) -> None:
+        """Save everything before another replica leads: it continues as if there were no restart."""
+        now = self.clocks.wall()
+        entries, time_slice = {}, TimeSlice()
+        for key in self.judge.states:
+            entries["/".join(key)] = self.judge.last_entry(key)
+            if time_slice.is_due():
+                await time_slice.take()
+        await self._write({**entries, **await self.history.entries(now)})
 
     async def reconcile(self) -> Reconciled:
         now, boot = self.clocks.look()
@@ -145,9 +169,18 @@ class Reconciler:
         await rest()
         await self.reporter.events(outcomes, posted, now, boot)
         await self.usage_store.write({key: row for key, row in rows.items() if acting[key] != "observe"}, now)
-        unwritten = await self._save(now)
+        await self._save(now, boot)
         seconds = self.clocks.boot() - boot
-        return Reconciled(tuple(outcomes), boot, seconds, decided - observed, view.stale_share, unwritten, view.trouble)
+        return Reconciled(
+            tuple(outcomes),
+            boot,
+            seconds,
+            decided - observed,
+            view.stale_share,
+            len(self.troubles),
+            view.trouble,
+            self.shards.used,
+        )
 
     def _until(self, until: float) -> IsTime:
         """Whether there is time for more: until then, on the boot clock, and at least a little from now."""
@@ -282,28 +315,38 @@ class Reconciler:
     def may_shrink(self) -> bool:
         """Whether new pods may start smaller than their manifest says: no recent cold start or clock jump."""
         window, now = self.config.settings.downscale_window, self.clocks.boot()
-        return all(at is None or now - at >= window for at in (self.cold_since, self.clocks.jumped_at))
+        starts = [self.cold_since, self.clocks.jumped_at, *[each.boot for each in self.judge.cold.values()]]
+        return all(at is None or now - at >= window for at in starts)
 
-    async def _save(self, now: float) -> int:
-        """Save the state that must survive a restart; return how many parts could not be written."""
-        entries, time_slice = {}, TimeSlice()
+    async def _save(self, now: float, boot: float) -> None:
+        """Save what changed and must survive a restart; the rest, such as usage, has its turn."""
+        entries, time_slice, due = {}, TimeSlice(), self.shards.due(boot)
         for key in self.judge.states:
+            name = "/".join(key)
             try:
-                entries["/".join(key)] = self.judge.entry(key)
+                entries[name] = self.judge.entry(key, renewed=due(name))
             except Exception as error:  # noqa: BLE001  the others are still saved
                 self.errors.add(key, "save", error)
             if time_slice.is_due():
                 await time_slice.take()
+        await self._write({**entries, **await self.history.entries(now, due)})
+
+    async def _write(self, entries: dict[str, Mapping[str, object] | bytes]) -> None:
+        """Write these entries and those of the controller itself, and log what could not be written."""
         entries[GOVERNOR] = self.judge.governor.to_dict()
         if self.cold:
             entries[COLD] = self.cold
         if self.clocks.jumped:
             entries[JUMP] = self.clocks.jumped
-        entries.update(await self.history.entries(now))
         troubles = await self.shards.save(entries)
         for trouble in troubles:
-            log.warning("state not written", error=trouble)
-        return len(troubles)
+            if trouble not in self.troubles:
+                log.warning("state not written", error=trouble)
+        self.troubles = frozenset(troubles)
+        almost_full = self.shards.used >= ALMOST_FULL
+        if almost_full and not self.almost_full:
+            log.warning("the state is almost full", used=f"{self.shards.used:.0%}")
+        self.almost_full = almost_full
 
 
 def _key(text: str) -> Key:

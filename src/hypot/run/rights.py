@@ -17,7 +17,7 @@ Rule = dict[str, Any]
 
 # A dry run has its own Lease and state: it must never lead instead of an installation that acts.
 LEASE, DRY_RUN = "hypot", "hypot-dry-run"
-STATE_SHARDS = 16
+STATE_SHARDS = 64
 CERTIFICATE = "hypot-webhook"
 WEBHOOK = "hypot"
 

@@ -123,8 +123,8 @@ def of_version(version: int) -> Callable[[House], None]:
 
     def rewrite(house: House) -> None:
         for each in house.states():
-            entries = shard_text.opened(base64.b64decode(each["binaryData"]["state"]))
-            packed = base64.b64encode(shard_text.pack(entries, version)).decode()
+            entries = shard_text.opened(base64.b64decode(each["binaryData"]["state"])).entries
+            packed = base64.b64encode(shard_text.pack(entries, version=version)).decode()
             body = {"data": {"version": str(version)}, "binaryData": {"state": packed}}
             house.stage.api.patch(f"/api/v1/namespaces/{house.own}/configmaps/{each['metadata']['name']}", body)
 

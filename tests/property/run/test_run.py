@@ -64,7 +64,7 @@ usages = st.tuples(
 )
 
 
-async def run(thing, count, steps, kind, restarts=(), *, dies_at=None):
+async def run(thing, count, steps, kind, restarts=(), *, dies_at=None, killed=False):
     """Count and requests of each pod after each reconcile; after some of them another process takes over."""
     kinds = all_kinds(**{kind: "act"})
     async with World(*web(count), thing, node(cpu="900", memory="900Gi"), kinds=kinds) as world:
@@ -80,8 +80,10 @@ async def run(thing, count, steps, kind, restarts=(), *, dies_at=None):
                 await dies(world)
             else:
                 await world.reconcile(0.25)
-            if number in restarts or number == dies_at:
+            if number == dies_at or (number in restarts and killed):
                 await world.restart()
+            elif number in restarts:
+                await world.replaced()
             world.follow()
             reported.append((world.replicas, sizes(world)))
         return reported
@@ -132,10 +134,27 @@ steps_taken = st.lists(st.tuples(gaps, queues, usages), min_size=4, max_size=12)
     {1},
 )
 def test_a_restarted_controller_decides_like_an_undisturbed_one(made, count, steps, restarts):
-    """Killed after any reconcile and restarted from the cluster's state, it has the same counts and sizes each time."""
+    """Stopped after any reconcile and restarted from the saved state, it has the same counts and sizes each time."""
     kind, thing = made
     undisturbed = asyncio.run(run(thing, count, steps, kind))
     assert asyncio.run(run(thing, count, steps, kind, restarts)) == undisturbed
+
+
+@some
+@given(
+    st.one_of(
+        wpas().map(lambda thing: ("WatermarkPodAutoscaler", thing)),
+        hpas().map(lambda thing: ("HorizontalPodAutoscaler", thing)),
+    ),
+    counts,
+    steps_taken,
+)
+def test_a_killed_controller_scales_down_no_earlier(made, count, steps):
+    """Killed before the last reconcile, what was not saved makes it only more careful."""
+    kind, thing = made
+    *_, (before, _), (undisturbed, _) = asyncio.run(run(thing, count, steps, kind))
+    *_, (after, _) = asyncio.run(run(thing, count, steps, kind, {len(steps) - 2}, killed=True))
+    assert after >= undisturbed or undisturbed > before
 
 
 @some

@@ -12,7 +12,7 @@ from hypot.cluster.port import UnreachableError
 from hypot.kinds.vpa import VPA
 from hypot.policy.model.seen import Container, Ended, Pod, PodSample
 from hypot.policy.model.settings import Settings
-from hypot.run.store import shard_text
+from hypot.run.store import shard_text, shards
 from hypot.run.store.checkpoints import checkpoint_name, restore
 from hypot.run.store.shard_text import (
     COUNTS,
@@ -166,7 +166,7 @@ def sizes(history, percentiles=None):
 @settings(deadline=None, max_examples=60)
 @given(looks, st.integers(0, 40))
 def test_a_restart_decides_like_an_undisturbed_twin(given_, stop):
-    """From state: the same sizes, to the bit, at every later step."""
+    """From state: the same sizes, to the bit, at every later step as one that only saved its usage."""
 
     async def run():
         twin, ours = declared(), declared()
@@ -174,6 +174,7 @@ def test_a_restart_decides_like_an_undisturbed_twin(given_, stop):
         for number, (later, *seen) in enumerate(given_):
             now += later
             if number == stop:
+                await twin.entries(now)
                 kept = unpack(pack(await ours.entries(now)))
                 ours = declared()
                 assert await restore(ours, kept, (), now) == []
@@ -182,6 +183,71 @@ def test_a_restart_decides_like_an_undisturbed_twin(given_, stop):
             assert sizes(ours) == sizes(twin)
 
     asyncio.run(run())
+
+
+@settings(deadline=None, max_examples=60)
+@given(looks)
+def test_saving_moves_no_size_by_more_than_a_bucket(given_):
+    """Usage that is saved after every step, so rounded, and usage that never is."""
+
+    async def run():
+        never, often, now = declared(), declared(), START
+        for later, *seen in given_:
+            now += later
+            for history in (never, often):
+                await look(history, now, *seen)
+            await often.entries(now)
+        return never, often
+
+    never, often = asyncio.run(run())
+    low, high = (sizes(never, _shifted(by)) for by in (-0.001, 0.001))
+    for place, bounds in sizes(often).items():
+        for resource, amount in bounds.target.items():
+            assert low[place].target[resource] / 1.06 <= amount <= high[place].target[resource] * 1.06
+
+
+@given(looks, st.integers(0, 400), st.binary(max_size=3))
+@settings(deadline=None, max_examples=60)
+def test_any_usage_bytes_are_read_or_refused(given_, at, junk):
+    """Bytes that were changed raise nothing: parts that cannot be used are reported, and the rest is finite."""
+
+    async def run():
+        ours, now = declared(), START
+        for later, *seen in given_[:5]:
+            now += later
+            await look(ours, now, *seen)
+        later = declared()
+        changed = {key: each[:at] + junk + each[at + len(junk) :] for key, each in (await ours.entries(now)).items()}
+        await restore(later, changed, (), now)
+        return later
+
+    for bounds in sizes(asyncio.run(run())).values():
+        assert all(amount >= 0 for amount in bounds.target.values())
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 400), st.integers(20, 400), st.integers(0, 2**32))
+def test_whatever_is_dropped_is_marked(count, size, seed):
+    """Each entry is there after a restart, or known to be lost; and nothing else is lost."""
+    drawn = random.Random(seed)  # noqa: S311  random bytes that do not compress
+    entries = {f"Hvpa/shop/{n}": {"noise": drawn.randbytes(size // 4).hex()} for n in range(count)}
+    entries |= {f"usage/{key}": b"\x93" + drawn.randbytes(size) for key in entries}
+    entries["governor"] = {}
+
+    async def run():
+        cluster = FakeCluster()
+        notes = await Shards(cluster, "hypot-system").save(entries)
+        return notes, await Shards(cluster, "hypot-system").load()
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (shard_text, shards):
+            patch.setattr(module, "FULL", 1500)
+        patch.setattr(shard_text, "ROOMY", 1200)
+        notes, found = asyncio.run(run())
+    assert found.complete
+    assert all((key in found.entries) != found.lost(key) for key in entries)
+    assert bool(notes) == bool(found.overfull) == (len(found.entries) < len(entries))
+    assert "governor" in found.entries
 
 
 @settings(deadline=None, max_examples=60)

@@ -154,6 +154,11 @@ class World:
         await self.stop()
         await self.start()
 
+    async def replaced(self) -> None:
+        """The process stops as it should, and another takes over."""
+        await self.reconciler.stop()
+        await self.restart()
+
     async def settle(self) -> None:
         """Wait until the watches have reported every change."""
         quiet = 0

@@ -119,7 +119,10 @@ async def test_it_leads_reconciles_reports_and_releases_the_lease():
         assert status == 200
         assert "hypot_reconcile" in text
         assert cluster.get(LEASE)["spec"]["holderIdentity"] == app.identity
-        assert cluster.get(f"/api/v1/namespaces/{OWN}/configmaps/hypot-state-0") is not None
+        assert cluster.get(STATE) is not None
+        cluster.calls.clear()
+    last = [call.path for call in cluster.calls if call.writes and call.path in {STATE, LEASE}]
+    assert last[-2:] == [STATE, LEASE]
     assert not cluster.get(LEASE)["spec"].get("holderIdentity")
     assert app.broken == ""
 

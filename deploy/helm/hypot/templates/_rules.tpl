@@ -349,6 +349,54 @@
   - hypot-state-13
   - hypot-state-14
   - hypot-state-15
+  - hypot-state-16
+  - hypot-state-17
+  - hypot-state-18
+  - hypot-state-19
+  - hypot-state-20
+  - hypot-state-21
+  - hypot-state-22
+  - hypot-state-23
+  - hypot-state-24
+  - hypot-state-25
+  - hypot-state-26
+  - hypot-state-27
+  - hypot-state-28
+  - hypot-state-29
+  - hypot-state-30
+  - hypot-state-31
+  - hypot-state-32
+  - hypot-state-33
+  - hypot-state-34
+  - hypot-state-35
+  - hypot-state-36
+  - hypot-state-37
+  - hypot-state-38
+  - hypot-state-39
+  - hypot-state-40
+  - hypot-state-41
+  - hypot-state-42
+  - hypot-state-43
+  - hypot-state-44
+  - hypot-state-45
+  - hypot-state-46
+  - hypot-state-47
+  - hypot-state-48
+  - hypot-state-49
+  - hypot-state-50
+  - hypot-state-51
+  - hypot-state-52
+  - hypot-state-53
+  - hypot-state-54
+  - hypot-state-55
+  - hypot-state-56
+  - hypot-state-57
+  - hypot-state-58
+  - hypot-state-59
+  - hypot-state-60
+  - hypot-state-61
+  - hypot-state-62
+  - hypot-state-63
   verbs:
   - update
 - apiGroups:
@@ -383,6 +431,54 @@
   - hypot-dry-run-state-13
   - hypot-dry-run-state-14
   - hypot-dry-run-state-15
+  - hypot-dry-run-state-16
+  - hypot-dry-run-state-17
+  - hypot-dry-run-state-18
+  - hypot-dry-run-state-19
+  - hypot-dry-run-state-20
+  - hypot-dry-run-state-21
+  - hypot-dry-run-state-22
+  - hypot-dry-run-state-23
+  - hypot-dry-run-state-24
+  - hypot-dry-run-state-25
+  - hypot-dry-run-state-26
+  - hypot-dry-run-state-27
+  - hypot-dry-run-state-28
+  - hypot-dry-run-state-29
+  - hypot-dry-run-state-30
+  - hypot-dry-run-state-31
+  - hypot-dry-run-state-32
+  - hypot-dry-run-state-33
+  - hypot-dry-run-state-34
+  - hypot-dry-run-state-35
+  - hypot-dry-run-state-36
+  - hypot-dry-run-state-37
+  - hypot-dry-run-state-38
+  - hypot-dry-run-state-39
+  - hypot-dry-run-state-40
+  - hypot-dry-run-state-41
+  - hypot-dry-run-state-42
+  - hypot-dry-run-state-43
+  - hypot-dry-run-state-44
+  - hypot-dry-run-state-45
+  - hypot-dry-run-state-46
+  - hypot-dry-run-state-47
+  - hypot-dry-run-state-48
+  - hypot-dry-run-state-49
+  - hypot-dry-run-state-50
+  - hypot-dry-run-state-51
+  - hypot-dry-run-state-52
+  - hypot-dry-run-state-53
+  - hypot-dry-run-state-54
+  - hypot-dry-run-state-55
+  - hypot-dry-run-state-56
+  - hypot-dry-run-state-57
+  - hypot-dry-run-state-58
+  - hypot-dry-run-state-59
+  - hypot-dry-run-state-60
+  - hypot-dry-run-state-61
+  - hypot-dry-run-state-62
+  - hypot-dry-run-state-63
   verbs:
   - update
 - apiGroups:

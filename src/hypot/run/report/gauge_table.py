@@ -28,6 +28,7 @@ OBJECTS = "hypot_objects"
 STALE_SHARE = "hypot_stale_share"
 GOVERNOR_HOLDING = "hypot_governor_holding"
 STATE_UNWRITTEN = "hypot_state_unwritten"
+STATE_USED = "hypot_state_used_ratio"
 CERTIFICATE = "hypot_certificate_expiry_seconds"
 INTERNAL_ERRORS = "hypot_internal_errors_total"
 PLANS = "hypot_plans"
@@ -71,6 +72,7 @@ CONTROLLER_FAMILIES = (
     ),
     MetricFamily(GOVERNOR_HOLDING, "gauge", "Scale-downs that wait because many others took place shortly before."),
     MetricFamily(STATE_UNWRITTEN, "gauge", "Parts of the state that the last reconcile could not write."),
+    MetricFamily(STATE_USED, "gauge", "The share of the possible state that is used; nothing more fits at 1."),
     MetricFamily(
         CERTIFICATE,
         "gauge",

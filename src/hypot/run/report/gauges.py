@@ -91,6 +91,7 @@ class MetricsSnapshot:
     stale_share: float | None = None
     governor_holding: int = 0
     state_unwritten: int | None = None
+    state_used: float | None = None
     certificate_seconds: float | None = None
     # State -> how many.
     plans: Mapping[str, int] = field(default_factory=dict)
@@ -168,6 +169,7 @@ def controller_samples(snapshot: MetricsSnapshot) -> Iterator[Sample]:
         names.STALE_SHARE: snapshot.stale_share,
         names.GOVERNOR_HOLDING: snapshot.governor_holding,
         names.STATE_UNWRITTEN: snapshot.state_unwritten,
+        names.STATE_USED: snapshot.state_used,
         names.CERTIFICATE: snapshot.certificate_seconds,
     }
     yield from [Sample(name, "", value) for name, value in plain.items() if value is not None]

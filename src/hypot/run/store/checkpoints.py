@@ -17,7 +17,7 @@ from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import inner, mappings, name_of
 from hypot.run.outcome import Key
 from hypot.run.requests import MANAGER, WRITE_WITHIN
-from hypot.run.store.shard_text import seen_at
+from hypot.run.store import usage_json, usage_text
 from hypot.run.store.usage_history import Subject, UsageHistory, entry_key
 from hypot.run.time_slice import TimeSlice
 
@@ -26,8 +26,9 @@ PLURAL = "verticalpodautoscalercheckpoints"
 OF = "hypot.dev/of"
 PER_RECONCILE = 10
 PERIOD = 300.0
-# A checkpoint that is newer than the state by more than this is used instead of the state, which is more exact.
-OUTDATED = 2 * PERIOD
+# A checkpoint that is newer than the state by more than this is used instead of the state, which is more exact and has
+# unfinished peaks. The state of an autoscaler is at most 64 minutes old (`shards.Turns`).
+OUTDATED = 7200.0
 LONGEST_NAME = 253
 _KEPT = ("name", "labels", "annotations", "finalizers", "ownerReferences")
 
@@ -135,7 +136,7 @@ def subject_of(data: Object, owners: Container[Key]) -> Subject | None:
 
 async def restore(
     history: UsageHistory,
-    entries: Mapping[str, Mapping[str, Any]],
+    entries: Mapping[str, Mapping[str, Any] | bytes],
     checkpoints: Iterable[Object],
     now: float,
 ) -> list[str]:
@@ -149,11 +150,15 @@ async def restore(
         its = kept.get(key, {})
         entry = entries.get(entry_key(key))
         newest = max((_updated(data) for data in its.values()), default=0.0)
-        if entry is not None and newest <= seen_at(entry) + OUTDATED:
+        if entry is not None and newest <= _written_at(entry) + OUTDATED:
             notes += await history.resume(key, entry, now)
             its = {container: data for container, data in its.items() if not history.knows((key, container))}
         notes += _loaded(history, key, its, now)
     return notes
+
+
+def _written_at(entry: Mapping[str, Any] | bytes) -> float:
+    return usage_text.written_at(entry) if isinstance(entry, bytes) else usage_json.written_at(entry)
 
 
 def _by_subject(owners: Iterable[Key], checkpoints: Iterable[Object]) -> dict[Key, dict[str, Object]]:

@@ -1,32 +1,36 @@
 """The state as bytes: compressed, with a checksum, in a few shards. Nothing here talks to a cluster.
 
 The checksum of a key, modulo the number of shards, gives its shard. That number is a power of two, so any shard holds
-all keys of some of sixteen residues, and shards of different numbers can be compared residue by residue.
+all keys of some of 64 residues, and shards of different numbers can be compared residue by residue.
+
+An entry is JSON, or binary if it does not begin as a JSON object does. Version 1 had only JSON, and at most 16 shards.
 """
 
 import struct
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-VERSION = 1
-COUNTS = (1, 2, 4, 8, 16)
+VERSION = 2
+COUNTS = (1, 2, 4, 8, 16, 32, 64)
 RESIDUES = COUNTS[-1]
 # A shard that becomes larger than this is split, as long as more shards are allowed.
-ROOMY = 512 * 1024
+ROOMY = 768 * 1024
 # No shard may be larger: a ConfigMap holds at most 1 MiB.
-FULL = 700 * 1024
+FULL = 960 * 1024
 # The largest size of a decompressed shard: a small payload could decompress without limit.
 LARGEST = 32 * 1024 * 1024
+# The prefix of entries with usage.
+USAGE = "usage/"
 
 _MAGIC = b"hypm"
 # Magic, version, checksum of the payload.
 _HEADER = struct.Struct(">4sHI")
-# The fastest level: the next levels take twice the time to save a tenth of the size.
-_LEVEL = 1
+# The next levels take twice the time to save a tenth of the size.
+_LEVEL = 3
 
 T = TypeVar("T")
 
@@ -61,14 +65,27 @@ class ShardPlace:
         return f"{self.index + 1} of {self.count}" if self.count else "unused"
 
 
-def pack(entries: Mapping[str, Any], version: int = VERSION) -> bytes:
-    """The entries as bytes; values may be encoded JSON, as `msgspec.Raw`."""
-    payload = zlib.compress(msgspec.json.encode(dict(entries)), _LEVEL)
+class Opened(NamedTuple):
+    """The entries of a shard, still encoded, and how many others did not fit into it."""
+
+    entries: dict[str, bytes]
+    dropped: int = 0
+
+
+class _Content(msgspec.Struct, array_like=True):
+    entries: dict[str, bytes]
+    dropped: int = 0
+
+
+def pack(entries: Mapping[str, Any], dropped: int = 0, version: int = VERSION) -> bytes:
+    """A shard as bytes; entries may be encoded already."""
+    texts = {key: entry if isinstance(entry, bytes) else msgspec.json.encode(entry) for key, entry in entries.items()}
+    payload = zlib.compress(msgspec.msgpack.encode(_Content(texts, dropped)), _LEVEL)
     return _HEADER.pack(_MAGIC, version, zlib.crc32(payload)) + payload
 
 
-def unpack(data: bytes) -> dict[str, dict[str, Any]]:
-    return {key: read_entry(key, text) for key, text in opened(data).items()}
+def unpack(data: bytes) -> dict[str, Any]:
+    return {key: read_entry(key, text) for key, text in opened(data).entries.items()}
 
 
 def version_of(data: bytes) -> int:
@@ -77,19 +94,22 @@ def version_of(data: bytes) -> int:
     return version if magic == _MAGIC else 0
 
 
-def opened(data: bytes) -> dict[str, msgspec.Raw]:
+def opened(data: bytes) -> Opened:
     """The entries by key, still encoded: decoding all of them at once takes long."""
     if len(data) < _HEADER.size:
         raise BrokenError("the state is cut off: it has no header")
     magic, version, checksum = _HEADER.unpack_from(data)
     if magic != _MAGIC:
         raise BrokenError("this is not hypot's state: its header is wrong")
-    if version != VERSION:
-        raise UnknownVersionError(f"the state has version {version}; only version {VERSION} can be read")
+    if version not in _READERS:
+        raise UnknownVersionError(f"the state has version {version}; only versions up to {VERSION} can be read")
     payload = memoryview(data)[_HEADER.size :]
     if zlib.crc32(payload) != checksum:
         raise BrokenError("the state was changed or cut off: its checksum is wrong")
-    return _decoded(_inflated(payload))
+    try:
+        return _READERS[version](_inflated(payload))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BrokenError(f"the state cannot be read: {error}") from error
 
 
 def _inflated(payload: memoryview) -> bytes:
@@ -103,14 +123,23 @@ def _inflated(payload: memoryview) -> bytes:
     return text
 
 
-def _decoded(text: bytes) -> dict[str, msgspec.Raw]:
-    try:
-        return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BrokenError(f"the state cannot be read: {error}") from error
+def _read_json(text: bytes) -> Opened:
+    found = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    return Opened({key: bytes(entry) for key, entry in found.items()})
 
 
-def read_entry(key: str, text: msgspec.Raw) -> dict[str, Any]:
+def _read_content(text: bytes) -> Opened:
+    found = msgspec.msgpack.decode(text, type=_Content)
+    return Opened(found.entries, max(found.dropped, 0))
+
+
+_READERS: dict[int, Callable[[bytes], Opened]] = {1: _read_json, VERSION: _read_content}
+
+
+def read_entry(key: str, text: bytes) -> Any:
+    """An entry: a dict, or bytes that `usage_text` reads."""
+    if not text.startswith(b"{") and key.startswith(USAGE):
+        return text
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -142,6 +171,11 @@ def grown(count: int, largest: int) -> int:
     return COUNTS[-1]
 
 
+def used_share(count: int, largest: int) -> float:
+    """How much of the possible state is used, if the largest of `count` shards weighs `largest`: full at 1."""
+    return largest * count / (FULL * RESIDUES)
+
+
 def newest(places: Sequence[ShardPlace]) -> dict[int, int]:
     """For each residue, the newest of these shards that covers it; a residue that no shard covers is absent."""
     found: dict[int, int] = {}
@@ -166,19 +200,15 @@ def joined(shards: Sequence[tuple[ShardPlace, Mapping[str, T]]]) -> tuple[dict[s
     return entries, frozenset(range(RESIDUES)) - frozenset(speaker)
 
 
-def seen_at(entry: Mapping[str, Any]) -> float:
-    """When the object was last observed; 0 if the entry does not say."""
-    seen = entry.get("seen")
-    at = seen.get("at") if isinstance(seen, Mapping) else None
-    return float(at) if isinstance(at, int | float) else 0.0
+def that_fit(sizes: Mapping[str, int], room: int) -> set[str]:
+    """The keys that fit into `room` together: those of the controller itself, then decisions, then usage, small first.
 
-
-def latest(entries: Iterable[tuple[str, float, int]], room: int) -> set[str]:
-    """The most recently observed keys that fit into `room` together; entries are (key, time, size)."""
+    So the fewest objects lose something, and the same ones each time.
+    """
     kept: set[str] = set()
-    for key, _, size in sorted(entries, key=lambda entry: entry[1], reverse=True):
-        room -= size
-        if room < 0:
+    for key in sorted(sizes, key=lambda key: ("/" in key, key.startswith(USAGE), sizes[key], key)):
+        room -= sizes[key]
+        if room < 0 and "/" in key:
             break
         kept.add(key)
     return kept

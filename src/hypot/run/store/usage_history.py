@@ -1,7 +1,7 @@
 """The usage of all containers: samples, OOM kills and evictions are added; decisions only read it."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple, cast
@@ -17,23 +17,22 @@ from hypot.policy.model.settings import Settings
 from hypot.policy.usage.usage import Usage
 from hypot.policy.vertical.oom import last_oom, put_out
 from hypot.run.outcome import Key
-from hypot.run.store import usage_text
+from hypot.run.store import usage_json, usage_text
+from hypot.run.store.shard_text import USAGE
+from hypot.run.store.thread import aside
 from hypot.run.time_slice import TimeSlice
 
 # An autoscaler's container.
 Subject = tuple[Key, str]
 Named = tuple[str, str]
-Entry = dict[str, Any]
 
-# The prefix of usage entries in the state.
-ENTRY = "usage/"
 # How far in the future and in the past a sample may be: one too far ahead would make all others look old, and a sample
 # without a time is from 1970.
 AHEAD, OLDEST = 60.0, 86_400.0
 # Pods, and new pods, that are processed in one slice: a few milliseconds.
 POD_SLICE, NEW_POD_SLICE = 1500, 250
-# Autoscalers whose usage is encoded in one reconcile; those that wait longest come first.
-WRITTEN_PER_RECONCILE = 500
+# Autoscalers whose usage is encoded at once.
+ENCODED_AT_ONCE = 500
 
 
 class Observed(NamedTuple):
@@ -58,9 +57,8 @@ class _Owner:
     autoscaler: Autoscaler
     rows: dict[str, int] = field(default_factory=dict)
     pods: dict[str, _Pod] = field(default_factory=dict)
-    # The last saved entry, when it was made, and whether there is newer data.
-    entry: Entry | None = None
-    written: float = -inf
+    # The last saved entry, and whether there is newer data.
+    entry: bytes | None = None
     touched: bool = False
 
 
@@ -92,7 +90,11 @@ def key_of(autoscaler: Autoscaler) -> Key:
 
 
 def entry_key(key: Key) -> str:
-    return ENTRY + "/".join(key)
+    return USAGE + "/".join(key)
+
+
+def _all(_key: str) -> bool:
+    return True
 
 
 class UsageHistory:
@@ -138,7 +140,7 @@ class UsageHistory:
         if not self._usage.set_back(now, AHEAD):
             return
         for owner in self._owners.values():
-            owner.written, owner.touched = -inf if owner.written > now else owner.written, True
+            owner.touched = True
             for tracked in owner.pods.values():
                 if tracked.at > now + AHEAD:
                     tracked.at = -inf
@@ -260,62 +262,91 @@ class UsageHistory:
         """The status of a checkpoint."""
         return self._usage.save(*subject, now)
 
-    async def entries(self, now: float) -> dict[str, Entry]:
-        """The usage entries to save. An entry that has not changed since the last call is the same object."""
-        waiting = [owner for owner in self._owners.values() if owner.touched]
-        waiting.sort(key=lambda owner: owner.written)
-        time_slice = TimeSlice()
-        for owner in waiting[:WRITTEN_PER_RECONCILE]:
-            owner.entry, owner.written, owner.touched = self._written(owner, now), now, False
+    async def entries(self, now: float, due: Callable[[str], bool] = _all) -> dict[str, bytes]:
+        """The usage entries to save: new ones, and those that are due and have newer data, are encoded again.
+
+        An entry that is not encoded again is the same object.
+        """
+        waiting, found, time_slice = [], {}, TimeSlice()
+        for key, owner in self._owners.items():
+            name = entry_key(key)
+            if owner.touched and (owner.entry is None or due(name)):
+                waiting.append((name, owner))
+            elif owner.entry is not None:
+                found[name] = owner.entry
             if time_slice.is_due():
                 await time_slice.take()
-        return {entry_key(key): owner.entry for key, owner in self._owners.items() if owner.entry is not None}
+        for start in range(0, len(waiting), ENCODED_AT_ONCE):
+            part = waiting[start : start + ENCODED_AT_ONCE]
+            entries = await aside(self._encoded, [owner for _, owner in part], now)
+            for (name, owner), entry in zip(part, entries, strict=True):
+                owner.entry, owner.touched, found[name] = entry, False, entry
+        return found
 
-    def _written(self, owner: _Owner, now: float) -> Entry:
-        places = [
-            (uid, name, number, pod.ooms.get(name, -inf))
-            for uid, pod in owner.pods.items()
-            for name, number in (pod.numbers or {}).items()
-        ]
-        windows = usage_text.write_windows(self._usage, [place[2] for place in places], [place[3] for place in places])
-        pods: dict[str, dict[str, Any]] = {}
-        for (uid, name, _, _), window in zip(places, windows, strict=True):
-            pods.setdefault(uid, {})[name] = window
-        containers = {name: usage_text.write_row(self._usage, row) for name, row in owner.rows.items()}
-        return {"seen": {"at": now}, "containers": containers, "pods": pods}
+    def _encoded(self, owners: Iterable[_Owner], now: float) -> list[bytes]:
+        """Runs in a thread: nothing else changes the histograms while a reconcile waits for it."""
+        return usage_text.write(self._usage, [usage_text.Owned(each.rows, _windows(each)) for each in owners], now)
 
-    async def resume(self, key: Key, entry: Mapping[str, Any], now: float) -> list[str]:
+    async def resume(self, key: Key, entry: Mapping[str, Any] | bytes, now: float) -> list[str]:
         """Restore a declared autoscaler from a saved entry; return notes on the parts that cannot be used."""
         owner = self._owners[key]
-        notes, at = [], _seen_at(entry, now)
-        for container, data in _mapping(entry.get("containers")).items():
+        owner.touched = True
+        if not isinstance(entry, bytes):
+            return await self._resume_json(key, entry, now)
+        try:
+            found = usage_text.read(entry)
+        except ValueError as error:
+            return [f"the saved usage of {'/'.join(key)} is ignored: {error}"]
+        owner.entry = entry
+
+        def row(number: int, data: Any) -> None:
+            usage_text.read_row(self._usage, number, data, found.at)
+
+        def window(instance: int, data: Any) -> float:
+            return usage_text.read_window(self._usage, instance, data, found.at)
+
+        return self._resume_rows(key, found.rows, row, now) + await self._resume_pods(key, found.pods, window)
+
+    async def _resume_json(self, key: Key, entry: Mapping[str, Any], now: float) -> list[str]:
+        """The same for an entry of version 1."""
+        at, usage = usage_json.written_at(entry) or now, self._usage
+        containers = _mapping(entry.get("containers"))
+        rows = self._resume_rows(
+            key, containers, lambda row, data: usage_json.read_row(usage, row, _mapping(data), at), now
+        )
+        pods = {uid: _mapping(windows) for uid, windows in _mapping(entry.get("pods")).items()}
+        return rows + await self._resume_pods(key, pods, lambda *given: usage_json.read_window(usage, *given))
+
+    def _resume_rows(
+        self, key: Key, containers: Mapping[str, Any], read: Callable[[int, Any], None], now: float
+    ) -> list[str]:
+        owner, notes = self._owners[key], []
+        for container, data in containers.items():
             try:
                 self._expect_empty((key, container), now)
-                usage_text.read_row(self._usage, owner.rows[container], _mapping(data), at)
+                read(owner.rows[container], data)
             except ValueError as error:
                 notes.append(f"the saved usage of container {container} of {'/'.join(key)} is ignored: {error}")
-        time_slice = TimeSlice()
-        for uid, windows in _mapping(entry.get("pods")).items():
-            notes += self._resume_pod(key, uid, _mapping(windows))
-            if time_slice.is_due():
-                await time_slice.take()
-        owner.touched = True
         return notes
 
-    def _resume_pod(self, key: Key, uid: str, windows: Mapping[str, Any]) -> list[str]:
-        owner, notes = self._owners[key], []
-        pod = owner.pods.setdefault(uid, _Pod())
-        for container, values in windows.items():
-            if container not in owner.rows:
-                continue
-            try:
-                number = self._usage.instance(owner.rows[container], uid)
-                killed = usage_text.read_window(self._usage, number, values)
-            except ValueError as error:
-                notes.append(f"the saved usage of pod {uid} of {'/'.join(key)} is ignored: {error}")
-                continue
-            if killed > -inf:
-                pod.ooms[container] = killed
+    async def _resume_pods(
+        self, key: Key, pods: Mapping[str, Mapping[str, Any]], read: Callable[[int, Any], float]
+    ) -> list[str]:
+        owner, notes, time_slice = self._owners[key], [], TimeSlice()
+        for uid, windows in pods.items():
+            pod = owner.pods.setdefault(uid, _Pod())
+            for container, data in windows.items():
+                if container not in owner.rows:
+                    continue
+                try:
+                    killed = read(self._usage.instance(owner.rows[container], uid), data)
+                except ValueError as error:
+                    notes.append(f"the saved usage of pod {uid} of {'/'.join(key)} is ignored: {error}")
+                    continue
+                if killed > -inf:
+                    pod.ooms[container] = killed
+            if time_slice.is_due():
+                await time_slice.take()
         return notes
 
     def _expect_empty(self, subject: Subject, now: float) -> None:
@@ -356,9 +387,12 @@ def _add(batch: _SampleBatch, number: int, amounts: Mapping[str, int], at: float
     batch.memory.append(-1 if memory is None else of_milli(MEMORY, memory))
 
 
-def _seen_at(entry: Mapping[str, Any], now: float) -> float:
-    at = _mapping(entry.get("seen")).get("at")
-    return float(at) if isinstance(at, int | float) else now
+def _windows(owner: _Owner) -> dict[str, list[usage_text.Window]]:
+    return {
+        uid: [usage_text.Window(name, number, pod.ooms.get(name, -inf)) for name, number in pod.numbers.items()]
+        for uid, pod in owner.pods.items()
+        if pod.numbers
+    }
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

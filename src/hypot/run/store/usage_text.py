@@ -1,118 +1,241 @@
-"""Exact histograms and unfinished windows: a restarted controller continues exactly where the last one stopped.
+"""Histograms and unfinished windows as bytes: a restarted controller continues exactly where the last one stopped.
 
-A checkpoint rounds weights and omits unfinished peaks; in a close case that would change sizes.
+Weights are rounded to 16 binary digits, in memory too, so nothing is rounded twice and a restart changes no decision. A
+checkpoint rounds more and omits unfinished peaks; in a close case that would change sizes.
+
+A whole number is the difference to the time of writing, a fraction a time itself, so most times take a byte or two.
 """
 
-from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping, Sequence
-from math import inf, isfinite, isnan
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf, isfinite
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
-from hypot.core.histogram import Bank
+from hypot.core.histogram import FARTHEST, Bank
+from hypot.core.layout import FloatArray
 from hypot.policy.usage.usage import Usage
 
-# The values for one container of one pod, in this order.
-WINDOW = ("last_cpu", "last_memory", "window_end", "memory_peak", "oom_peak")
-_DOUBLES = np.dtype("<f8")
+# The columns for one container of one pod, in this order; the time of its last OOM kill follows.
+_TIMES, _PEAKS = ("last_cpu", "last_memory", "window_end"), ("memory_peak", "oom_peak")
+_UUID_BYTES = 16
+_WEIGHTS = np.dtype("<u2")
+# Whole numbers up to this are exact.
+_LARGEST = 2.0**53
+Time = int | float | None
 
 
-def write_row(usage: Usage, row: int) -> dict[str, Any]:
-    """Both histograms of a container, and when and how often it was sampled."""
-    table = usage.aggregates
-    return {
-        "cpu": _write_histogram(usage.cpu, row),
-        "memory": _write_histogram(usage.memory, row),
-        "created": _finite(table["created"][row]),
-        "first": _finite(table["first"][row]),
-        "last": _finite(table["last"][row]),
-        "samples": int(table["samples"][row]),
-        "loaded": bool(table["loaded"][row]),
+class Window(NamedTuple):
+    """A container of a pod: its instance, and when it was last killed or evicted for memory."""
+
+    container: str
+    instance: int
+    oom: float
+
+
+class Owned(NamedTuple):
+    """An autoscaler: the rows of its containers, and the windows of its pods by uid."""
+
+    rows: Mapping[str, int]
+    pods: Mapping[str, Sequence[Window]]
+
+
+class _Histogram(msgspec.Struct, array_like=True):
+    first: int
+    # A weight is a whole number times two to this power.
+    exponent: int
+    weights: bytes
+    reference: float
+    half_life: float | None
+
+
+class _Row(msgspec.Struct, array_like=True):
+    name: str
+    cpu: _Histogram
+    memory: _Histogram
+    created: Time
+    first: Time
+    last: Time
+    samples: int
+    loaded: bool
+
+
+class _Window(msgspec.Struct, array_like=True):
+    # The number of its container in the entry.
+    container: int
+    last_cpu: Time
+    last_memory: Time
+    window_end: Time
+    memory_peak: int | float
+    oom_peak: int | float
+    oom: Time
+
+
+class _Pod(msgspec.Struct, array_like=True):
+    # 16 bytes for a UUID, otherwise text.
+    uid: Any
+    windows: list[_Window]
+
+
+class _Entry(msgspec.Struct, array_like=True):
+    at: int
+    rows: list[_Row]
+    pods: list[_Pod]
+
+
+def write(usage: Usage, owned: Sequence[Owned], now: float) -> list[bytes]:
+    """An entry for each autoscaler. The weights in memory are rounded as they are written."""
+    at = int(now)
+    rows = np.array([row for each in owned for row in each.rows.values()], np.intp)
+    windows = [window for each in owned for its in each.pods.values() for window in its]
+    instances = np.array([window.instance for window in windows], np.intp)
+    ooms = np.array([window.oom for window in windows])
+    histograms = _histograms(usage.cpu, rows), _histograms(usage.memory, rows)
+    sampled = [_brief(usage.aggregates[name][rows], at) for name in ("created", "first", "last")]
+    counted = [usage.aggregates[name][rows].tolist() for name in ("samples", "loaded")]
+    times = [_brief(column, at) for column in (*[usage.instances[name][instances] for name in _TIMES], ooms)]
+    peaks = [_brief(usage.instances[name][instances], 0) for name in _PEAKS]
+    each_row = zip(*histograms, *sampled, *counted, strict=True)
+    each_window = zip(*times[:-1], *peaks, times[-1], strict=True)
+    return [_entry(each, at, each_row, each_window) for each in owned]
+
+
+def _entry(owned: Owned, at: int, each_row: Iterator[Any], each_window: Iterator[Any]) -> bytes:
+    """One entry; the iterators are shared by all entries, and this one takes its part."""
+    rows = [(name, *next(each_row)) for name in owned.rows]
+    numbers = {name: number for number, name in enumerate(owned.rows)}
+    pods = [
+        (_short(uid), [(numbers[window.container], *next(each_window)) for window in windows])
+        for uid, windows in owned.pods.items()
+    ]
+    return msgspec.msgpack.encode((at, rows, pods))
+
+
+def _histograms(bank: Bank, rows: Any) -> list[tuple[Any, ...]]:
+    rounded = bank.round_weights(rows)
+    numbers, exponents = rounded.numbers.astype(_WEIGHTS), rounded.exponents.tolist()
+    spans = zip(bank.first[rows].tolist(), (bank.last[rows] + 1).tolist(), strict=True)
+    others = zip(bank.reference[rows].tolist(), bank.half_life[rows].tolist(), strict=True)
+    return [
+        (low, exponent, _planes(numbers[at, low:high]), reference, half_life if isfinite(half_life) else None)
+        for at, ((low, high), exponent, (reference, half_life)) in enumerate(zip(spans, exponents, others, strict=True))
+    ]
+
+
+def _planes(numbers: Any) -> bytes:
+    """All low bytes, then all high bytes: these are alike, so they compress well."""
+    return numbers.view(np.uint8).reshape(-1, 2).T.tobytes()  # type: ignore[no-any-return]
+
+
+def _brief(values: FloatArray, at: int) -> list[Time]:
+    """Whole differences where they are exact, otherwise the values themselves; None for what is not finite."""
+    with np.errstate(invalid="ignore"):
+        past = values - at
+        whole = (np.rint(past) == past) & (past + at == values) & (np.abs(past) < _LARGEST)
+    found: list[Time] = np.where(whole, past, 0.0).astype(np.int64).tolist()
+    for number in np.flatnonzero(~whole).tolist():
+        value = float(values[number])
+        found[number] = value if isfinite(value) else None
+    return found
+
+
+def _short(uid: str) -> bytes | str:
+    try:
+        short = bytes.fromhex(uid.replace("-", ""))
+    except ValueError:
+        return uid
+    return short if _long(short) == uid else uid
+
+
+class Read(NamedTuple):
+    """An entry: when it was written, its containers, and its windows by pod and container."""
+
+    at: float
+    rows: dict[str, _Row]
+    pods: dict[str, dict[str, _Window]]
+
+
+def read(entry: bytes) -> Read:
+    """The content of an entry; ValueError if it is none. The parts are checked when they are used."""
+    try:
+        found = msgspec.msgpack.decode(entry, type=_Entry)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"it cannot be read: {error}") from error
+    names = [row.name for row in found.rows]
+    pods = {
+        _long(pod.uid): {names[each.container]: each for each in pod.windows if 0 <= each.container < len(names)}
+        for pod in found.pods
     }
+    return Read(float(found.at), {row.name: row for row in found.rows}, pods)
 
 
-def _write_histogram(bank: Bank, row: int) -> dict[str, Any]:
-    low, high = int(bank.first[row]), int(bank.last[row]) + 1
-    weights = bank.weights[row, low:high].astype(_DOUBLES)
-    return {
-        "first": low,
-        "weights": b64encode(weights.tobytes()).decode(),
-        "total": float(bank.total[row]),
-        "reference": float(bank.reference[row]),
-        "halfLife": _finite(bank.half_life[row]),
-    }
+def written_at(entry: bytes) -> float:
+    """When the entry was written; 0 if it cannot be read."""
+    try:
+        return float(msgspec.msgpack.decode(entry, type=_Entry).at)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return 0.0
 
 
-def read_row(usage: Usage, row: int, data: Mapping[str, Any], at: float) -> None:
-    """Read the data into an empty row. After a ValueError, which says why, nothing has changed.
+def _long(uid: Any) -> str:
+    if not isinstance(uid, bytes) or len(uid) != _UUID_BYTES:
+        return str(uid)
+    digits = uid.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def read_row(usage: Usage, row: int, data: _Row, at: float) -> None:
+    """Read a container into an empty row. After a ValueError, which says why, nothing has changed.
 
     If the half-life has changed since, the new one applies from the time of writing.
     """
-    histograms = [_read_histogram(bank, data.get(name) or {}) for name, bank in _banks(usage)]
-    times = {name: _number(data, name, unset) for name, unset in (("created", 0.0), ("first", inf), ("last", -inf))}
-    samples = data.get("samples")
-    if type(samples) is not int or not 0 <= samples < 2**62:
-        raise ValueError(f"samples: {samples!r} is not a number of samples")
-    for (_, bank), (low, weights, total, reference, half_life) in zip(_banks(usage), histograms, strict=True):
+    banks = (usage.cpu, data.cpu), (usage.memory, data.memory)
+    weights = [_read_weights(bank, each) for bank, each in banks]
+    created, first, last = (_time(each, at) for each in (data.created, data.first, data.last))
+    if not 0 <= data.samples < 2**62:
+        raise ValueError(f"{data.samples} is not a number of samples")
+    for (bank, each), numbers in zip(banks, weights, strict=True):
         now_holds = float(bank.half_life[row])
-        bank.weights[row, low : low + len(weights)] = weights
-        bank.total[row], bank.reference[row], bank.half_life[row] = total, reference, half_life
-        if len(weights):
-            bank.first[row], bank.last[row] = low, low + len(weights) - 1
+        bank.put_rounded(row, each.first, numbers, each.exponent)
+        bank.reference[row] = each.reference
+        bank.half_life[row] = inf if each.half_life is None else each.half_life
         bank.change_half_life(row, now_holds, at)
-    for name, value in times.items():
-        usage.aggregates[name][row] = value
-    usage.aggregates["samples"][row] = samples
-    usage.aggregates["loaded"][row] = data.get("loaded") is True
+    table = usage.aggregates
+    table["created"][row] = 0.0 if created is None else created
+    table["first"][row] = inf if first is None else first
+    table["last"][row] = -inf if last is None else last
+    table["samples"][row], table["loaded"][row] = data.samples, data.loaded
 
 
-def _banks(usage: Usage) -> tuple[tuple[str, Bank], tuple[str, Bank]]:
-    return ("cpu", usage.cpu), ("memory", usage.memory)
+def _read_weights(bank: Bank, data: _Histogram) -> Any:
+    count, odd = divmod(len(data.weights), 2)
+    if odd or not 0 <= data.first <= data.first + count <= len(bank.layout):
+        raise ValueError(f"{len(data.weights)} bytes of weights from bucket {data.first} do not fit")
+    if not abs(data.exponent) <= FARTHEST:
+        raise ValueError(f"no weight has the exponent {data.exponent}")
+    if not (isfinite(data.reference) and (data.half_life is None or 0 < data.half_life < inf)):
+        raise ValueError(f"the reference and the half-life cannot be {data.reference} and {data.half_life}")
+    planes = np.frombuffer(data.weights, np.uint8).reshape(2, count)
+    return planes.T.copy().view(_WEIGHTS).reshape(-1)
 
 
-def _read_histogram(bank: Bank, data: Mapping[str, Any]) -> tuple[int, Any, float, float, float]:
-    try:
-        weights = np.frombuffer(b64decode(str(data.get("weights")), validate=True), _DOUBLES)
-    except ValueError as error:
-        raise ValueError(f"weights: {error}") from error
-    low = data.get("first")
-    if type(low) is not int or not 0 <= low <= low + len(weights) <= len(bank.layout):
-        raise ValueError(f"first: {len(weights)} buckets from {low!r} do not fit")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("weights: each must be a number, at least 0")
-    total, reference = _number(data, "total"), _number(data, "reference")
-    half_life = _number(data, "halfLife", inf)
-    if not (0 <= total < inf and isfinite(reference) and half_life > 0):
-        raise ValueError(f"total, reference and halfLife cannot be {total}, {reference} and {half_life}")
-    return low, weights, total, reference, half_life
+def read_window(usage: Usage, instance: int, data: _Window, at: float) -> float:
+    """Restore a window; return the time of the last OOM kill, or minus infinity. ValueError if it cannot be used."""
+    times = [_time(getattr(data, name), at) for name in (*_TIMES, "oom")]
+    peaks = [float(getattr(data, name)) for name in _PEAKS]
+    if not all(0 <= peak < inf for peak in peaks):
+        raise ValueError(f"peaks cannot be {peaks}")
+    *ends, oom = [-inf if each is None else each for each in times]
+    for name, value in zip((*_TIMES, *_PEAKS), (*ends, *peaks), strict=True):
+        usage.instances[name][instance] = value
+    return oom
 
 
-def write_windows(usage: Usage, instances: Sequence[int], ooms: Iterable[float]) -> list[list[float | None]]:
-    """For each instance the values that `WINDOW` names, and the time of its last OOM kill."""
-    columns = [usage.instances[name][np.asarray(instances, np.intp)].tolist() for name in WINDOW]
-    return [[_finite(value) for value in values] for values in zip(*columns, ooms, strict=True)]
-
-
-def read_window(usage: Usage, instance: int, values: Any) -> float:
-    """Restore the window; return the time of the last OOM kill, or minus infinity."""
-    if not isinstance(values, list) or len(values) != len(WINDOW) + 1:
-        raise ValueError(f"a window has {len(WINDOW) + 1} numbers")
-    named = dict(zip((*WINDOW, "oom"), values, strict=True))
-    read = [_number(named, name, -inf) for name in named]
-    for name, value in zip(WINDOW, read, strict=False):
-        usage.instances[name][instance] = max(value, 0.0) if name in {"memory_peak", "oom_peak"} else value
-    return read[-1]
-
-
-def _finite(value: Any) -> float | None:
-    return float(value) if isfinite(value) else None
-
-
-def _number(data: Mapping[str, Any], key: str, unset: float | None = None) -> float:
-    value = data.get(key)
-    if value is None and unset is not None:
-        return unset
-    if isinstance(value, bool) or not isinstance(value, int | float) or isnan(value):
-        raise ValueError(f"{key}: {value!r} is not a number")
-    return float(value)
+def _time(value: Time, at: float) -> float | None:
+    if value is None:
+        return None
+    found = at + value if isinstance(value, int) else value
+    if not isfinite(found):
+        raise ValueError(f"{value} is not a time")
+    return float(found)

@@ -15,6 +15,7 @@ TOLD = {
     "HypotGovernorHolding": ("hypot_governor_holding", "", "3"),
     "HypotMetricsStale": ("hypot_stale_share", "", "0.9"),
     "HypotStateNotWritten": ("hypot_state_unwritten", "", "1"),
+    "HypotStateAlmostFull": ("hypot_state_used_ratio", "", "0.85"),
     "HypotResizeInfeasible": ("hypot_plans", 'state="resize-infeasible"', "1"),
     "HypotWebhookUnavailable": ("hypot_held", f'{OBJECT},reason="WebhookUnavailable"', "1"),
 }

@@ -370,6 +370,7 @@ def test_the_gauges_of_the_controller():
         stale_share=0.25,
         governor_holding=4,
         state_unwritten=2,
+        state_used=0.5,
         certificate_seconds=86_400.0,
         plans={"growing": 1, "infeasible": 2},
     )
@@ -384,6 +385,7 @@ def test_the_gauges_of_the_controller():
         "hypot_stale_share": 0.25,
         "hypot_governor_holding": 4,
         "hypot_state_unwritten": 2,
+        "hypot_state_used_ratio": 0.5,
         "hypot_certificate_expiry_seconds": 86_400,
     }
     calls = [({**sample.labels}, sample.value) for sample in found["hypot_api_calls_total"]]
@@ -416,6 +418,7 @@ def test_every_series_is_as_the_table_says():
         calls={("GET", "Pod", "2xx"): 1},
         stale_share=0.1,
         state_unwritten=0,
+        state_used=0.0,
         certificate_seconds=1.0,
         plans={"growing": 1},
         webhook_seconds=Histogram([(0.5, 3)], 4, 2.5),

@@ -17,12 +17,13 @@ from hypot.run.store.shard_text import (
     UnknownVersionError,
     grown,
     joined,
-    latest,
+    opened,
     pack,
-    seen_at,
     shard_of,
     spread,
+    that_fit,
     unpack,
+    used_share,
     version_of,
     weight,
 )
@@ -33,17 +34,19 @@ def header(version, payload):
 
 
 def test_what_is_packed_comes_out_again():
-    """Values of every JSON type, and texts that are already JSON."""
+    """Values of every JSON type, texts that are already JSON, and bytes of usage."""
     entries = {"Hvpa/a/b": {"at": 1.5, "list": [1, None, {"x": "ü"}], "big": 2**60}, "VPA/a/b": {}}
     assert unpack(pack(entries)) == entries
-    assert unpack(pack({key: msgspec.Raw(msgspec.json.encode(entry)) for key, entry in entries.items()})) == entries
+    assert unpack(pack({key: msgspec.json.encode(entry) for key, entry in entries.items()})) == entries
+    assert unpack(pack({"usage/a": b"\x93\x00"})) == {"usage/a": b"\x93\x00"}
+    assert [opened(pack(entries, dropped)).dropped for dropped in (0, 7)] == [0, 7]
 
 
 def test_another_version():
     """It differs from broken data: a newer hypot wrote it."""
-    with pytest.raises(UnknownVersionError, match="version 2"):
-        unpack(pack({"a": {}}, version=2))
-    assert [version_of(each) for each in (pack({}), pack({}, version=2), b"", b"hypo" * 9)] == [1, 2, 0, 0]
+    with pytest.raises(UnknownVersionError, match="version 3"):
+        unpack(pack({"a": {}}, version=3))
+    assert [version_of(each) for each in (pack({}), pack({}, version=3), b"", b"hypo" * 9)] == [2, 3, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -56,6 +59,10 @@ def test_another_version():
         (header(1, zlib.compress(b"{}")[:-5]), "cut off"),
         (header(1, zlib.compress(b"[]")), "cannot be read"),
         (header(1, zlib.compress(b'{"a": 7}')), "state of a cannot be read"),
+        (header(2, zlib.compress(b"{}")), "cannot be read"),
+        (header(2, zlib.compress(b"\x92\x81\xa1a\x07\x00")), "cannot be read"),
+        (header(2, zlib.compress(b"\x92\x81\xa1\xff\xc4\x00\x00")), "cannot be read"),
+        (pack({"a": b"\x93"}), "state of a cannot be read"),
         (header(1, zlib.compress(b'{"a": {"b": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}")), "cannot be read"),
     ],
 )
@@ -74,7 +81,7 @@ def test_a_small_text_that_grows_without_end():
 
 def test_a_key_has_one_shard():
     """It never changes: each release finds a key in the shard of the release before."""
-    assert [shard_of("Hvpa/shop/web", count) for count in COUNTS] == [0, 1, 1, 5, 5]
+    assert [shard_of("Hvpa/shop/web", count) for count in COUNTS] == [0, 1, 1, 5, 5, 5, 5]
     parts = spread({f"Hvpa/shop/web-{number}": {} for number in range(200)}, 8)
     assert sum(len(part) for part in parts) == 200
     assert all(shard_of(key, 8) == index for index, part in enumerate(parts) for key in part)
@@ -89,12 +96,12 @@ def test_a_key_has_one_shard():
         (1, 5 * ROOMY, 8),
         (2, ROOMY + 1, 4),
         (4, 10, 4),
-        (8, 100 * ROOMY, 16),
-        (16, 2 * ROOMY, 16),
+        (8, 100 * ROOMY, 64),
+        (64, 2 * ROOMY, 64),
     ],
 )
 def test_how_many_shards(count, largest, wanted):
-    """As few as have room, never fewer than now, at most sixteen."""
+    """As few as have room, never fewer than now, at most 64."""
     assert grown(count, largest) == wanted
 
 
@@ -130,8 +137,16 @@ def test_what_was_forgotten_does_not_come_back():
     assert missing == frozenset()
 
 
-def test_the_latest_that_fit():
-    """From the newest on, up to the first that does not fit."""
-    assert latest([("a", 1.0, 10), ("b", 3.0, 10), ("c", 2.0, 15)], 26) == {"b", "c"}
-    assert latest([("a", 1.0, 10)], 9) == set()
-    assert [seen_at(entry) for entry in ({"seen": {"at": 5}}, {"seen": None}, {})] == [5.0, 0.0, 0.0]
+def test_what_fits():
+    """The controller's own entries always, then decisions, then usage: as many as possible."""
+    sizes = {"governor": 90, "Hvpa/a/b": 50, "Hvpa/a/c": 5, "usage/Hvpa/a/b": 10, "usage/Hvpa/a/c": 20}
+    assert that_fit(sizes, 175) == set(sizes)
+    assert that_fit(sizes, 160) == set(sizes) - {"usage/Hvpa/a/c"}
+    assert that_fit(sizes, 100) == {"governor", "Hvpa/a/c"}
+    assert that_fit(sizes, 10) == {"governor"}
+
+
+def test_how_full_it_is():
+    """At 1 the largest of the most shards has no room left."""
+    assert used_share(RESIDUES, FULL) == 1.0
+    assert used_share(1, FULL) == 1 / RESIDUES

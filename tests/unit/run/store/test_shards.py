@@ -1,18 +1,26 @@
 """State over a restart: packed, spread over ConfigMaps, written over what exists, and read again."""
 
 import asyncio
+import json
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from fake_cluster import FakeCluster
 from hypot.cluster.port import Answer, MayNotWriteError, RefusedError, UnreachableError
+from hypot.kinds.vpa import VPA
+from hypot.policy.continuity import Remembered
+from hypot.policy.model.settings import Settings
 from hypot.run.store import shard_text, shards
-from hypot.run.store.shard_text import RESIDUES, NewerStateError, pack, shard_of, spread
+from hypot.run.store.checkpoints import restore
+from hypot.run.store.shard_text import RESIDUES, NewerStateError, pack, shard_of
 from hypot.run.store.shards import Shards
+from hypot.run.store.usage_history import UsageHistory
 
 # Else the first asynchronous test opens a loop next to its own, and never closes it.
 asyncio.set_event_loop(None)
@@ -64,7 +72,7 @@ async def test_what_a_config_map_says_of_itself():
     await state(cluster).save(many(1))
     held = cluster.get(f"{PATH}/hypot-state-0")
     assert held["metadata"]["labels"] == {"app.kubernetes.io/name": "hypot", "hypot.dev/state": "true"}
-    reported = {"version": "1", "written": "2023-11-14T22:13:20Z", "count": "1 of 1", "generation": "1"}
+    reported = {"version": "2", "written": "2023-11-14T22:13:20Z", "count": "1 of 1", "generation": "1"}
     assert held["data"] == reported
     assert set(held["binaryData"]) == {"state"}
 
@@ -319,7 +327,7 @@ async def test_one_broken_shard_does_not_remove_the_others(monkeypatch):
         assert not found.complete
         assert "hypot-state-0 cannot be used" in found.notes[0]
         assert message in found.notes[0]
-        assert found.notes[1].startswith("8 of 16 parts of the state are missing")
+        assert found.notes[1].startswith("32 of 64 parts of the state are missing")
         assert set(found.entries) == {key for key in many(20) if shard_of(key, 2) == 1}
 
 
@@ -327,8 +335,8 @@ async def test_one_broken_shard_does_not_remove_the_others(monkeypatch):
 @pytest.mark.parametrize(
     "change",
     [
-        {"binaryData": {"state": msgspec.to_builtins(pack({}, version=2))}},
-        {"data": {"version": "2"}, "binaryData": {"state": "aGVsbG8="}},
+        {"binaryData": {"state": msgspec.to_builtins(pack({}, version=3))}},
+        {"data": {"version": "3"}, "binaryData": {"state": "aGVsbG8="}},
     ],
     ids=["header", "another header"],
 )
@@ -340,7 +348,7 @@ async def test_the_state_of_a_newer_hypot_is_left_alone(change):
     held = cluster.get(f"{PATH}/hypot-state-0")
     newer = cluster.put({**held, **change})
     for asked in (other.load(), other.save(many(3)), other.check()):
-        with pytest.raises(NewerStateError, match=r"hypot-state-0 has state of version 2 from a newer hypot"):
+        with pytest.raises(NewerStateError, match=r"hypot-state-0 has state of version 3 from a newer hypot"):
             await asked
     assert "another client wrote it" in (await mine.save(many(3)))[0]
     with pytest.raises(NewerStateError):
@@ -356,7 +364,7 @@ async def test_config_maps_that_are_not_ours():
     """They may have the labels, but have another name."""
     cluster = FakeCluster()
     labels = {"app.kubernetes.io/name": "hypot", "hypot.dev/state": "true"}
-    for name in ("other", "hypot-state-x", "hypot-state-16", "hypot-state-01"):
+    for name in ("other", "hypot-state-x", "hypot-state-64", "hypot-state-01"):
         metadata = {"name": name, "namespace": NAMESPACE, "labels": labels}
         cluster.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
     assert "no state" in (await state(cluster).load()).notes[0]
@@ -364,20 +372,94 @@ async def test_config_maps_that_are_not_ours():
     assert writes(cluster) == [("POST", "")]
 
 
+def measured(count, size=300, seed=2):
+    """Decisions, and usage that does not compress."""
+    drawn = random.Random(seed)  # noqa: S311  random bytes that do not compress
+    usage = {f"usage/Hvpa/shop/web-{number}": b"\x93" + drawn.randbytes(size) for number in range(count)}
+    return {**many(count), **usage, "governor": {"admitted": []}}
+
+
 @pytest.mark.asyncio
-async def test_beyond_sixteen_full_shards(monkeypatch):
-    """The oldest entries are dropped, which is reported; the rest survives a restart."""
+async def test_beyond_as_many_full_shards_as_there_may_be(monkeypatch):
+    """What does not fit is reported, as long as it is so, and marked: a restart knows which objects lost something."""
     monkeypatch.setattr(shard_text, "ROOMY", 2000)
-    monkeypatch.setattr(shards, "FULL", 6000)
-    cluster, entries = FakeCluster(), many(600, 200)
-    notes = await state(cluster).save(entries)
-    assert len(notes) == len(cluster.objects(PATH)) == RESIDUES
-    assert notes[0].startswith("the state is full: shard 1 of 16 keeps the latest ")
-    assert " entries; Hvpa/shop/web-" in notes[0]
+    monkeypatch.setattr(shard_text, "FULL", 3000)
+    monkeypatch.setattr(shards, "FULL", 3000)
+    cluster, entries = FakeCluster(), measured(1000)
+    saved = state(cluster)
+    notes = await saved.save(entries)
+    assert len(cluster.objects(PATH)) == RESIDUES
+    assert 1.2 < saved.used < 3
+    assert 0 < len(notes) <= RESIDUES
+    assert notes[0].startswith("the state is full: shard 1 of 64 keeps ")
+    assert " entries; usage/Hvpa/shop/web-" in notes[0]
     assert "and others will start without state after a restart" in notes[0]
+    assert await saved.save(entries) == notes
     found = await state(cluster).load()
+    lost = [key for key in entries if key not in found.entries]
     assert found.complete
-    for part in spread(entries, RESIDUES):
-        kept = sorted(key for key in part if key in found.entries)
-        assert kept == sorted(sorted(part, key=lambda key: part[key]["seen"]["at"])[-len(kept) :])
-    assert 300 < len(found.entries) < 600
+    assert found.notes == (f"{len(lost)} entries did not fit into the state: their objects start without it",)
+    assert 100 < len(lost) < 1000
+    assert all(key.startswith("usage/") for key in lost)
+    assert all(found.lost(key) for key in lost)
+    assert not any(found.lost(key) for key in found.entries)
+    marked = [each for each in cluster.objects(PATH) if "dropped" in each["data"]]
+    assert sum(int(each["data"]["dropped"]) for each in marked) == len(lost)
+    few = dict(list(entries.items())[:50])
+    assert await saved.save(few) == []
+    assert not (await state(cluster).load()).overfull
+
+
+@pytest.mark.asyncio
+async def test_a_missing_entry_of_a_complete_state_is_a_new_object():
+    """Nothing was lost, so the object begins like any other."""
+    cluster = FakeCluster()
+    await state(cluster).save(many(3))
+    found = await state(cluster).load()
+    assert not found.lost("Hvpa/shop/new")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("count", "every"), [(1, 600.0), (4, 150.0), (16, 60.0), (64, 60.0)])
+async def test_one_shard_of_usage_after_the_other(count, every):
+    """Each has its turn every ten minutes or later, and at most one in a minute."""
+    kept, keys = state(FakeCluster()), [f"usage/Hvpa/shop/web-{number}" for number in range(500)]
+    kept._count = count
+    turns = [(at, key) for at in range(0, 7200, 15) for due in [kept.due(5000.0 + at)] for key in keys if due(key)]
+    for key in keys:
+        own = [at for at, each in turns if each == key]
+        assert {later - at for at, later in pairwise(own)} <= {every * count}
+    times = sorted({at for at, _ in turns})
+    assert {later - at for at, later in pairwise(times)} == {every}
+
+
+VERSION_1 = json.loads((Path(__file__).parent / "data" / "version-1.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.asyncio
+async def test_state_of_version_1_is_read():
+    """The ConfigMaps are from hypot before version 2: decisions and histograms are the same, and are written anew."""
+    cluster, expected = FakeCluster(), VERSION_1["expected"]
+    for each in VERSION_1["configMaps"]:
+        cluster.put(each)
+    shards = state(cluster)
+    found = await shards.load()
+    assert (found.notes, found.complete, found.overfull) == ((), True, frozenset())
+    assert {key: entry for key, entry in found.entries.items() if not key.startswith("usage/")} == expected["entries"]
+    for entry in expected["entries"].values():
+        if "seen" in entry:
+            assert Remembered.from_dict(entry).state.recommendations.values == (6, 3, 4)
+    now, vpa = expected["now"], VPA("Deployment/web", namespace="shop")
+    history = UsageHistory(Settings())
+    key = history.declare(vpa, (), now)
+    assert await restore(history, found.entries, (), now) == []
+    assert {name: history.status((key, name), now) for name in ("app", "proxy")} == expected["statuses"]
+    usage = await history.entries(now)
+    assert await shards.save({**expected["entries"], **usage}) == []
+    assert {each["data"]["version"] for each in cluster.objects(PATH)} == {"2"}
+    again = UsageHistory(Settings())
+    again.declare(vpa, (), now)
+    assert await restore(again, (await state(cluster).load()).entries, (), now) == []
+    for name in ("app", "proxy"):
+        (bounds,) = again.view(key).estimate(Settings().vpa, [name], {})
+        assert bounds.target == expected["targets"][name]

@@ -1,8 +1,12 @@
 """Live usage: samples and kills of pods become histograms, expire, and survive a restart."""
 
 import asyncio
+import struct
+from base64 import b64encode
 from dataclasses import replace
+from math import inf, nan
 
+import msgspec
 import pytest
 
 from hypot.kinds.hvpa import Hvpa
@@ -11,6 +15,7 @@ from hypot.kinds.vpa.fields import ContainerPolicy
 from hypot.kinds.vpa.knobs import MIB, Knobs
 from hypot.policy.model.seen import Container, Ended, Eviction, Pod, PodSample, Scale, Seen
 from hypot.policy.model.settings import Settings
+from hypot.run.store import usage_text
 from hypot.run.store.shard_text import pack, unpack
 from hypot.run.store.usage_history import Observed, UsageHistory, entry_key, key_of
 from unit.policy.hvpa.hvpa_cases import seed
@@ -302,7 +307,7 @@ async def test_containers_that_were_not_seen_for_long():
     assert history.expire(late) == ((KEY, "old"),)
     assert history.expire(late + 60) == ()
     assert history.sampled() == {(KEY, "app"): late}
-    assert set((await history.entries(late))[entry_key(KEY)]["containers"]) == {"app"}
+    assert set(usage_text.read((await history.entries(late))[entry_key(KEY)]).rows) == {"app"}
     history.declare(WEB, ("app", "old"), late)
     fresh = {("shop", "old-1"): sample(late + 60, cpu=50, container="old")}
     assert await history.observe(fresh, {KEY: both}, late + 60) == Observed(1)
@@ -325,19 +330,20 @@ async def test_what_did_not_change_is_the_same_object():
     second = await history.entries(START + HOUR)
     assert second[entry_key(key_of(other))] is first[entry_key(key_of(other))]
     assert second[entry_key(KEY)] is not first[entry_key(KEY)]
-    assert second[entry_key(KEY)]["seen"] == {"at": START + HOUR}
+    assert usage_text.read(second[entry_key(KEY)]).at == START + HOUR
 
 
-async def test_of_many_the_longest_waiting_are_written_first(monkeypatch):
-    """A reconcile writes some of them, and each gets its turn."""
-    monkeypatch.setattr("hypot.run.store.usage_history.WRITTEN_PER_RECONCILE", 2)
+async def test_only_what_is_new_or_due_is_encoded(monkeypatch):
+    """The others keep their last entry; many are encoded in several parts."""
+    monkeypatch.setattr("hypot.run.store.usage_history.ENCODED_AT_ONCE", 2)
     vpas = [VPA(f"Deployment/web-{number}", namespace="shop") for number in range(5)]
     history = followed(*vpas)
-    for at in (START, START + 15, START + 30):
-        samples = {("shop", "web-1"): sample(at)}
-        await history.observe(samples, {key_of(vpa): [pod()] for vpa in vpas}, at)
-        entries = await history.entries(at)
-    assert len(entries) == 5
+    due = {entry_key(key_of(vpa)) for vpa in vpas[:3]}
+    for at in (START, START + 15):
+        await history.observe({("shop", "web-1"): sample(at)}, {key_of(vpa): [pod()] for vpa in vpas}, at)
+        entries = await history.entries(at, due.__contains__)
+    times = {name: usage_text.read(entry).at for name, entry in entries.items()}
+    assert times == {entry_key(key_of(vpa)): START + (15 if vpa in vpas[:3] else 0) for vpa in vpas}
 
 
 async def test_a_restart_continues_exactly():
@@ -385,13 +391,20 @@ async def test_another_half_life_after_a_restart():
     assert target(later) == target(history)
 
 
-async def test_an_entry_that_cannot_be_read():
+async def saved_by_version_1():
+    """The data of both containers, as version 1 wrote it."""
+    weights = b64encode(struct.pack("<2d", 1.5, 3.0)).decode()
+    histogram = {"first": 20, "weights": weights, "total": 4.5, "reference": START, "halfLife": DAY}
+    row = {"cpu": histogram, "memory": histogram, "created": START, "first": START, "last": START, "samples": 3}
+    windows = {"uid-web-1": {"app": [START, START, START + DAY, 1e9, 0.0, None]}}
+    return {"seen": {"at": START}, "containers": {"app": row, "proxy": row}, "pods": windows}
+
+
+async def test_an_entry_of_version_1_that_cannot_be_read():
     """The wrong part is left out and reported, and nothing is half read."""
+    good = await saved_by_version_1()
     history = followed(containers=("app", "proxy"))
-    both = pod(), pod("proxy-1", container="proxy")
-    samples = {("shop", one.name): sample(START, container=one.containers[0].name) for one in both}
-    await history.observe(samples, {KEY: both}, START)
-    good = unpack(pack(await history.entries(START)))[entry_key(KEY)]
+    assert await history.resume(KEY, good, START) == []
     app = good["containers"]["app"]
     for change in (
         {"cpu": None},
@@ -420,6 +433,49 @@ async def test_an_entry_that_cannot_be_read():
         "the saved usage of pod uid-y",
     ]
     assert await followed().resume(KEY, {"containers": [], "pods": 7}, START) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda row, _: row[1].__setitem__(0, 176), "do not fit"),
+        (lambda row, _: row[1].__setitem__(0, -1), "do not fit"),
+        (lambda row, _: row[1].__setitem__(1, 4000), "exponent"),
+        (lambda row, _: row[1].__setitem__(2, b"odd"), "do not fit"),
+        (lambda row, _: row[2].__setitem__(3, inf), "reference"),
+        (lambda row, _: row[2].__setitem__(4, -1.0), "half-life"),
+        (lambda row, _: row.__setitem__(4, nan), "not a time"),
+        (lambda row, _: row.__setitem__(6, -1), "number of samples"),
+        (lambda _, window: window.__setitem__(1, inf), "not a time"),
+        (lambda _, window: window.__setitem__(4, -1), "peaks"),
+        (lambda row, _: row.__setitem__(6, "many"), "cannot be read"),
+    ],
+)
+async def test_an_entry_that_cannot_be_used(change, message):
+    """The wrong part is left out and reported, and nothing is half read."""
+    history = followed()
+    await seen_for(history, 2)
+    content = msgspec.msgpack.decode((await history.entries(START))[entry_key(KEY)])
+    change(content[1][0], content[2][0][1][0])
+    later = followed()
+    (note,) = await later.resume(KEY, msgspec.msgpack.encode(content), START)
+    assert note.startswith("the saved usage of ")
+    assert message in note
+    assert later.knows((KEY, "app")) == ("of pod" in note)
+
+
+async def test_sizes_stay_while_usage_is_saved():
+    """Weights are rounded when they are saved: that moves no percentile here, and a second time no weight."""
+    history = followed()
+    await seen_for(history, 100, cpu=700)
+    await seen_for(history, 50, START + 100 * HOUR, cpu=1500, memory=2 * GB)
+    before = target(history)
+    await history.entries(START)
+    assert target(history) == before
+    weights = history._usage.cpu.weights.copy()
+    history._owners[KEY].touched = True
+    await history.entries(START)
+    assert (history._usage.cpu.weights == weights).all()
 
 
 async def test_what_was_measured_is_not_overwritten():

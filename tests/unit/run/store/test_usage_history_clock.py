@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 
-from hypot.kinds.vpa import VPA
 from hypot.policy.model.state import read_time
 from hypot.run.store.shard_text import pack, unpack
-from hypot.run.store.usage_history import entry_key, key_of
+from hypot.run.store.usage_history import entry_key
 from unit.run.store.test_usage_history import DAY, GB, HOUR, KEY, START, WEB, followed, pod, sample, target
 
 # Else the first asynchronous test opens a loop next to its own, and never closes it.
@@ -93,17 +92,6 @@ async def test_a_checkpoint_with_a_future_reference():
     assert GB < target(history)["memory"] < 2 * GB
     sizes = await fed(history, 1, START, tuple(f"web-{number}" for number in range(9)), memory=8 * GB)
     assert sizes[-1]["memory"] > 8 * GB
-
-
-async def test_each_entry_is_written_in_turn(monkeypatch):
-    """An entry that was written while the clock was ahead does not wait until that time."""
-    monkeypatch.setattr("hypot.run.store.usage_history.WRITTEN_PER_RECONCILE", 1)
-    vpas = [VPA(f"Deployment/{name}", namespace="shop") for name in ("a", "b", "c")]
-    history = followed(*vpas)
-    for at in (START + DAY, START + DAY + 1, START + DAY + 2, START, START + 1, START + 2):
-        await history.observe({("shop", "web-1"): sample(at)}, {key_of(vpa): [pod()] for vpa in vpas}, at)
-        entries = await history.entries(at)
-    assert sorted(entry["seen"]["at"] for entry in entries.values()) == [START, START + 1, START + 2]
 
 
 async def test_an_hourly_check_after_a_clock_was_set_back():
