@@ -100,12 +100,15 @@ class Reconciler:
     cold_since: float | None = None
     # The same time on the wall clock, as it is saved: a restart during a cold start continues it.
     cold: dict[str, float] = field(default_factory=dict)
+    # When the last object started without state that did not fit.
+    lost_since: float | None = None
     # The objects of the last reconcile and their targets, including those without state.
     identities: dict[Key, str] = field(default_factory=dict)
     # The objects that the last reconcile had no time to write for.
     left: set[Key] = field(default_factory=set)
-    # What could not be saved in the last reconcile.
-    troubles: frozenset[str] = frozenset()
+    # How many parts of the state could not be saved, and what does not fit.
+    unwritten: int = 0
+    full: tuple[str, ...] = ()
     almost_full: bool = False
 
     def __post_init__(self) -> None:
@@ -125,6 +128,7 @@ class Reconciler:
         governor = loaded.entries.get(GOVERNOR)
         self.judge.restore({key: known for key, known in states.items() if known is not None}, _governor(governor))
         self.judge.cold = self._cold(loaded, now, boot)
+        self.lost_since = max((each.boot for each in self.judge.cold.values()), default=None)
         await self.usage_store.restore(self._rows(), loaded.entries, now)
         log.info("resumed", objects=len(states), cold=not self.may_shrink())
 
@@ -177,7 +181,7 @@ class Reconciler:
             seconds,
             decided - observed,
             view.stale_share,
-            len(self.troubles),
+            self.unwritten,
             view.trouble,
             self.shards.used,
         )
@@ -315,7 +319,7 @@ class Reconciler:
     def may_shrink(self) -> bool:
         """Whether new pods may start smaller than their manifest says: no recent cold start or clock jump."""
         window, now = self.config.settings.downscale_window, self.clocks.boot()
-        starts = [self.cold_since, self.clocks.jumped_at, *[each.boot for each in self.judge.cold.values()]]
+        starts = self.cold_since, self.lost_since, self.clocks.jumped_at
         return all(at is None or now - at >= window for at in starts)
 
     async def _save(self, now: float, boot: float) -> None:
@@ -338,11 +342,11 @@ class Reconciler:
             entries[COLD] = self.cold
         if self.clocks.jumped:
             entries[JUMP] = self.clocks.jumped
-        troubles = await self.shards.save(entries)
-        for trouble in troubles:
-            if trouble not in self.troubles:
-                log.warning("state not written", error=trouble)
-        self.troubles = frozenset(troubles)
+        failed, full = await self.shards.save(entries), self.full
+        self.full = self.shards.full
+        for trouble in [*failed, *[each for each in self.full if each not in full]]:
+            log.warning("state not written", error=trouble)
+        self.unwritten = len(failed) + len(self.full)
         almost_full = self.shards.used >= ALMOST_FULL
         if almost_full and not self.almost_full:
             log.warning("the state is almost full", used=f"{self.shards.used:.0%}")

@@ -236,8 +236,9 @@ def test_whatever_is_dropped_is_marked(count, size, seed):
 
     async def run():
         cluster = FakeCluster()
-        notes = await Shards(cluster, "hypot-system").save(entries)
-        return notes, await Shards(cluster, "hypot-system").load()
+        saved = Shards(cluster, "hypot-system")
+        assert await saved.save(entries) == []
+        return saved.full, await Shards(cluster, "hypot-system").load()
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (shard_text, shards):

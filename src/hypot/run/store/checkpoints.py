@@ -8,6 +8,7 @@ the target: an autoscaler may get a new target, and hypot may restart before it 
 
 from collections.abc import Container, Iterable, Mapping
 from hashlib import sha256
+from math import inf
 from typing import Any, NamedTuple
 
 from hypot.cluster.port import Request, encoded
@@ -149,8 +150,8 @@ async def restore(
             await time_slice.take()
         its = kept.get(key, {})
         entry = entries.get(entry_key(key))
-        newest = max((_updated(data) for data in its.values()), default=0.0)
-        if entry is not None and newest <= _written_at(entry) + OUTDATED:
+        newest = max((_updated(data) for data in its.values()), default=-inf)
+        if entry is not None and (newest == -inf or newest <= _written_at(entry) + OUTDATED):
             notes += await history.resume(key, entry, now)
             its = {container: data for container, data in its.items() if not history.knows((key, container))}
         notes += _loaded(history, key, its, now)

@@ -242,8 +242,13 @@ class Shards:
         """How much of the possible state is used; nothing more fits at 1."""
         return shard_text.used_share(self._count, max(self._weights.values(), default=0))
 
+    @property
+    def full(self) -> tuple[str, ...]:
+        """What did not fit into the state that was saved last."""
+        return tuple(self._dropped.values())
+
     async def save(self, entries: Mapping[str, Entry]) -> list[str]:
-        """Write the changed shards; return what failed, and what does not fit. No passed entry may change later.
+        """Write the changed shards; return what failed. No passed entry may change later.
 
         Raises NewerStateError if a newer hypot wrote in between.
         """
@@ -253,8 +258,7 @@ class Shards:
             except (UnreachableError, RefusedError) as error:
                 return [f"the state was not written, because its ConfigMaps cannot be listed: {error}"]
         await self._take(entries)
-        failed = await self._write(await self._packed())
-        return [*failed, *self._dropped.values()]
+        return await self._write(await self._packed())
 
     async def _take(self, entries: Mapping[str, Entry]) -> None:
         """Encode each entry; entries that are the same objects as last time are not encoded again."""
@@ -284,7 +288,7 @@ class Shards:
     async def _packed(self) -> dict[int, _Shard]:
         """The shards to write by number; split into more shards if any is too large."""
         if not self._written:
-            self._grow(shard_text.grown(self._count, self._least))
+            self._grow(shard_text.grown(self._count, self._least // self._count))
         while True:
             shards = {index: await self._pack(index) for index in self._stale()}
             count = shard_text.grown(self._count, max([shard.weight for shard in shards.values()], default=0))
@@ -325,10 +329,10 @@ class Shards:
         part = kept = self._part(index)
         packed, weight = shard.packed, shard.weight
         while weight > FULL:
-            # A little less than would fit if all entries compressed equally, and at least one byte less.
-            size = sum(map(len, kept.values()))
-            room = min(size - 1, int(size * FULL / weight * 0.95))
-            fits = shard_text.that_fit({key: len(text) for key, text in kept.items()}, room)
+            # A little less than would fit, and at least one byte less.
+            sizes = {key: _least(text) for key, text in kept.items()}
+            size = sum(sizes.values())
+            fits = shard_text.that_fit(sizes, min(size - 1, int(size * FULL / weight * 0.95)))
             if len(fits) == len(kept):
                 break
             kept = {key: text for key, text in kept.items() if key in fits}
@@ -445,8 +449,8 @@ def _generations(found: Iterable[_ConfigMap]) -> list[int]:
 
 
 def _least(text: bytes) -> int:
-    """The least size that a text may have once packed."""
-    return len(text) // (12 if text.startswith(b"{") else 2)
+    """About the least size that a text may have once packed: JSON compresses well, usage does not."""
+    return max(len(text) // (12 if text.startswith(b"{") else 2), 1)
 
 
 def _weight(packed: bytes, part: Mapping[str, bytes]) -> int:

@@ -387,14 +387,16 @@ async def test_beyond_as_many_full_shards_as_there_may_be(monkeypatch):
     monkeypatch.setattr(shards, "FULL", 3000)
     cluster, entries = FakeCluster(), measured(1000)
     saved = state(cluster)
-    notes = await saved.save(entries)
+    assert await saved.save(entries) == []
+    notes = saved.full
     assert len(cluster.objects(PATH)) == RESIDUES
     assert 1.2 < saved.used < 3
     assert 0 < len(notes) <= RESIDUES
     assert notes[0].startswith("the state is full: shard 1 of 64 keeps ")
     assert " entries; usage/Hvpa/shop/web-" in notes[0]
     assert "and others will start without state after a restart" in notes[0]
-    assert await saved.save(entries) == notes
+    assert await saved.save(entries) == []
+    assert saved.full == notes
     found = await state(cluster).load()
     lost = [key for key in entries if key not in found.entries]
     assert found.complete
@@ -407,7 +409,24 @@ async def test_beyond_as_many_full_shards_as_there_may_be(monkeypatch):
     assert sum(int(each["data"]["dropped"]) for each in marked) == len(lost)
     few = dict(list(entries.items())[:50])
     assert await saved.save(few) == []
+    assert saved.full == ()
     assert not (await state(cluster).load()).overfull
+
+
+@pytest.mark.asyncio
+async def test_a_conflict_makes_no_more_shards(monkeypatch):
+    """All are written again, as many as before."""
+    monkeypatch.setattr(shard_text, "ROOMY", 20_000)
+    cluster, entries = FakeCluster(), measured(400)
+    shards = state(cluster)
+    await shards.save(entries)
+    before = len(cluster.objects(PATH))
+    held = cluster.get(f"{PATH}/hypot-state-0")
+    cluster.put({**held, "data": {**held["data"], "written": "just now"}})
+    changed = {key: {"noise": key} for key in many(400)}
+    assert len(await shards.save({**entries, **changed})) == 1
+    assert await shards.save({**entries, **changed}) == []
+    assert len(cluster.objects(PATH)) == before == 8
 
 
 @pytest.mark.asyncio
