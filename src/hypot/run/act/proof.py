@@ -13,7 +13,8 @@ from hypot.policy.plan.pods import came_after
 from hypot.policy.vertical.pod_size import Sizes, has_enough, has_size
 from hypot.run.outcome import NOT_EVICTING, WEBHOOK_UNAVAILABLE, Judged
 from hypot.run.report.events import conflict, webhook_unavailable
-from hypot.run.webhook.admission import LARGER, SIZED_BY, SMALLER, sizer_of
+from hypot.run.webhook.admission import LARGER, SMALLER, sizer_of
+from hypot.run.webhook.new_pod import SIZED_BY
 
 # How long to wait for a new pod. A later pod says nothing about that eviction, because anything may have created it.
 COMES_BACK = 600.0

@@ -37,9 +37,9 @@ from hypot.policy.vertical.pod_size import has_enough, has_size
 from hypot.policy.vertical.vpa import controlled, forbids, resolve
 from hypot.run.observe.conflicts import CONFLICT
 from hypot.run.outcome import NOT_EVICTING, WEBHOOK_UNAVAILABLE
+from hypot.run.webhook.new_pod import SIZED_BY, LargePodError, read_new_pod
 
-# Names the sizer of a pod; a suffix says that the pod is smaller or larger than its sizer recommends.
-SIZED_BY = "hypot.dev/sized-by"
+# The suffix of SIZED_BY if the pod is smaller or larger than its sizer recommends.
 SMALLER, LARGER = "smaller", "larger"
 # The API server's limit for one object; a review contains little else.
 LARGEST_BODY = 3 * 1024 * 1024
@@ -130,6 +130,8 @@ def review(
     if request.creates_a_pod:
         try:
             operations = _operations(request, find, limit_ranges_of, knobs, may_shrink)
+        except LargePodError as error:
+            log.warning("pod left as it is", namespace=request.namespace, error=str(error))
         except Exception as error:  # noqa: BLE001 - a pod must start, whatever fails here
             log.warning("pod left as it is", namespace=request.namespace, error=type(error).__name__)
     response: dict[str, Any] = {"uid": request.uid, "allowed": True}
@@ -156,9 +158,7 @@ def _read(body: bytes) -> _Request:
 def _operations(
     request: _Request, find: Find, limit_ranges_of: LimitRangesOf, knobs: Knobs, may_shrink: MayShrink
 ) -> list[Operation]:
-    pod = msgspec.json.decode(request.object)
-    if not isinstance(pod, dict):
-        return []
+    pod = read_new_pod(request.object)
     autoscaler = find(pod, request.namespace)
     if autoscaler is None:
         return []

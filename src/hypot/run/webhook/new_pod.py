@@ -1,0 +1,107 @@
+"""The part of a new pod that sizing needs. Everything else is skipped without being decoded.
+
+Admission comes before validation: a pod in a review may have a hundred thousand containers. Such a pod stays as it is,
+because sizing it would block all other reviews.
+"""
+
+from typing import Any
+
+import msgspec
+
+from hypot.policy.vertical.need import OBSERVED_CONTAINERS
+
+# More than any pod has, and few enough to be sized in some milliseconds.
+MOST_CONTAINERS = 100
+# The labels, owners and resources together, in bytes.
+MOST_READ = 64 << 10
+# Names the sizer of a pod; a suffix says that the pod is smaller or larger than its sizer recommends.
+SIZED_BY = "hypot.dev/sized-by"
+
+_ABSENT = msgspec.Raw(b"")
+
+
+class LargePodError(ValueError):
+    """The pod is too large to be sized."""
+
+
+class _Annotations(msgspec.Struct, gc=False):
+    """Only what hypot writes itself."""
+
+    sized_by: msgspec.Raw = msgspec.field(default=_ABSENT, name=SIZED_BY)
+    observed: msgspec.Raw = msgspec.field(default=_ABSENT, name=OBSERVED_CONTAINERS)
+
+
+class _NewMetadata(msgspec.Struct, gc=False, rename="camel"):
+    name: msgspec.Raw = _ABSENT
+    generate_name: msgspec.Raw = _ABSENT
+    labels: msgspec.Raw = _ABSENT
+    owner_references: msgspec.Raw = _ABSENT
+    annotations: _Annotations | None = None
+
+
+class _NewContainer(msgspec.Struct, gc=False, rename="camel"):
+    name: msgspec.Raw = _ABSENT
+    resources: msgspec.Raw = _ABSENT
+    resize_policy: msgspec.Raw = _ABSENT
+    restart_policy: msgspec.Raw = _ABSENT
+
+
+class _NewSpec(msgspec.Struct, gc=False, rename="camel"):
+    containers: list[msgspec.Raw] | None = None
+    init_containers: list[msgspec.Raw] | None = None
+    resources: msgspec.Raw = _ABSENT
+    overhead: msgspec.Raw = _ABSENT
+
+
+class _NewPod(msgspec.Struct, gc=False):
+    metadata: _NewMetadata = msgspec.field(default_factory=_NewMetadata)
+    spec: _NewSpec = msgspec.field(default_factory=_NewSpec)
+
+
+_POD, _CONTAINER = msgspec.json.Decoder(_NewPod), msgspec.json.Decoder(_NewContainer)
+
+
+def read_new_pod(written: msgspec.Raw) -> dict[str, Any]:
+    """The pod with the fields that sizing needs; raises LargePodError, or DecodeError if it is not a pod."""
+    pod = _POD.decode(written)
+    lists = {"containers": pod.spec.containers or (), "initContainers": pod.spec.init_containers or ()}
+    count = sum(map(len, lists.values()))
+    if count > MOST_CONTAINERS:
+        raise LargePodError(f"it has {count} containers, more than {MOST_CONTAINERS}")
+    read = {name: [_CONTAINER.decode(each) for each in listed] for name, listed in lists.items()}
+    pod.spec.containers = pod.spec.init_containers = None
+    parts = (pod, *read.values())
+    size = sum(map(_size, parts))
+    if size > MOST_READ:
+        raise LargePodError(f"its labels, owners and resources have {size} bytes, more than {MOST_READ}")
+    plain: dict[str, Any] = _plain(pod)
+    plain["spec"] |= {name: _plain(containers) for name, containers in read.items()}
+    return plain
+
+
+def _size(value: Any) -> int:
+    """The bytes that are not decoded yet."""
+    match value:
+        case msgspec.Raw():
+            return len(bytes(value))
+        case list():
+            return sum(map(_size, value))
+        case msgspec.Struct():
+            return sum(_size(getattr(value, name)) for name in value.__struct_fields__)
+        case _:
+            return 0
+
+
+def _plain(value: Any) -> Any:
+    """The value as mappings and lists; absent fields are left out."""
+    match value:
+        case msgspec.Raw():
+            return msgspec.json.decode(value)
+        case list():
+            return [_plain(each) for each in value]
+        case msgspec.Struct():
+            names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+            found = [(wire, getattr(value, name)) for wire, name in names]
+            return {wire: _plain(part) for wire, part in found if part is not None and part is not _ABSENT}
+        case _:
+            return value
