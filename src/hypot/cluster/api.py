@@ -18,11 +18,10 @@ from yarl import URL
 from hypot.cluster.config import Access, AccessError
 from hypot.cluster.credentials import Credentials, Identity, tls_of
 from hypot.cluster.guarded import Guard, GuardedRequest, Sending, guarded_socket, sending
-from hypot.cluster.port import JSON, Answer, RefusedError, Request, UnreachableError
+from hypot.cluster.port import JSON, LARGEST_ANSWER, Answer, RefusedError, Request, UnreachableError
 
 CONNECT_WITHIN = 10.0
 CONNECTIONS = 64
-LARGEST_BODY = 64 * 2**20
 LONGEST_LINE = 16 * 2**20
 # A server closes an idle connection after 90 s or later. We close it earlier, so that no write meets a closed one.
 IDLE_FOR = 30.0
@@ -222,9 +221,9 @@ async def _answer(request: Request, response: aiohttp.ClientResponse) -> Answer:
     async for chunk in response.content.iter_any():
         chunks.append(chunk)
         size += len(chunk)
-        if size > LARGEST_BODY:
-            hint = "; ask for fewer at a time with limit" if request.method == "GET" else ""
-            raise _TooMuchError(f"the answer is over {LARGEST_BODY >> 20} MiB{hint}")
+        if size > request.largest:
+            hint = "; ask for fewer at a time with limit" if request.largest == LARGEST_ANSWER else ""
+            raise _TooMuchError(f"the answer is over {request.largest / 2**20:.3g} MiB{hint}")
     return Answer(response.status, b"".join(chunks), retry_after(response.headers.get("Retry-After")))
 
 

@@ -13,6 +13,7 @@ JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+LARGEST_ANSWER = 64 << 20
 
 
 class UnreachableError(Exception):
@@ -33,6 +34,8 @@ class Request:
     body: bytes | None = None
     content: str = JSON
     timeout: float = 10.0
+    # A larger answer counts as none, in bytes.
+    largest: int = LARGEST_ANSWER
 
     @property
     def writes(self) -> bool:

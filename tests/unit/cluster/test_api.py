@@ -203,15 +203,17 @@ async def test_half_an_answer_is_an_error(said):
 @asynchronous
 async def test_an_answer_has_a_largest_size(monkeypatch):
     """An endless list does not fill our memory, and the message says what to do."""
-    monkeypatch.setattr(module, "LARGEST_BODY", 2**20)
+    monkeypatch.setattr(module, "LARGEST_ANSWER", 2**20)
 
     async def handler(request: web.Request) -> web.Response:
         return web.Response(body=bytes(2**20 + (request.path == "/large")))
 
     async with serving(handler) as access, Api(access) as api:
-        assert len((await api.call(Request("GET", "/fits"))).body) == 2**20
+        assert len((await api.call(Request("GET", "/fits", largest=2**20))).body) == 2**20
         with pytest.raises(UnreachableError, match="GET /large: the answer is over 1 MiB; ask for fewer at a time"):
-            await api.call(Request("GET", "/large"))
+            await api.call(Request("GET", "/large", largest=2**20))
+        with pytest.raises(UnreachableError, match=r"GET /fits: the answer is over 0\.5 MiB$"):
+            await api.call(Request("GET", "/fits", largest=2**19))
 
 
 @asynchronous

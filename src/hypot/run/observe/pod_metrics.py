@@ -14,6 +14,7 @@ from hypot.core.quantity import QuantityError, milli
 from hypot.policy.model.seen import PodSample
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import inner, read_duration
+from hypot.run.observe.asking import LARGEST_USAGE, USAGE_AT_ONCE
 from hypot.run.time_slice import TimeSlice
 
 log = structlog.get_logger()
@@ -55,6 +56,7 @@ class MetricsApi:
 
     def __init__(self, port: Port, namespaces: Sequence[str], timeout: float = 10.0) -> None:
         self._port, self._timeout = port, timeout
+        self._turns = asyncio.Semaphore(USAGE_AT_ONCE)
         self._paths = [f"{METRICS}/namespaces/{each}/pods" for each in namespaces] or [f"{METRICS}/pods"]
 
     async def read(self) -> PodUsage:
@@ -64,8 +66,12 @@ class MetricsApi:
         return PodUsage(samples, next((usage.trouble for usage in read if usage.trouble), ""))
 
     async def _read(self, path: str) -> PodUsage:
+        async with self._turns:
+            return await self._asked(Request("GET", path, timeout=self._timeout, largest=LARGEST_USAGE))
+
+    async def _asked(self, request: Request) -> PodUsage:
         try:
-            answer = await self._port.call(Request("GET", path, timeout=self._timeout))
+            answer = await self._port.call(request)
         except UnreachableError as error:
             return PodUsage({}, str(error))
         if not answer.ok:

@@ -10,12 +10,11 @@ import aiohttp
 import msgspec
 
 from hypot.policy.model.seen import PodSample
-from hypot.run.observe.asking import whole
+from hypot.run.observe.asking import LARGEST_USAGE, whole
 from hypot.run.observe.pod_metrics import Named, PodUsage
 from hypot.run.time_slice import TimeSlice
 
 ANSWER_WITHIN = 10.0
-LARGEST_ANSWER = 256 << 20
 # No container uses as many cores or bytes: such a value is not a measurement.
 MOST = 1e18
 # The window for averaging cpu: two scrapes of a kubelet that is scraped once a minute.
@@ -70,9 +69,9 @@ class Prometheus:
     async def _ask(self, query: str) -> dict[Place, float]:
         headers = {"Authorization": f"Bearer {self._token()}"} if self._token_file else {}
         async with self._session.post(self._url, data={"query": query}, headers=headers) as answer:
-            body = await whole(answer.content, LARGEST_ANSWER)
-            if len(body) > LARGEST_ANSWER:
-                raise PrometheusError("its answer is too large")
+            body = await whole(answer.content, LARGEST_USAGE)
+            if len(body) > LARGEST_USAGE:
+                raise PrometheusError(f"its answer is over {LARGEST_USAGE >> 20} MiB")
             try:
                 read = _decoder.decode(body)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -13,7 +13,7 @@ from hypot.policy.observe.freshness import MOST_AHEAD, is_old
 from hypot.policy.observe.questions import Chosen, Questions
 from hypot.policy.observe.read_pods import inner, mappings
 from hypot.policy.observe.read_values import all_values, read_value, resource_of, selector_text
-from hypot.run.observe.asking import LIMITS, Crowd, Question, TimeLimits
+from hypot.run.observe.asking import LARGEST_METRIC, LIMITS, Crowd, Question, TimeLimits
 
 _CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2"
 _EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
@@ -26,7 +26,7 @@ _Key = tuple[str, tuple[tuple[str, str], ...]]
 
 def pods_query(metric: str, selector: Chosen, namespace: str, pod_selector: str) -> Request:
     path = f"{_CUSTOM}/namespaces/{quote(namespace)}/pods/*/{quote(metric, safe='')}"
-    return Request("GET", path, _query(labelSelector=pod_selector, metricLabelSelector=selector_text(selector)))
+    return _asked(path, labelSelector=pod_selector, metricLabelSelector=selector_text(selector))
 
 
 def object_query(metric: str, selector: Chosen, namespace: str, ref: Ref) -> Request:
@@ -35,18 +35,16 @@ def object_query(metric: str, selector: Chosen, namespace: str, ref: Ref) -> Req
         path = f"metrics/{quote(metric, safe='')}"
     else:
         path = f"{quote(resource_of(ref))}/{quote(ref.name or '', safe='')}/{quote(metric, safe='')}"
-    return Request(
-        "GET", f"{_CUSTOM}/namespaces/{quote(namespace)}/{path}", _query(metricLabelSelector=selector_text(selector))
-    )
+    return _asked(f"{_CUSTOM}/namespaces/{quote(namespace)}/{path}", metricLabelSelector=selector_text(selector))
 
 
 def external_query(metric: str, selector: Chosen, namespace: str) -> Request:
     path = f"{_EXTERNAL}/namespaces/{quote(namespace)}/{quote(metric, safe='')}"
-    return Request("GET", path, _query(labelSelector=selector_text(selector)))
+    return _asked(path, labelSelector=selector_text(selector))
 
 
-def _query(**parts: str) -> dict[str, str]:
-    return {key: text for key, text in parts.items() if text}
+def _asked(path: str, **parts: str) -> Request:
+    return Request("GET", path, {key: text for key, text in parts.items() if text}, largest=LARGEST_METRIC)
 
 
 def queries_of(questions: Questions, namespace: str, pod_selector: str) -> list[Request]:

@@ -21,10 +21,9 @@ from hypot.policy.horizontal.recommender import build_request, read_reply
 from hypot.policy.horizontal.wpa_metrics import ready_pods
 from hypot.policy.model.seen import Failure, Pod, Reply, Scale
 from hypot.run.addresses import AllowedAddresses
-from hypot.run.observe.asking import LIMITS, Crowd, Question, TimeLimits, whole
+from hypot.run.observe.asking import LARGEST_REPLY, LIMITS, Crowd, Question, TimeLimits, whole
 from hypot.run.observe.certificates import CertificateError, Certificates
 
-LARGEST_ANSWER = 1 << 20
 AGENT = "wpa-controller"
 # Concurrent name lookups: a slow lookup cannot be cancelled.
 LOOKUPS = 64
@@ -115,6 +114,8 @@ class Recommenders:
         if why := self._allowed.fault(str(url)):
             shown = shown_address(recommender.url or "")
             return Failure(f"the recommender's url {shown!r} is not allowed: {why}", "spec")
+        if url.scheme == "http" and (url.user or url.password):
+            return Failure("the recommender's url has credentials, which are only sent over https", "spec")
         body = encoded(build_request(asking.wpa, asking.scale, _ready(asking, now), self._cluster))
         headers = {"Content-Type": "application/json", "User-Agent": AGENT}
         tls = await asyncio.to_thread(self._certificates.context, recommender.tls) if url.scheme == "https" else True
@@ -126,8 +127,8 @@ class Recommenders:
                 return Failure(f"the recommender answers {answer.status}: redirects are not followed")
             if answer.status != 200:
                 return Failure(f"the recommender answers {answer.status}")
-            read = await whole(answer.content, LARGEST_ANSWER)
-            if len(read) > LARGEST_ANSWER:
+            read = await whole(answer.content, LARGEST_REPLY)
+            if len(read) > LARGEST_REPLY:
                 return Failure("the recommender's answer is larger than 1 MiB")
             return _read(read)
 

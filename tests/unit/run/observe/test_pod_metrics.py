@@ -1,10 +1,13 @@
 """Usage from metrics.k8s.io: all of it in one call; what cannot be read is left out."""
 
+import asyncio
+
 import pytest
 
 from fake_cluster import FakeCluster
 from fake_objects import refusal
 from hypot.cluster.port import Answer, UnreachableError, encoded
+from hypot.run.observe.asking import LARGEST_USAGE, USAGE_AT_ONCE
 from hypot.run.observe.pod_metrics import MetricsApi
 from unit.policy.sizes_world import NAMESPACE, sample
 from unit.run.run_world import NOW
@@ -98,3 +101,21 @@ async def test_all_namespaces_are_one_call():
     usage = await read(cluster)
     assert [call.path for call in cluster.calls] == [ALL]
     assert list(usage.samples) == [(NAMESPACE, "web-0")]
+
+
+async def test_answers_have_a_largest_size_and_come_a_few_at_a_time():
+    """Together they fit into the memory of the pod."""
+    under_way, most, sizes = 0, 0, set()
+
+    class Slow:
+        async def call(self, request):
+            nonlocal under_way, most
+            sizes.add(request.largest)
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0)
+            under_way -= 1
+            return Answer(200, encoded({"items": []}))
+
+    await MetricsApi(Slow(), [f"space-{number}" for number in range(20)]).read()
+    assert (most, sizes) == (USAGE_AT_ONCE, {LARGEST_USAGE})

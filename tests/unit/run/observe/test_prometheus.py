@@ -114,6 +114,6 @@ async def test_large_answers_are_read_whole():
 
 async def test_answers_that_are_too_large(monkeypatch):
     """An answer cannot fill hypot's memory."""
-    monkeypatch.setattr(prometheus, "LARGEST_ANSWER", 1000)
+    monkeypatch.setattr(prometheus, "LARGEST_USAGE", 1000)
     usage = await read_from(answer_many)
-    assert (usage.samples, usage.trouble) == ({}, "Prometheus cannot be queried: its answer is too large")
+    assert (usage.samples, usage.trouble) == ({}, "Prometheus cannot be queried: its answer is over 0 MiB")

@@ -105,7 +105,7 @@ async def answer_text(_):
 
 
 async def answer_large(_):
-    return http.Response(body=b" " * (replies.LARGEST_ANSWER + 1))
+    return http.Response(body=b" " * (replies.LARGEST_REPLY + 1))
 
 
 @pytest.mark.parametrize(
@@ -235,6 +235,14 @@ async def test_secrets_in_an_address_are_not_reported(url):
     assert not [secret for secret in ("pass", "w0rd", "k3y") if secret in reply.message]
 
 
+async def test_credentials_are_not_sent_without_tls():
+    """The message says what to change."""
+    async with serving(ANSWER) as (url, asked):
+        (reply,) = await ask(asking(url.replace("http://", "http://u:passw0rd@")))
+    assert reply == Failure("the recommender's url has credentials, which are only sent over https", "spec")
+    assert asked == []
+
+
 async def test_an_invalid_http_answer_reveals_neither_itself_nor_the_address():
     """The HTTP client would repeat both."""
 
@@ -246,7 +254,7 @@ async def test_an_invalid_http_answer_reveals_neither_itself_nor_the_address():
     server = await asyncio.start_server(gibberish, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        (reply,) = await ask(asking(f"http://u:passw0rd@127.0.0.1:{port}/r?key=k3y"))
+        (reply,) = await ask(asking(f"http://127.0.0.1:{port}/r?key=k3y"))
     assert reply.message == "the recommender cannot be asked: its answer is not HTTP"
 
 
