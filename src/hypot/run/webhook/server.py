@@ -13,6 +13,7 @@ from pathlib import Path
 from aiohttp import web
 
 from hypot.kinds.vpa.knobs import Knobs
+from hypot.run.listener import Limits, Listener
 from hypot.run.webhook.admission import LARGEST_BODY, BadReviewError, Find, LimitRangesOf, MayShrink, always, review
 from hypot.run.webhook.certificates import Issued
 from hypot.run.webhook.registration import PATH, configuration
@@ -20,8 +21,15 @@ from hypot.run.webhook.registration import PATH, configuration
 __all__ = ["CertificateHolder", "Times", "Webhook", "configuration"]
 
 # The API server keeps an idle connection for 90 s. The webhook must not close it first, or a review may fail.
-KEPT_OPEN = 120.0
-SHUTDOWN = 2.0
+# It waits 2 s for an answer, so a slower body is of no use. A usual review has 10 KiB; 12 MiB are four of the largest.
+LIMITS = Limits(
+    connections=64,
+    kept_for=120.0,
+    body=LARGEST_BODY,
+    bodies=12 << 20,
+    body_within=4.0,
+    stop_within=2.0,
+)
 
 
 class Times:
@@ -95,38 +103,34 @@ class Webhook:
     ) -> None:
         self._find, self._limit_ranges_of, self._knobs, self._clock = find, limit_ranges_of, knobs or Knobs(), clock
         self._may_shrink = may_shrink
-        self._runner: web.AppRunner | None = None
+        self._listener = Listener(self._answer, LIMITS)
         self.times = Times()
         self.answered = self.patched = self.refused = 0
 
     async def start(self, host: str, port: int, certificate: CertificateHolder) -> None:
         """Listen; port 0 means any free port."""
-        app = web.Application(client_max_size=LARGEST_BODY)
-        app.router.add_post(PATH, self._mutate)
-        runner = web.AppRunner(app, access_log=None, keepalive_timeout=KEPT_OPEN, shutdown_timeout=SHUTDOWN)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, host, port, ssl_context=certificate.context).start()
-        except BaseException:
-            await runner.cleanup()
-            raise
-        self._runner = runner
+        await self._listener.start(host, port, certificate.context)
 
     async def stop(self) -> None:
-        """Answer the open requests, then close."""
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            await runner.cleanup()
+        """Answer the requests that are complete, then close."""
+        await self._listener.stop()
 
     @property
     def port(self) -> int:
         """The port it listens on; 0 if it does not listen."""
-        return int(self._runner.addresses[0][1]) if self._runner is not None else 0
+        return self._listener.port
 
-    async def _mutate(self, request: web.Request) -> web.Response:
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        if request.path != PATH:
+            return web.Response(status=404, text=f"not found; reviews are answered at {PATH}\n")
+        if request.method != "POST":
+            return web.Response(status=405, text="only POST is allowed\n", headers={"Allow": "POST"})
+        return await self._mutate(request)
+
+    async def _mutate(self, request: web.BaseRequest) -> web.Response:
         began = self._clock()
         try:
-            body = await request.read()
+            body = await self._listener.body(request)
             done = review(body, self._find, self._limit_ranges_of, self._knobs, self._may_shrink)
         except BadReviewError as error:
             self.refused += 1

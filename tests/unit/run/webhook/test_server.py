@@ -206,7 +206,7 @@ async def test_a_port_that_is_taken_is_reported():
     issued = issue(NAMES, now())
     async with listening(issued) as (webhook, holder):
         other = Webhook(lambda _pod, _namespace: None, lambda _namespace: ())
-        with pytest.raises(OSError, match="address already in use"):
+        with pytest.raises(OSError, match="Address already in use"):
             await other.start("127.0.0.1", webhook.port, holder)
 
 
