@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 import yaml
 from click.testing import CliRunner
 
@@ -26,6 +27,9 @@ PATHS = {
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
     "Service": "/api/v1/namespaces/{}/services",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
+    "FlowSchema": "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+    "Secret": "/api/v1/namespaces/{}/secrets",
     "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
@@ -33,6 +37,8 @@ PATHS = {
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
     "MutatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
 }
+# The API server reads a CA bundle before it accepts it.
+AUTHORITY = trustme.CA().cert_pem.bytes().decode()
 # The values of the chart -> the configuration and the flags that mean the same.
 CONFIGS: dict[str, tuple[Object, Object, tuple[str, ...]]] = {
     "default": ({}, {}, ()),
@@ -60,7 +66,7 @@ CONFIGS: dict[str, tuple[Object, Object, tuple[str, ...]]] = {
         {
             "config": {
                 "kinds": {"WatermarkPodAutoscaler": "off", "Hvpa": "off", "VerticalPodAutoscaler": "recommend"},
-                "httpPort": 9000,
+                "metricsPort": 9000,
                 "prometheus": "http://prometheus:9090",
                 "settings": {"tolerance": 0.2},
             },
@@ -68,13 +74,28 @@ CONFIGS: dict[str, tuple[Object, Object, tuple[str, ...]]] = {
         },
         {
             "kinds": {"WatermarkPodAutoscaler": "off", "Hvpa": "off", "VerticalPodAutoscaler": "recommend"},
-            "httpPort": 9000,
+            "metricsPort": 9000,
             "prometheus": "http://prometheus:9090",
             "settings": {"tolerance": 0.2},
         },
         ("--replicas", "1"),
     ),
     "dry run": ({"config": {"dryRun": True}}, {"dryRun": True}, ()),
+    "guarded metrics": (
+        {"config": {"metricsAuth": True, "monitoringNamespace": "observers"}},
+        {"metricsAuth": True, "monitoringNamespace": "observers"},
+        (),
+    ),
+    "cert-manager": (
+        {"config": {"webhookCertificate": "/etc/hypot-webhook"}},
+        {"webhookCertificate": "/etc/hypot-webhook"},
+        (),
+    ),
+    "given certificate": (
+        {"config": {"webhookCertificate": "/certificate", "webhookCa": AUTHORITY, "metricsAuth": True}},
+        {"webhookCertificate": "/certificate", "webhookCa": AUTHORITY, "metricsAuth": True},
+        (),
+    ),
 }
 # Rights that no autoscaler needs.
 NEVER = [
@@ -158,6 +179,14 @@ def test_pods_come_up_under_the_strictest_standard(ready: Api, tmp_path: Path) -
     (container,) = pod["spec"]["containers"]
     container["securityContext"]["allowPrivilegeEscalation"] = True
     assert reported(ready, "POST", path, pod)[0] == 403
+
+
+@pytest.mark.parametrize("name", ["flowschema.yaml", "metrics-reader.yaml"])
+def test_examples_are_taken(ready: Api, name: str) -> None:
+    """Each object of the examples; that of cert-manager needs its definitions."""
+    for manifest in yaml.safe_load_all((DEPLOY / "examples" / name).read_text(encoding="utf-8")):
+        status, warnings = judged(ready, manifest)
+        assert (status in {200, 201}, warnings) == (True, []), manifest
 
 
 # Kustomize and Helm.
@@ -270,7 +299,7 @@ REFUSED: dict[str, tuple[Object, list[str]]] = {
     ),
     "what does not fit together": (
         {
-            "config": {"listen": "127.0.0.1", "webhookService": "hypot", "httpPort": 8443},
+            "config": {"listen": "127.0.0.1", "webhookService": "hypot", "metricsPort": 8443},
             "pod": {"containers": [], "nodeSelector": {"pool": "ops"}},
             "image": {"repository": "registry.example/hypot@sha256:0a", "digest": "sha256:0a"},
         },

@@ -87,7 +87,8 @@ def test_values_fit_their_schema():
         {"image": {"repository": " "}},
         {"config": {"watchNamespaces": ["BAD"]}},
         {"config": {"webhookService": "127.0.0.1"}},
-        {"config": {"httpPort": 0}},
+        {"config": {"probePort": 0}},
+        {"config": {"metricsPort": 0}},
     ):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, schema)

@@ -44,6 +44,7 @@ def command(
     try:
         from hypot.cluster.config import AccessError, read_access  # noqa: PLC0415 - only this command needs a network
         from hypot.run.app import App  # noqa: PLC0415
+        from hypot.run.listener import ListenError  # noqa: PLC0415
         from hypot.run.logs import configure  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise BadInput(f"the controller needs {error.name}: pip install 'hypot[run]'") from error
@@ -56,9 +57,8 @@ def command(
     configure(log_format or ("text" if sys.stderr.isatty() else "json"))
     try:
         return asyncio.run(_run(App, config, access))
-    except OSError as error:
-        at = f"{config.listen}:{config.http_port}"
-        raise BadInput(f"the controller cannot listen on {at}: {error.strerror or error}") from error
+    except ListenError as error:
+        raise BadInput(f"the controller {error}") from error
 
 
 async def _run(app: Any, config: Any, access: Any) -> int:

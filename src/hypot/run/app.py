@@ -37,10 +37,11 @@ from hypot.run.observe.recommenders import Recommenders, new_session
 from hypot.run.observe.watches import Watches
 from hypot.run.outcome import CARRIED_OUT, Done, Judged, Outcome, Reconciled
 from hypot.run.reconcile import Clocks, Reconciler
+from hypot.run.report.authorize import Readers
 from hypot.run.report.gauges import Histogram, MetricsSnapshot
 from hypot.run.report.log import DecisionLog
 from hypot.run.report.reporter import Reporter
-from hypot.run.report.serve import Server, stuck, stuck_after
+from hypot.run.report.serve import Metrics, Probes, stuck, stuck_after
 from hypot.run.rights import features_of, own_name, state_name
 from hypot.run.store.shard_text import NewerStateError
 from hypot.run.store.shards import Shards
@@ -49,6 +50,7 @@ from hypot.run.store.usage_store import Patience, UsageStore
 from hypot.run.webhook.certificate_store import CertificateStore
 from hypot.run.webhook.certificates import Issued, names_of
 from hypot.run.webhook.finder import Finder
+from hypot.run.webhook.given_certificate import GivenCertificate, GivenCertificateError
 from hypot.run.webhook.server import CertificateHolder, Times, Webhook
 
 log = structlog.get_logger()
@@ -56,6 +58,9 @@ log = structlog.get_logger()
 SCALES_DOWN = "hypot.dev/scales-down"
 # How often the certificate is checked.
 CERTIFICATE_EVERY = 600.0
+# How often a certificate that others keep is read, and how soon again after a failure.
+GIVEN_EVERY = 60.0
+CERTIFICATE_AGAIN = 10.0
 # How often the webhook configuration is looked for while it is missing.
 REGISTERED_EVERY = 15.0
 # The pause before the next attempt after a failed start of leading.
@@ -102,7 +107,10 @@ class App:
         self.times: Times | None = None
         # Whether the API server calls the webhook, of this or another replica, for every new pod.
         self.sizes_new_pods = False
-        self.server = Server(self._health, self._ready, self._snapshot)
+        # Why the webhook does not listen yet; empty if it does, or if there is none.
+        self.webhook_awaits = "its certificate" if self._has("webhook") else ""
+        self.probes = Probes(self._health, self._ready)
+        self.metrics = Metrics(self._snapshot, Readers(self.plain).refusal if config.metrics_auth else None)
 
     async def run(self) -> None:
         """Run until SIGTERM or SIGINT, then release the Lease."""
@@ -112,9 +120,12 @@ class App:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.plain)
             await stack.enter_async_context(self.guarded)
-            await self.server.start(self.config.listen, self.config.http_port)
-            stack.push_async_callback(self.server.stop)
-            log.info("listening", port=self.server.port, identity=self.identity)
+            await self.probes.start(self.config.listen, self.config.probe_port)
+            stack.push_async_callback(self.probes.stop)
+            stack.push_async_callback(self.metrics.stop)
+            if not self.config.metrics_auth:
+                await self.metrics.start(self.config.listen, self.config.metrics_port)
+            log.info("listening", port=self.probes.port, identity=self.identity)
             await self._until_stopped(stack)
 
     async def _until_stopped(self, stack: AsyncExitStack) -> None:
@@ -128,8 +139,8 @@ class App:
             asyncio.ensure_future(self.lease.run()),
             asyncio.ensure_future(collect_seldom()),
         ]
-        if "webhook" in features_of(self.config):
-            watching.append(asyncio.ensure_future(self._webhook()))
+        if self._has("webhook") or self.config.metrics_auth:
+            watching.append(asyncio.ensure_future(self._serve_tls()))
         leading = asyncio.ensure_future(self._lead(session, recommenders))
         stopping = asyncio.ensure_future(self.stopping.wait())
         try:
@@ -292,11 +303,11 @@ class App:
     def _stands(self, judged: Judged) -> bool:
         return self.watches.stands(judged.key, judged.autoscaler)
 
-    async def _webhook(self) -> None:
-        """Serve the webhook as soon as there is a certificate, and renew the certificate in time."""
-        certificates = CertificateStore(
-            self.plain, self.config.namespace, names_of(self.config.webhook_service, self.config.namespace)
-        )
+    def _has(self, feature: str) -> bool:
+        return feature in features_of(self.config)
+
+    async def _serve_tls(self) -> None:
+        """Serve what needs a certificate as soon as there is one, and renew it in time."""
         finder = Finder(self.watches, boot)
         webhook = Webhook(
             finder.find,
@@ -304,29 +315,55 @@ class App:
             knobs=self.config.settings.vpa,
             may_shrink=self.may_shrink,
         )
-        holder: CertificateHolder | None = None
+        source, holder = self._certificate_source(), None
         try:
             while True:
                 try:
-                    issued = await certificates.ensure(wall())
-                    self.sizes_new_pods = await certificates.publish(issued.ca_pem) != "missing"
-                    if not self.sizes_new_pods:
-                        log.warning("no webhook configuration", todo="apply the output of `hypot manifests`")
-                except (UnreachableError, RefusedError) as error:
-                    log.warning("webhook certificate not ready", error=str(error))
-                    await asyncio.sleep(10.0)
+                    issued = await source.ensure(wall())
+                    if self._has("webhook"):
+                        await self._look_for_registration(source, issued)
+                except (UnreachableError, RefusedError, GivenCertificateError) as error:
+                    self._await_certificate(str(error))
+                    await asyncio.sleep(CERTIFICATE_AGAIN)
                     continue
                 self.certificate = issued
                 if holder is None:
                     holder = CertificateHolder(issued)
-                    await webhook.start(self.config.listen, self.config.webhook_port, holder)
-                    self.times = webhook.times
-                    log.info("webhook listening", port=webhook.port)
+                    await self._listen(webhook, holder)
                 else:
                     holder.take(issued)
-                await asyncio.sleep(CERTIFICATE_EVERY if self.sizes_new_pods else REGISTERED_EVERY)
+                await asyncio.sleep(self._until_next_look())
         finally:
             await webhook.stop()
+
+    def _certificate_source(self) -> CertificateStore | GivenCertificate:
+        config = self.config
+        if config.webhook_certificate:
+            return GivenCertificate(self.plain, config.webhook_certificate)
+        return CertificateStore(self.plain, config.namespace, names_of(config.webhook_service, config.namespace))
+
+    async def _look_for_registration(self, source: CertificateStore | GivenCertificate, issued: Issued) -> None:
+        self.sizes_new_pods = await source.registered(issued)
+        if not self.sizes_new_pods:
+            log.warning("no webhook configuration with a CA bundle", todo="apply the output of `hypot manifests`")
+
+    def _await_certificate(self, error: str) -> None:
+        log.warning("webhook certificate not ready", error=error)
+        if self.webhook_awaits:
+            self.webhook_awaits = f"its certificate: {error}"
+
+    async def _listen(self, webhook: Webhook, holder: CertificateHolder) -> None:
+        if self.config.metrics_auth:
+            await self.metrics.start(self.config.listen, self.config.metrics_port, holder.context)
+        if self._has("webhook"):
+            await webhook.start(self.config.listen, self.config.webhook_port, holder)
+            self.times, self.webhook_awaits = webhook.times, ""
+            log.info("webhook listening", port=webhook.port)
+
+    def _until_next_look(self) -> float:
+        if self._has("webhook") and not self.sizes_new_pods:
+            return REGISTERED_EVERY
+        return GIVEN_EVERY if self.config.webhook_certificate else CERTIFICATE_EVERY
 
     def _health(self) -> str:
         limit, now = stuck_after(self.config.settings.sync_period), boot()
@@ -340,6 +377,8 @@ class App:
             return f"refuses to lead: {self.refusal}"
         if self.watches.unready:
             return f"waiting for {self.watches.unready}"
+        if self.webhook_awaits:
+            return f"the webhook does not listen yet, it waits for {self.webhook_awaits}"
         # A short failure of the API server is no reason to take the webhook out of service.
         waits = self.lease.refused or self.lease.troubled_for() > UNREADY_AFTER
         return f"waiting for the Lease: {self.lease.trouble}" if waits else ""
@@ -371,7 +410,7 @@ class App:
         """Seconds until the certificate expires, 0 without one; None if the webhook is off."""
         if self.certificate is not None:
             return self.certificate.not_after - wall()
-        return 0.0 if "webhook" in features_of(self.config) else None
+        return 0.0 if self._has("webhook") else None
 
 
 def _plans(outcomes: Iterable[Outcome]) -> Counter[str]:

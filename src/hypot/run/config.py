@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_address
+from itertools import combinations
 from typing import Any, Literal, Self, get_args
+from urllib.parse import urlsplit
 
 from hypot.kinds.catalogue import Mode, controlled, sizing
 from hypot.kinds.names import dns_label, dns_subdomain
@@ -17,7 +19,7 @@ OPT_IN_VALUE = "enabled"
 # The shortest and longest reconcile period, in seconds.
 SHORTEST_PERIOD, LONGEST_PERIOD = 0.1, 3600.0
 ADDRESSES = ("http://", "https://")
-PORTS = frozenset({"httpPort", "webhookPort"})
+PORTS = frozenset({"probePort", "metricsPort", "webhookPort"})
 # The same rule as `dns_label`, for tools that validate against the schema.
 LABEL_SCHEMA = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63}
 _BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
@@ -104,13 +106,34 @@ class RunConfig:
     dry_run: bool = _switch(default=False, why="Decide and report, but write nothing except the Lease and the state.")
     listen: str = field(
         default="0.0.0.0",  # noqa: S104
-        metadata={"why": "The address of /healthz, /readyz and /metrics, and of the webhook.", "schema": _IP_SCHEMA},
+        metadata={"why": "The address of the probes, the metrics and the webhook.", "schema": _IP_SCHEMA},
     )
-    http_port: int = _port(8080, "The port of /healthz, /readyz and /metrics.")
+    probe_port: int = _port(8081, "The port of /healthz and /readyz.")
+    metrics_port: int = _port(8080, "The port of /metrics.")
+    metrics_auth: bool = _switch(
+        default=False,
+        why="Serve /metrics over TLS, and only to accounts that may get the nonResourceURL /metrics.",
+    )
+    monitoring_namespace: str = field(
+        default="monitoring",
+        metadata={
+            "why": "The namespace of Prometheus: the NetworkPolicy lets only its pods reach metricsPort.",
+            "schema": LABEL_SCHEMA,
+        },
+    )
     webhook_port: int = _port(8443, "The port of the webhook that sizes new pods; 0 switches it off.")
     webhook_service: str = _text(
         "hypot-webhook",
         "The Service of the webhook; or its address without a port, if it runs outside the cluster.",
+    )
+    webhook_certificate: str = _text(
+        "",
+        "The directory of tls.crt and tls.key of the webhook, such as a mounted Secret of cert-manager; empty: hypot "
+        "keeps its own certificate in a Secret.",
+    )
+    webhook_ca: str = _text(
+        "",
+        "The CA certificate (PEM) of webhookCertificate, for the webhook configuration; empty: cert-manager adds it.",
     )
     object_metrics: bool = _switch(default=True, why="Expose gauges for each object, at most 25 series each.")
     prometheus: str = _text("", "Read usage from the Prometheus at this address instead of metrics.k8s.io.")
@@ -180,6 +203,7 @@ def _wrong_names(config: RunConfig) -> Iterator[ConfigError]:
     """Problems of names; names become parts of paths and objects, so they follow the API server's rules."""
     namespaces = [
         ("namespace", config.namespace),
+        ("monitoringNamespace", config.monitoring_namespace),
         *(("watchNamespaces", name) for name in config.watch_namespaces),
         *(("leaseNamespaces", name) for name in config.lease_namespaces),
     ]
@@ -200,9 +224,7 @@ def _wrong_values(config: RunConfig) -> Iterator[ConfigError]:
     if config.listen != "localhost" and not _is_ip(config.listen):
         message = f"{config.listen!r} is not an IP address; write 0.0.0.0, or :: for IPv6 as well"
         yield ConfigError(f"listen: {message}", names=("listen",))
-    if config.http_port and config.http_port == config.webhook_port:
-        message = "two servers cannot listen on one port, write another port"
-        yield ConfigError(f"webhookPort: {config.webhook_port} is the httpPort too; {message}", names=PORTS)
+    yield from _shared_ports(config)
     for host in config.recommender_hosts:
         try:
             read_rule(host)
@@ -211,6 +233,32 @@ def _wrong_values(config: RunConfig) -> Iterator[ConfigError]:
     if config.prometheus and not config.prometheus.startswith(ADDRESSES):
         message = f"{config.prometheus!r} is not an address; it must begin with http:// or https://"
         yield ConfigError(f"prometheus: {message}", names=("prometheus",))
+    elif config.prometheus.startswith("http://"):
+        yield from _unprotected(config)
+    if config.webhook_ca and not config.webhook_certificate:
+        message = "it belongs to a webhookCertificate, which is not set; hypot writes the CA of its own certificate"
+        yield ConfigError(f"webhookCa: {message}", names=("webhookCa",))
+    if config.webhook_ca and "-----BEGIN CERTIFICATE-----" not in config.webhook_ca:
+        yield ConfigError("webhookCa: it is not a PEM certificate", names=("webhookCa",))
+
+
+def _unprotected(config: RunConfig) -> Iterator[ConfigError]:
+    """Secrets that would be sent to Prometheus without TLS."""
+    todo = "write an https:// address in prometheus"
+    if config.prometheus_token_file:
+        message = f"a token is not sent without TLS; {todo}, or no token file"
+        yield ConfigError(f"prometheusTokenFile: {message}", names=("prometheus", "prometheusTokenFile"))
+    if urlsplit(config.prometheus).username is not None:
+        yield ConfigError(f"prometheus: a password is not sent without TLS; {todo}", names=("prometheus",))
+
+
+def _shared_ports(config: RunConfig) -> Iterator[ConfigError]:
+    """Ports that two servers would share. Port 0 means any free port, or no webhook."""
+    given = {"probePort": config.probe_port, "metricsPort": config.metrics_port, "webhookPort": config.webhook_port}
+    for first, second in combinations(given, 2):
+        if given[first] and given[first] == given[second]:
+            message = f"{given[second]} is the {first} too; two servers cannot listen on one port, write another port"
+            yield ConfigError(f"{second}: {message}", names=PORTS)
 
 
 def _wrong_period(settings: Settings) -> Iterator[str]:

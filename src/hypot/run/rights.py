@@ -104,6 +104,15 @@ def features() -> tuple[Feature, ...]:
         Feature("store usage", sizes, _REPORTED, without=_WRITES),
         Feature("resize", sizes, _ACT, without=_WRITES),
         Feature("webhook", sizes, _ACT, given=("webhook_port",), without=_WRITES),
+        Feature(
+            "webhook with its own certificate",
+            sizes,
+            _ACT,
+            given=("webhook_port",),
+            without=(*_WRITES, "webhook_certificate"),
+        ),
+        Feature("metrics auth", given=("metrics_auth",)),
+        Feature("metrics auth with its own certificate", given=("metrics_auth",), without=("webhook_certificate",)),
         Feature("template", sizes, _ACT, given=("template",), without=_WRITES),
         Feature("children", (Hvpa.KIND,), _ACT, given=("children",), without=_WRITES),
     )
@@ -207,18 +216,27 @@ def _child_rights() -> Iterable[Right]:
 def _own_rights() -> Iterable[Right]:
     """Rights in hypot's own namespace. RBAC cannot limit `create` to names, so creating is allowed for any name."""
     own: Scope = "own-namespace"
-    leases, always, webhook = "coordination.k8s.io", ("always",), ("webhook",)
+    leases, always = "coordination.k8s.io", ("always",)
     yield Right(leases, "leases", ("create",), "create the leader election lease", own, always)
     yield Right("", "configmaps", ("list", "create"), "find and create the state", own, always)
     for name, which in ((LEASE, FOR_REAL), (DRY_RUN, ON_TRIAL)):
         shards = tuple(f"{state_name(name)}-{number}" for number in range(STATE_SHARDS))
         yield Right(leases, "leases", ("get", "update"), "lead, and release the lease", own, (which,), (name,))
         yield Right("", "configmaps", ("update",), "keep the state between reconciles", own, (which,), shards)
-    yield Right("", "secrets", ("create",), "create the webhook's certificate", own, webhook)
-    yield Right("", "secrets", ("get", "update"), "share and renew the certificate", own, webhook, (CERTIFICATE,))
-    registered = "write the CA certificate to where the API server reads it"
+    keeps = ("webhook with its own certificate", "metrics auth with its own certificate")
+    yield Right("", "secrets", ("create",), "create the certificate of the webhook", own, keeps)
+    yield Right("", "secrets", ("get", "update"), "share and renew the certificate", own, keeps, (CERTIFICATE,))
     group, resource = "admissionregistration.k8s.io", "mutatingwebhookconfigurations"
-    yield Right(group, resource, ("get", "patch"), registered, "cluster", webhook, (WEBHOOK,))
+    known = "know whether the API server calls the webhook"
+    yield Right(group, resource, ("get",), known, "cluster", ("webhook",), (WEBHOOK,))
+    registered = "write the CA certificate to where the API server reads it"
+    yield Right(group, resource, ("patch",), registered, "cluster", keeps[:1], (WEBHOOK,))
+    for group, resource in (
+        ("authentication.k8s.io", "tokenreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+    ):
+        why = "check who reads the metrics"
+        yield Right(group, resource, ("create",), why, "cluster", ("metrics auth",))
 
 
 def all_rights() -> tuple[Right, ...]:

@@ -1,6 +1,10 @@
 """With the shipped role no request is refused, and hypot uses every right that it has: the audit log proves it."""
 
+import base64
+import http.client
 import json
+import socket
+import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -8,10 +12,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+import trustme
+import yaml
 
-from cluster.plane.api import Api
+from cluster.plane.api import APPLY, Api
 from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
+from cluster.running.audited import PATHS as ACCOUNTS
 from cluster.running.audited import Asked, account_kubeconfig, as_of_old, asked_by, install, refused, uninstall, unused
 from cluster.running.controller import HYPOT, Controller
 from cluster.running.shapes import define, definition
@@ -381,3 +388,80 @@ def test_a_right_that_is_missing_would_be_found(stage: Stage) -> None:
             made["rules"] = [rule for rule in made["rules"] if "watermarkpodautoscaler-lock" not in str(rule)]
     with installed:
         assert eventually(lambda: {one.resource for one in refused(installed.asked())}, 60) == {"leases"}
+
+
+# Guarded metrics, and a certificate that others keep.
+
+EXAMPLES = Path(__file__).parents[3] / "deploy" / "examples"
+SERVED_AS = "hypot-webhook.hypot-system.svc"
+
+
+def token_for(api: Api, namespace: str, account: str) -> str:
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+    made = api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", asked)
+    return str(made["status"]["token"])
+
+
+def scraped(port: int, authority: str, token: str) -> int:
+    """The status of a scrape, as Prometheus does it with the name of the certificate."""
+    trust = ssl.create_default_context(cadata=authority)
+    with socket.create_connection(("127.0.0.1", port), 30) as plain:
+        connection = http.client.HTTPConnection(SERVED_AS)
+        connection.sock = trust.wrap_socket(plain, server_hostname=SERVED_AS)
+        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {token}"} if token else {})
+        answer = connection.getresponse()
+        answer.read()
+        connection.close()
+        return answer.status
+
+
+def test_metrics_are_read_by_accounts_that_may(stage: Stage) -> None:
+    """The API server is asked with the shipped role; the example gives an account what it needs."""
+    for made in yaml.safe_load_all((EXAMPLES / "metrics-reader.yaml").read_text(encoding="utf-8")):
+        if made["kind"] in ACCOUNTS:
+            path = f"{ACCOUNTS[made['kind']].format('hypot-system')}/{made['metadata']['name']}"
+            stage.api.patch(path, made, APPLY, query={"fieldManager": "test", "force": "true"})
+    stage.api.call("POST", "/api/v1/namespaces/hypot-system/serviceaccounts", {"metadata": {"name": "anybody"}})
+    with Installed(stage.plane, "rights-metrics", metricsAuth=True) as installed:
+        secret = eventually(lambda: stage.api.call("GET", "/api/v1/namespaces/hypot-system/secrets/hypot-webhook"))
+        authority = base64.b64decode(secret.body["data"]["ca.crt"]).decode()
+        port = installed.hypot.metrics
+        eventually(lambda: installed.hypot.lines("serving metrics"), 30)
+        reader, anybody = (token_for(stage.api, "hypot-system", name) for name in ("hypot-metrics-reader", "anybody"))
+        assert eventually(lambda: scraped(port, authority, reader) == 200, 30)
+        assert [scraped(port, authority, token) for token in (anybody, "invalid", "")] == [403, 401, 401]
+        assert refused(installed.asked()) == []
+        assert installed.has("create", "tokenreviews", "subjectaccessreviews")
+    for name in ("secrets/hypot-webhook", "serviceaccounts/anybody", "serviceaccounts/hypot-metrics-reader"):
+        stage.api.call("DELETE", f"/api/v1/namespaces/hypot-system/{name}")
+
+
+def test_a_certificate_that_others_keep(stage: Stage) -> None:
+    """The API server trusts the given CA and calls the webhook; hypot touches no Secret and patches nothing."""
+    folder, authority = stage.plane.folder / "given", trustme.CA()
+    folder.mkdir()
+    config = {"webhookPort": 1, "webhookCertificate": str(folder), "webhookCa": authority.cert_pem.bytes().decode()}
+    space = "rights-given"
+    stage.api.call(
+        "POST", "/api/v1/namespaces", {"metadata": {"name": space, "labels": {"hypot.dev/scaling": "enabled"}}}
+    )
+    with Installed(stage.plane, space, optIn="label", **config) as installed:
+        hypot = installed.hypot
+        status, text = hypot.get("/readyz")
+        assert (status, "tls.crt and tls.key" in text) == (503, True)
+        issued = authority.issue_cert(SERVED_AS)
+        issued.private_key_pem.write_to_path(folder / "tls.key")
+        issued.cert_chain_pems[0].write_to_path(folder / "tls.crt")
+        eventually(lambda: hypot.get("/readyz")[0] == 200, 60)
+        pod = {"metadata": {"generateName": "new-"}, "spec": {"containers": [{"name": "app", "image": "app"}]}}
+        query = {"dryRun": "All"}
+        eventually(
+            lambda: (
+                stage.api.call("POST", f"/api/v1/namespaces/{space}/pods", pod, query=query).ok
+                and "hypot_webhook_duration_seconds_count 0" not in hypot.get("/metrics")[1]
+            ),
+            60,
+        )
+        assert refused(installed.asked()) == []
+        assert {one.verb for one in installed.asked() if one.resource == "mutatingwebhookconfigurations"} == {"get"}
+        assert not [one for one in installed.asked() if one.resource == "secrets"]

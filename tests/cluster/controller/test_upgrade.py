@@ -166,7 +166,7 @@ def test_an_older_version_leaves_newer_state_alone(live: Live) -> None:
     newer = house.states()
     controller = house.hire()
     eventually(lambda: controller.lines("refuses to lead"), LONG)
-    controller.http = controller.lines("listening")[0]["port"]
+    controller.probes = controller.lines("listening")[0]["port"]
     status, text = controller.get("/readyz")
     assert (status, "from a newer hypot" in text) == (503, True)
     lease = f"/apis/coordination.k8s.io/v1/namespaces/{house.own}/leases/hypot"

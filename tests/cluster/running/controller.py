@@ -27,13 +27,14 @@ class Controller:
 
     def __init__(self, plane: ControlPlane, name: str, user: str = "admin", **config: Any) -> None:
         self.plane, self.name = plane, name
-        self.http, self.webhook = free_ports(2)
+        self.probes, self.metrics, self.webhook = free_ports(3)
         settings = {"syncPeriod": SYNC_PERIOD, **config.pop("settings", {})}
         self.config = {
             "namespace": "hypot-system",
             "optIn": "all",
             "listen": "127.0.0.1",
-            "httpPort": self.http,
+            "probePort": self.probes,
+            "metricsPort": self.metrics,
             "webhookPort": 0,
             "settings": settings,
             **config,
@@ -118,7 +119,8 @@ class Controller:
     def get(self, path: str) -> tuple[int, str]:
         """Send a request to its own server."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=5 * PATIENCE) as answer:
+            port = self.metrics if path == "/metrics" else self.probes
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5 * PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -17,6 +17,7 @@ from cluster.running.stage import Autoscaler, Object, Stage, Workload
 WPA = ("WatermarkPodAutoscaler", "datadoghq.com/v1alpha1")
 VPA = ("VerticalPodAutoscaler", "autoscaling.k8s.io/v1")
 UP_FACTOR, DOWN_FACTOR, UP_WINDOW, DOWN_WINDOW = 50, 30, 2, 4
+ANY_PORTS = {"probePort": 0, "metricsPort": 0}
 # For a busy machine that is shared.
 LONG = 120.0
 
@@ -30,7 +31,7 @@ class House:
         self.own = f"{self.namespace}-hypot"
         for each in (self.namespace, self.own):
             stage.api.create("/api/v1/namespaces", {"metadata": {"name": each}})
-        self.config = {"namespace": self.own, "watchNamespaces": [self.namespace], "httpPort": 0, **config}
+        self.config = {"namespace": self.own, "watchNamespaces": [self.namespace], **ANY_PORTS, **config}
         self.proxies: list[Proxy] = []
         self.controllers: list[Controller] = []
 

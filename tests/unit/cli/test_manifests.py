@@ -1,5 +1,6 @@
 """`hypot manifests` as people call it, and the objects it prints."""
 
+import base64
 import json
 import subprocess
 import sys
@@ -42,6 +43,13 @@ def pod_of(objects):
     return deployment["spec"]["template"]["spec"]
 
 
+PEM = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"
+REVIEWS = {
+    ("authentication.k8s.io", "tokenreviews", "create", ""),
+    ("authorization.k8s.io", "subjectaccessreviews", "create", ""),
+}
+
+
 def test_a_whole_installation_in_the_order_it_is_applied():
     """The namespace is first, the webhook last; there is no CustomResourceDefinition."""
     assert kinds_of(printed()) == [
@@ -54,6 +62,7 @@ def test_a_whole_installation_in_the_order_it_is_applied():
         "ConfigMap",
         "Service",
         "Service",
+        "NetworkPolicy",
         "Deployment",
         "PodDisruptionBudget",
         "MutatingWebhookConfiguration",
@@ -123,7 +132,7 @@ def test_without_sizes_there_is_no_webhook(tmp_path):
     objects = printed("--config", str(file))
     assert "MutatingWebhookConfiguration" not in kinds_of(objects)
     assert kinds_of(objects).count("Service") == 1
-    assert [port["name"] for port in pod_of(objects)["containers"][0]["ports"]] == ["http"]
+    assert [port["name"] for port in pod_of(objects)["containers"][0]["ports"]] == ["probes", "metrics"]
     config = yaml.safe_load(objects["ConfigMap", "hypot-system", "hypot-config"]["data"][CONFIG_KEY])
     assert config["webhookPort"] == 0
 
@@ -131,12 +140,67 @@ def test_without_sizes_there_is_no_webhook(tmp_path):
 def test_ports_follow_the_configuration(tmp_path):
     """Probes and Services use the configured ports."""
     file = tmp_path / "config.yaml"
-    file.write_text("httpPort: 9000\nwebhookPort: 9443\nwebhookService: sizes\n", encoding="utf-8")
+    file.write_text("probePort: 9001\nmetricsPort: 9000\nwebhookPort: 9443\nwebhookService: sizes\n", encoding="utf-8")
     objects = printed("--config", str(file))
     (container,) = pod_of(objects)["containers"]
-    assert {port["name"]: port["containerPort"] for port in container["ports"]} == {"http": 9000, "webhook": 9443}
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"probes": 9001, "metrics": 9000, "webhook": 9443}
+    assert objects["Service", "hypot-system", "hypot"]["spec"]["ports"][0]["port"] == 9000
     assert objects["Service", "hypot-system", "sizes"]["spec"]["ports"][0]["targetPort"] == "webhook"
-    assert container["livenessProbe"]["httpGet"]["port"] == "http"
+    assert container["livenessProbe"]["httpGet"]["port"] == "probes"
+
+
+def configured(folder, text):
+    file = folder / "config.yaml"
+    file.write_text(text, encoding="utf-8")
+    return printed("--config", str(file))
+
+
+def test_metrics_are_reached_from_the_monitoring_namespace_only(tmp_path):
+    """The API server and the kubelet have no labels, so the other ports are open; outgoing traffic is not limited."""
+    policy = configured(tmp_path, "monitoringNamespace: observers\n")["NetworkPolicy", "hypot-system", "hypot"]["spec"]
+    assert policy["policyTypes"] == ["Ingress"]
+    allowed = {each["ports"][0]["port"]: each.get("from") for each in policy["ingress"]}
+    observers = {"matchLabels": {"kubernetes.io/metadata.name": "observers"}}
+    assert allowed == {"probes": None, "webhook": None, "metrics": [{"namespaceSelector": observers}]}
+
+
+def test_without_a_webhook_its_port_is_closed(tmp_path):
+    policy = configured(tmp_path, "webhookPort: 0\n")["NetworkPolicy", "hypot-system", "hypot"]["spec"]
+    assert [each["ports"][0]["port"] for each in policy["ingress"]] == ["probes", "metrics"]
+
+
+@pytest.mark.parametrize(
+    ("more", "bundle", "injected"),
+    [
+        ("", None, "hypot-system/hypot-webhook"),
+        (f"webhookCa: {json.dumps(PEM)}\n", base64.b64encode(PEM.encode()).decode(), None),
+    ],
+    ids=["cert-manager", "given"],
+)
+def test_a_certificate_that_others_keep(tmp_path, more, bundle, injected):
+    """It is mounted, its CA is given or injected, and hypot may neither read Secrets nor patch the configuration."""
+    objects = configured(tmp_path, f"webhookCertificate: /certificate\n{more}")
+    pod = pod_of(objects)
+    assert {"name": "certificate", "secret": {"secretName": "hypot-webhook"}} in pod["volumes"]
+    mounts = pod["containers"][0]["volumeMounts"]
+    assert {"name": "certificate", "mountPath": "/certificate", "readOnly": True} in mounts
+    hook = objects["MutatingWebhookConfiguration", "", "hypot"]
+    assert hook["webhooks"][0]["clientConfig"].get("caBundle") == bundle
+    assert hook["metadata"].get("annotations", {}).get("cert-manager.io/inject-ca-from") == injected
+    rules = said_by([*objects["ClusterRole", "", "hypot"]["rules"], *objects["Role", "hypot-system", "hypot"]["rules"]])
+    assert not [each for each in rules if each[1] == "secrets"]
+    assert {each[2] for each in rules if each[1] == "mutatingwebhookconfigurations"} == {"get"}
+
+
+def test_guarded_metrics_are_scraped_over_tls(tmp_path):
+    """The usual annotations say so, and hypot may ask who scrapes."""
+    for text, scheme, asks in (("{}", "http", set()), ("metricsAuth: true", "https", REVIEWS)):
+        objects = configured(tmp_path, text)
+        template = objects["Deployment", "hypot-system", "hypot"]["spec"]["template"]
+        assert template["metadata"]["annotations"]["prometheus.io/scheme"] == scheme
+        rules = said_by(objects["ClusterRole", "", "hypot"]["rules"])
+        assert {each for each in rules if each[1].endswith("reviews")} == asks
 
 
 def test_another_configuration_makes_other_pods():
@@ -159,7 +223,7 @@ def test_one_replica_has_no_budget():
 def test_json_is_one_list():
     result = run("-o", "json", "--image", "registry.example/hypot:7")
     listed = json.loads(result.output)
-    assert (listed["kind"], len(listed["items"])) == ("List", 12)
+    assert (listed["kind"], len(listed["items"])) == ("List", 13)
     (deployment,) = (each for each in listed["items"] if each["kind"] == "Deployment")
     assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.example/hypot:7"
 
@@ -198,7 +262,10 @@ def test_bad_usage_is_reported(arguments, said):
         ("kinds: {Hvpa: [\n", "not valid YAML"),
         ("namespaces: x\n", "namespaces: no such setting"),
         ("kinds: {Hvpa: perhaps}\n", "kinds.Hvpa: 'perhaps' is not one of"),
-        ("httpPort: 0\n", "httpPort: 0 means any port"),
+        ("probePort: 0\n", "probePort: 0 means any port"),
+        ("metricsPort: 0\n", "metricsPort: 0 means any port"),
+        ("webhookCertificate: certs\n", "webhookCertificate: 'certs' is not a directory for a mount"),
+        ("webhookCertificate: /etc/hypot\n", "webhookCertificate: '/etc/hypot' is not a directory for a mount"),
         ("listen: 127.0.0.1\n", "listen: '127.0.0.1' cannot be reached from outside the pod"),
         ("listen: localhost\n", "listen: 'localhost' cannot be reached from outside the pod"),
         ("webhookService: 127.0.0.1\n", "webhookService: '127.0.0.1' is not a name of a Service"),
@@ -221,7 +288,7 @@ def test_a_bad_configuration_is_reported_with_its_file(tmp_path, text, said):
 def test_all_errors_are_reported_at_once(tmp_path):
     """Errors of the file, of the flags and of the installation; the file is named where it is the cause."""
     file = tmp_path / "config.yaml"
-    file.write_text("{listen: 127.0.0.1, webhookService: hypot, httpPort: 9, webhookPort: 9}", encoding="utf-8")
+    file.write_text("{listen: 127.0.0.1, webhookService: hypot, metricsPort: 9, webhookPort: 9}", encoding="utf-8")
     result = run("--config", str(file), "--watch-namespace", "BAD", "--image", "")
     assert result.exit_code == 2
     lines = result.stderr.removeprefix("Error: ").splitlines()

@@ -62,10 +62,10 @@ def kubeconfig(folder, server):
     [
         ("nothing: here", "nothing: no such setting; known settings: namespace"),
         ("kinds: {Hvpa: sometimes}", "kinds.Hvpa: 'sometimes' is not one of off, recommend, observe, act"),
-        ("httpPort: 99999", "httpPort: 99999 is not a port"),
+        ("probePort: 99999", "probePort: 99999 is not a port"),
         ("settings: {syncPeriod: soon}", "settings.syncPeriod"),
         ("settings: {syncPeriod: 7200}", "settings.syncPeriod: 7200 is not within 0.1 to 3600 seconds"),
-        ("{httpPort: 9000, webhookPort: 9000}", "webhookPort: 9000 is the httpPort too"),
+        ("{metricsPort: 9000, webhookPort: 9000}", "webhookPort: 9000 is the metricsPort too"),
         ("prometheus: 'prometheus:9090'", "prometheus: 'prometheus:9090' is not an address"),
         ("watchNamespaces: ['a/b?x=1']", "watchNamespaces: 'a/b?x=1' cannot be the name of a namespace"),
         (
@@ -158,7 +158,7 @@ def test_an_address_that_is_taken(tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        config = written(tmp_path, f"{{listen: 127.0.0.1, httpPort: {port}, webhookPort: 0}}")
+        config = written(tmp_path, f"{{listen: 127.0.0.1, probePort: {port}, metricsPort: 0, webhookPort: 0}}")
         there = kubeconfig(tmp_path, "https://127.0.0.1:1")
         done = subprocess.run(
             [*COMMAND, "--kubeconfig", str(there), "--config", str(config)],
@@ -174,7 +174,7 @@ def test_an_address_that_is_taken(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_without_a_server_it_keeps_trying_and_ends_when_asked(tmp_path, number):
     """Refused connections are logged, never a token; a signal ends it with status 0."""
-    config = written(tmp_path, "{listen: 127.0.0.1, httpPort: 0, webhookPort: 0}")
+    config = written(tmp_path, "{listen: 127.0.0.1, probePort: 0, metricsPort: 0, webhookPort: 0}")
     there = kubeconfig(tmp_path, f"https://127.0.0.1:{free_port()}")
     arguments = [*COMMAND, "--kubeconfig", str(there), "--config", str(config), "--log", "json"]
     with subprocess.Popen(

@@ -4,12 +4,14 @@ import asyncio
 import gc
 import os
 import signal
+import ssl
 from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 
 import aiohttp
 import msgspec
 import pytest
+import trustme
 from aiohttp import web as http
 from structlog.testing import capture_logs
 
@@ -27,6 +29,7 @@ from hypot.run.report.log import DecisionLog
 from hypot.run.store.shard_text import VERSION, pack
 from hypot.run.store.shards import Shards
 from hypot.run.webhook.server import Times
+from ports import free_port
 from unit.cluster.server import serving
 from unit.policy.sizes_world import TARGET, hvpa
 from unit.run.run_world import KINDS, OWN, QUEUE, WEB, World, web, wpa
@@ -75,7 +78,7 @@ def small_cluster(*objects):
 @asynccontextmanager
 async def running(cluster, **config):
     """An app that runs until the end of the block."""
-    usual = {"opt_in": "all", "listen": "127.0.0.1", "http_port": 0, "webhook_port": 0}
+    usual = {"opt_in": "all", "listen": "127.0.0.1", "probe_port": 0, "metrics_port": 0, "webhook_port": 0}
     setup = RunConfig(**{**usual, "settings": Settings(sync_period=0.2), **config})
     async with serving(served(cluster)) as access:
         app = App(setup, access)
@@ -104,7 +107,8 @@ def replicas(cluster):
 
 
 async def page(app, path):
-    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{app.server.port}{path}") as answer:
+    port = app.metrics.port if path == "/metrics" else app.probes.port
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as answer:
         return answer.status, await answer.text()
 
 
@@ -343,7 +347,7 @@ async def test_a_part_that_ends_ends_the_whole(monkeypatch):
     """Without one of its parts the controller is useless: it says what broke and ends."""
     cluster = small_cluster(*web(4), wpa())
     async with serving(served(cluster)) as access:
-        config = RunConfig(opt_in="all", listen="127.0.0.1", http_port=0, webhook_port=0)
+        config = RunConfig(opt_in="all", listen="127.0.0.1", probe_port=0, metrics_port=0, webhook_port=0)
         app = App(config, access)
 
         async def broken():
@@ -404,6 +408,78 @@ async def test_a_webhook_without_a_certificate_has_none_left(config, reported):
     """Zero seconds left triggers an alert; without a webhook the series does not exist."""
     app = App(RunConfig(**config), Access("https://127.0.0.1:1"))
     assert app._snapshot().certificate_seconds == reported
+
+
+# The webhook and its certificate.
+
+
+def registered(*hooks):
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "hypot"},
+        "webhooks": [{"name": "pods.hypot.dev", "clientConfig": hook} for hook in hooks],
+    }
+
+
+async def test_it_is_ready_when_the_webhook_listens(monkeypatch):
+    """Until then the page says what it waits for, whoever leads."""
+    monkeypatch.setattr("hypot.run.app.CERTIFICATE_AGAIN", 0.05)
+    cluster = small_cluster(*web(4), wpa(), registered({}))
+    cluster.faults = lambda call: refusal(403, "hypot may not") if "/secrets" in call.path else None
+    async with running(cluster, webhook_port=free_port()) as app:
+        await eventually(lambda: app.reconciles and "hypot may not" in app.webhook_awaits)
+        status, text = await page(app, "/readyz")
+        assert (status, "the webhook does not listen yet" in text, "hypot may not" in text) == (503, True, True)
+        assert (await page(app, "/healthz"))[0] == 200
+        cluster.faults = None
+        await eventually(lambda: app.times is not None)
+        assert (await page(app, "/readyz"))[0] == 200
+        assert app.sizes_new_pods
+
+
+async def test_a_certificate_that_others_keep_is_served(monkeypatch, tmp_path):
+    """It is read again, the Secret and the webhook configuration stay as they are."""
+    monkeypatch.setattr("hypot.run.app.GIVEN_EVERY", 0.05)
+    monkeypatch.setattr("hypot.run.app.CERTIFICATE_AGAIN", 0.05)
+    cluster, port = small_cluster(*web(4), wpa(), registered({"caBundle": "eA=="})), free_port()
+    async with running(cluster, webhook_port=port, webhook_certificate=str(tmp_path)) as app:
+        await eventually(lambda: "tls.crt and tls.key" in app.webhook_awaits)
+        for _ in range(2):
+            authority = trustme.CA()
+            issued = authority.issue_cert("127.0.0.1")
+            issued.private_key_pem.write_to_path(tmp_path / "tls.key")
+            issued.cert_chain_pems[0].write_to_path(tmp_path / "tls.crt")
+            pem = issued.cert_chain_pems[0].bytes().decode()
+            await eventually(lambda pem=pem: app.certificate and app.certificate.cert_pem == pem)
+            await eventually(lambda: app.times is not None)
+            trust = ssl.create_default_context()
+            authority.configure_trust(trust)
+            _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
+            writer.close()
+        assert app.sizes_new_pods
+        assert (await page(app, "/readyz"))[0] == 200
+        parts = ("/secrets", "mutatingwebhookconfigurations")
+        assert {(c.method, c.path) for c in cluster.calls if any(part in c.path for part in parts)} == {
+            ("GET", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hypot")
+        }
+
+
+async def test_guarded_metrics_need_tls_and_a_token():
+    """They have the certificate of the webhook, also where there is no webhook; probes stay as they are."""
+    cluster = small_cluster(*web(4), wpa())
+    reviews = "/apis/authentication.k8s.io/v1/tokenreviews", "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    cluster.fixed[reviews[0]] = Answer(201, encoded({"status": {"authenticated": True, "user": {"username": "p"}}}))
+    cluster.fixed[reviews[1]] = Answer(201, encoded({"status": {"allowed": True}}))
+    async with running(cluster, metrics_auth=True, webhook_service="127.0.0.1") as app:
+        await eventually(lambda: app.metrics.port)
+        trust = ssl.create_default_context(cadata=app.certificate.ca_pem)
+        url = f"https://127.0.0.1:{app.metrics.port}/metrics"
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
+            for headers, expected in (({}, 401), ({"Authorization": "Bearer t"}, 200)):
+                async with session.get(url, headers=headers) as answer:
+                    assert answer.status == expected
+        assert (await page(app, "/healthz"))[0] == 200
 
 
 # The log.

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from hypot.kinds.catalogue import controlled, names_of
-from hypot.run.config import ConfigError, RunConfig, config_schema, default_kinds
+from hypot.run.config import PORTS, ConfigError, RunConfig, config_schema, default_kinds
 
 KINDS = names_of(controlled())
 
@@ -27,14 +27,14 @@ def test_a_file_has_the_same_names():
             "optIn": "all",
             "kinds": {"VerticalPodAutoscaler": "recommend"},
             "dryRun": True,
-            "httpPort": 0,
+            "probePort": 0,
             "settings": {"syncPeriod": 5},
         }
     )
     assert (config.namespace, config.watch_namespaces, config.opt_in) == ("ours", ("shop",), "all")
     assert config.mode("VerticalPodAutoscaler") == "recommend"
     assert config.mode("Hvpa") == "act"
-    assert (config.dry_run, config.http_port, config.settings.sync_period) == (True, 0, 5)
+    assert (config.dry_run, config.probe_port, config.settings.sync_period) == (True, 0, 5)
 
 
 def test_a_bare_off_is_the_mode_off():
@@ -58,8 +58,8 @@ def test_kinds_that_size_pods(kind):
         ({"namespace": 3}, "namespace: 3 is not of type string"),
         ({"dryRun": "yes"}, "dryRun: 'yes' is not of type boolean"),
         ({"dryRun": 1}, "dryRun: 1 is not of type boolean"),
-        ({"httpPort": True}, "httpPort: True is not of type integer"),
-        ({"httpPort": 65536}, "httpPort: 65536 is not a port"),
+        ({"probePort": True}, "probePort: True is not of type integer"),
+        ({"metricsPort": 65536}, "metricsPort: 65536 is not a port"),
         ({"webhookPort": -1}, "webhookPort: -1 is not a port"),
         ({"optIn": "some"}, "optIn: 'some' is not one of label, all"),
         ({"watchNamespaces": "shop"}, "watchNamespaces: write a list of names"),
@@ -80,8 +80,17 @@ def test_kinds_that_size_pods(kind):
         ({"settings": [1]}, "settings"),
         ({"settings": {"syncPeriod": 0.05}}, "settings.syncPeriod: 0.05 is not within 0.1 to 3600 seconds"),
         ({"settings": {"syncPeriod": 3601}}, "settings.syncPeriod: 3601 is not within 0.1 to 3600 seconds"),
-        ({"httpPort": 8443}, "webhookPort: 8443 is the httpPort too"),
-        ({"httpPort": 9000, "webhookPort": 9000}, "webhookPort: 9000 is the httpPort too"),
+        ({"probePort": 8443}, "webhookPort: 8443 is the probePort too"),
+        ({"metricsPort": 9000, "webhookPort": 9000}, "webhookPort: 9000 is the metricsPort too"),
+        ({"metricsPort": 8081}, "metricsPort: 8081 is the probePort too"),
+        ({"monitoringNamespace": "A"}, "monitoringNamespace: 'A' cannot be the name of a namespace"),
+        (
+            {"prometheus": "http://p", "prometheusTokenFile": "/t"},
+            "prometheusTokenFile: a token is not sent without TLS",
+        ),
+        ({"prometheus": "http://a:b@p"}, "prometheus: a password is not sent without TLS; write an https:// address"),
+        ({"webhookCa": "-----BEGIN CERTIFICATE-----"}, "webhookCa: it belongs to a webhookCertificate"),
+        ({"webhookCertificate": "/etc/c", "webhookCa": "x"}, "webhookCa: it is not a PEM certificate"),
         ({"prometheus": "prometheus:9090"}, "prometheus: 'prometheus:9090' is not an address; it must begin"),
         ({"prometheus": "file:///etc/passwd"}, "prometheus: 'file:///etc/passwd' is not an address"),
         ({"listen": "999.1.1.1"}, "listen: '999.1.1.1' is not an IP address; write 0.0.0.0"),
@@ -99,7 +108,9 @@ def test_what_is_wrong_is_said(data, message):
 @pytest.mark.parametrize(
     "data",
     [
-        {"httpPort": 0, "webhookPort": 0},
+        {"probePort": 0, "metricsPort": 0, "webhookPort": 0},
+        {"prometheus": "https://a:b@p", "prometheusTokenFile": "/t"},
+        {"webhookCertificate": "/etc/c"},
         {"settings": {"syncPeriod": 0.1}},
         {"settings": {"syncPeriod": 3600}},
         {"prometheus": "https://prometheus.example:9090/path"},
@@ -122,14 +133,20 @@ def test_the_edges_are_taken(data):
 
 def test_all_that_is_wrong_is_said_at_once():
     """One error lists all problems; an invalid port is not compared with the other port."""
-    given = {"nope": 1, "kinds": {"Hvpa": "on", "Pod": "act"}, "namespace": "A", "httpPort": 70000, "webhookPort": 8080}
+    given = {
+        "nope": 1,
+        "kinds": {"Hvpa": "on", "Pod": "act"},
+        "namespace": "A",
+        "probePort": 70000,
+        "webhookPort": 8080,
+    }
     with pytest.raises(ConfigError) as error:
         RunConfig.from_dict({**given, "optIn": "all", "watchNamespaces": ["b", "C", "D"]})
     assert [message.partition(":")[0] for message in error.value.problems] == [
-        *("nope", "kinds.Hvpa", "kinds", "httpPort", "namespace", "watchNamespaces", "watchNamespaces")
+        *("nope", "kinds.Hvpa", "kinds", "probePort", "namespace", "watchNamespaces", "watchNamespaces")
     ]
     assert str(error.value).count("\n") == 6
-    assert error.value.names == {"nope", "kinds", "httpPort", "webhookPort", "namespace", "watchNamespaces"}
+    assert error.value.names == {"nope", "kinds", "namespace", "watchNamespaces", *PORTS}
 
 
 def test_all_that_is_wrong_with_the_settings_is_said_at_once():
@@ -148,8 +165,8 @@ def test_all_that_is_wrong_with_the_settings_is_said_at_once():
 def test_the_schema_says_the_same():
     """It accepts what the code accepts, and refuses unknown names and invalid values."""
     validator = jsonschema.Draft202012Validator(config_schema())
-    assert validator.is_valid({"optIn": "all", "kinds": {"Hvpa": "observe"}, "httpPort": 1, "settings": {}})
-    for bad in ({"optin": "all"}, {"kinds": {"Pod": "act"}}, {"httpPort": 70000}, {"settings": {"nothing": 1}}):
+    assert validator.is_valid({"optIn": "all", "kinds": {"Hvpa": "observe"}, "probePort": 1, "settings": {}})
+    for bad in ({"optin": "all"}, {"kinds": {"Pod": "act"}}, {"metricsPort": 70000}, {"settings": {"nothing": 1}}):
         assert not validator.is_valid(bad)
     for bad in ({"listen": "999.1.1.1"}, {"listen": "here.example"}, {"listen": ""}):
         assert not validator.is_valid(bad)

@@ -147,6 +147,28 @@ def test_no_webhook_no_secret():
         assert "webhook" not in features_of(config)
 
 
+def test_a_given_certificate_needs_no_secret():
+    """Hypot only looks whether the webhook configuration exists; also if it guards its metrics."""
+    for more in ({}, {"metrics_auth": True}):
+        rights = rights_for(replace(EVERYTHING, webhook_certificate="/certificate", **more))
+        said = said_by([*namespace_rules(rights), *cluster_rules(rights)])
+        assert "secrets" not in {resource for _, resource, _, _ in said}
+        group = "admissionregistration.k8s.io"
+        assert {each for each in said if each[0] == group} == {(group, "mutatingwebhookconfigurations", "get", WEBHOOK)}
+
+
+@pytest.mark.parametrize("config", [NOTHING, EVERYTHING, replace(EVERYTHING, dry_run=True)])
+def test_guarded_metrics_need_reviews_and_a_certificate(config):
+    """Without the option none of these rights exists."""
+    reviews = {"tokenreviews", "subjectaccessreviews"}
+    for guarded in (True, False):
+        rights = rights_for(replace(config, metrics_auth=guarded))
+        resources = {resource for _, resource, _, _ in said_by(cluster_rules(rights))}
+        assert (reviews <= resources, not reviews & resources) == (guarded, not guarded)
+        if guarded:
+            assert "secrets" in {resource for _, resource, _, _ in said_by(namespace_rules(rights))}
+
+
 def test_the_rest_is_granted_on_purpose():
     """Templates, children and custom targets are allowed only on request."""
     plain, more = allowed(RunConfig()), allowed(RunConfig(), ALL_GRANTS)

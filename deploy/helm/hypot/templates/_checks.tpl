@@ -13,8 +13,23 @@
 {{- if eq .Values.config.webhookService "hypot" -}}
 {{- $wrong = append $wrong (printf "config.webhookService: %v is already the Service of /metrics; write another name" .Values.config.webhookService) -}}
 {{- end -}}
-{{- if eq (int .Values.config.httpPort) (int .Values.config.webhookPort) -}}
-{{- $wrong = append $wrong (printf "config.webhookPort: %v is the httpPort too; two servers cannot listen on one port, write another port" .Values.config.webhookPort) -}}
+{{- if eq (int .Values.config.probePort) (int .Values.config.metricsPort) -}}
+{{- $wrong = append $wrong (printf "config.metricsPort: %v is the probePort too; two servers cannot listen on one port, write another port" .Values.config.metricsPort) -}}
+{{- end -}}
+{{- if eq (int .Values.config.probePort) (int .Values.config.webhookPort) -}}
+{{- $wrong = append $wrong (printf "config.webhookPort: %v is the probePort too; two servers cannot listen on one port, write another port" .Values.config.webhookPort) -}}
+{{- end -}}
+{{- if eq (int .Values.config.metricsPort) (int .Values.config.webhookPort) -}}
+{{- $wrong = append $wrong (printf "config.webhookPort: %v is the metricsPort too; two servers cannot listen on one port, write another port" .Values.config.webhookPort) -}}
+{{- end -}}
+{{- if and .Values.config.webhookCertificate (not (regexMatch `^/` .Values.config.webhookCertificate)) -}}
+{{- $wrong = append $wrong (printf "config.webhookCertificate: %v is not a directory for a mount; write an absolute path" .Values.config.webhookCertificate) -}}
+{{- end -}}
+{{- if and .Values.config.webhookCa (not .Values.config.webhookCertificate) -}}
+{{- $wrong = append $wrong (printf "config.webhookCa: it belongs to a webhookCertificate, which is not set%v" "") -}}
+{{- end -}}
+{{- if and .Values.config.prometheusTokenFile (hasPrefix `http://` .Values.config.prometheus) -}}
+{{- $wrong = append $wrong (printf "config.prometheusTokenFile: a token is not sent without TLS; write an https:// address instead of %v" .Values.config.prometheus) -}}
 {{- end -}}
 {{- if without (keys .Values.pod) "serviceAccountName" "automountServiceAccountToken" "terminationGracePeriodSeconds" "topologySpreadConstraints" "containers" "volumes" | len | ne (len .Values.pod) -}}
 {{- $wrong = append $wrong (printf "pod: the chart sets %v itself; remove these fields" "serviceAccountName, automountServiceAccountToken, terminationGracePeriodSeconds, topologySpreadConstraints, containers, volumes") -}}

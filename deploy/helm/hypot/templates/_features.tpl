@@ -68,6 +68,15 @@ true
 {{- define "hypot.may.webhook" -}}
 {{- if (and (or (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act"))) .Values.config.webhookPort (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
+{{- define "hypot.may.webhook-with-its-own-certificate" -}}
+{{- if (and (or (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act"))) .Values.config.webhookPort (not .Values.config.dryRun) (not .Values.config.webhookCertificate)) }}true{{ end }}
+{{- end -}}
+{{- define "hypot.may.metrics-auth" -}}
+{{- if .Values.config.metricsAuth }}true{{ end }}
+{{- end -}}
+{{- define "hypot.may.metrics-auth-with-its-own-certificate" -}}
+{{- if (and .Values.config.metricsAuth (not .Values.config.webhookCertificate)) }}true{{ end }}
+{{- end -}}
 {{- define "hypot.may.template" -}}
 {{- if (and (or (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act"))) .Values.grants.template (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}

@@ -57,7 +57,30 @@
   - hypot
   verbs:
   - get
+{{- end }}
+{{- if (include "hypot.may.webhook-with-its-own-certificate" $) }}
+- apiGroups:
+  - admissionregistration.k8s.io
+  resources:
+  - mutatingwebhookconfigurations
+  resourceNames:
+  - hypot
+  verbs:
   - patch
+{{- end }}
+{{- if (include "hypot.may.metrics-auth" $) }}
+- apiGroups:
+  - authentication.k8s.io
+  resources:
+  - tokenreviews
+  verbs:
+  - create
+- apiGroups:
+  - authorization.k8s.io
+  resources:
+  - subjectaccessreviews
+  verbs:
+  - create
 {{- end }}
 {{- end -}}
 {{- define "hypot.rules.watched" -}}
@@ -491,7 +514,7 @@
   - get
   - update
 {{- end }}
-{{- if (include "hypot.may.webhook" $) }}
+{{- if (or (include "hypot.may.webhook-with-its-own-certificate" $) (include "hypot.may.metrics-auth-with-its-own-certificate" $)) }}
 - apiGroups:
   - ''
   resources:

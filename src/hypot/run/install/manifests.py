@@ -14,12 +14,22 @@ from hypot.run.install.objects import (
     config_map,
     deployment,
     labels,
+    network_policy,
     own_namespace,
     role,
     service,
     service_account,
 )
-from hypot.run.rights import NO_GRANTS, Grants, cluster_rules, features_of, namespace_rules, rights_for, watched_rules
+from hypot.run.rights import (
+    CERTIFICATE,
+    NO_GRANTS,
+    Grants,
+    cluster_rules,
+    features_of,
+    namespace_rules,
+    rights_for,
+    watched_rules,
+)
 from hypot.run.webhook.registration import configuration
 
 DEFAULT_NAMESPACE = RunConfig().namespace
@@ -27,6 +37,11 @@ REPLICAS = 2
 # Also checked by the chart: addresses that only the pod itself can reach, and valid names of a Service.
 OWN_ADDRESS = r"^(127\.|localhost$|::1$)"
 SERVICE_NAME = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+# Where the certificate may be mounted: an absolute path, and not where other volumes are.
+MOUNT = "/etc/hypot-webhook"
+FOLDER = r"^/(?!etc/hypot(/|$)|tmp/?$)[^:]+$"
+# cert-manager writes the CA of this Certificate.
+INJECT_CA = "cert-manager.io/inject-ca-from"
 # An image has no blanks, its digest is whole; and the pattern for the group of a custom kind.
 IMAGE = r"^\S+$"
 DIGEST = "^sha256:[0-9a-f]{64}$"
@@ -44,9 +59,10 @@ def manifests(config: RunConfig, image: str, replicas: int = REPLICAS, *, grants
     installed = config if webhook else replace(config, webhook_port=0)
     made = [own_namespace(where)] if where == DEFAULT_NAMESPACE else []
     made += [service_account(where), *roles(installed, grants), config_map(installed)]
-    made.append(service(NAME, where, config.http_port, "http"))
+    made.append(service(NAME, where, config.metrics_port, "metrics"))
     if webhook:
         made.append(service(config.webhook_service, where, 443, "webhook"))
+    made.append(network_policy(installed))
     made.append(deployment(installed, image, replicas))
     if replicas > 1:
         made.append(budget(where))
@@ -68,11 +84,18 @@ def roles(config: RunConfig, grants: Grants = NO_GRANTS) -> list[Manifest]:
 
 
 def webhook_configuration(config: RunConfig) -> Manifest:
-    """The webhook configuration without a CA bundle: hypot creates and writes that itself."""
+    """The webhook configuration. Its CA bundle is given, or hypot or cert-manager writes it."""
     made = configuration(
-        config.namespace, config.webhook_service, watch_namespaces=config.watch_namespaces, opt_in=config.opt_in
+        config.namespace,
+        config.webhook_service,
+        config.webhook_ca,
+        watch_namespaces=config.watch_namespaces,
+        opt_in=config.opt_in,
     )
-    return {**made, "metadata": {**made["metadata"], "labels": labels()}}
+    metadata = {**made["metadata"], "labels": labels()}
+    if config.webhook_certificate and not config.webhook_ca:
+        metadata["annotations"] = {INJECT_CA: f"{config.namespace}/{CERTIFICATE}"}
+    return {**made, "metadata": metadata}
 
 
 def cannot_be_installed(config: RunConfig, image: str, replicas: int, grants: Grants = NO_GRANTS) -> list[str]:
@@ -93,8 +116,13 @@ def cannot_be_installed(config: RunConfig, image: str, replicas: int, grants: Gr
 
 
 def _unreachable(config: RunConfig) -> Iterator[str]:
-    if not config.http_port:
-        yield "httpPort: 0 means any port, but probes need a known port; write 8080"
+    if not config.probe_port:
+        yield "probePort: 0 means any port, but probes need a known port; write 8081"
+    if not config.metrics_port:
+        yield "metricsPort: 0 means any port, but Prometheus needs a known port; write 8080"
+    folder = config.webhook_certificate
+    if folder and not re.search(FOLDER, folder):
+        yield f"webhookCertificate: {folder!r} is not a directory for a mount; write an absolute path like {MOUNT}"
     if re.search(OWN_ADDRESS, config.listen):
         yield f"listen: {config.listen!r} cannot be reached from outside the pod, not even by probes; write 0.0.0.0"
     service = config.webhook_service

@@ -10,7 +10,7 @@ import yaml
 
 from hypot.policy.model.settings import Settings, wire_name
 from hypot.run.config import RunConfig
-from hypot.run.rights import Rule
+from hypot.run.rights import CERTIFICATE, Rule
 
 Manifest = dict[str, Any]
 
@@ -100,6 +100,16 @@ def service(name: str, namespace: str, port: int, to: str) -> Manifest:
     return {**described("v1", "Service", name, namespace), "spec": spec}
 
 
+def network_policy(config: RunConfig) -> Manifest:
+    """Who may connect. The API server and the kubelet are no pods, so their ports are open to every address."""
+    monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": config.monitoring_namespace}}}
+    allowed: list[Manifest] = [{"ports": [{"port": "probes"}]}, {"from": [monitoring], "ports": [{"port": "metrics"}]}]
+    if config.webhook_port:
+        allowed.append({"ports": [{"port": "webhook"}]})
+    spec = {"podSelector": {"matchLabels": SELECTOR}, "policyTypes": ["Ingress"], "ingress": allowed}
+    return {**described("networking.k8s.io/v1", "NetworkPolicy", NAME, config.namespace), "spec": spec}
+
+
 def deployment(config: RunConfig, image: str, replicas: int) -> Manifest:
     """The Deployment: a new pod is ready before an old one stops, so that the webhook always answers."""
     spec = {
@@ -120,7 +130,8 @@ def _pod_annotations(config: RunConfig) -> dict[str, str]:
     return {
         "hypot.dev/config": sha256(text).hexdigest()[:16],
         "prometheus.io/scrape": "true",
-        "prometheus.io/port": str(config.http_port),
+        "prometheus.io/port": str(config.metrics_port),
+        "prometheus.io/scheme": "https" if config.metrics_auth else "http",
     }
 
 
@@ -144,8 +155,18 @@ def _pod(config: RunConfig, image: str) -> Manifest:
         "volumes": [
             {"name": "config", "configMap": {"name": CONFIG_MAP}},
             {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
+            *([certificate_volume()] if config.webhook_certificate else ()),
         ],
     }
+
+
+def certificate_volume() -> Manifest:
+    """The Secret of a certificate that others keep; it has the name of the one that hypot would keep."""
+    return {"name": "certificate", "secret": {"secretName": CERTIFICATE}}
+
+
+def certificate_mount(folder: str) -> Manifest:
+    return {"name": "certificate", "mountPath": folder, "readOnly": True}
 
 
 def _spread(key: str) -> Manifest:
@@ -154,7 +175,10 @@ def _spread(key: str) -> Manifest:
 
 
 def _container(config: RunConfig, image: str) -> Manifest:
-    ports = [{"name": "http", "containerPort": config.http_port}]
+    ports = [
+        {"name": "probes", "containerPort": config.probe_port},
+        {"name": "metrics", "containerPort": config.metrics_port},
+    ]
     if config.webhook_port:
         ports.append({"name": "webhook", "containerPort": config.webhook_port})
     return {
@@ -174,10 +198,11 @@ def _container(config: RunConfig, image: str) -> Manifest:
         "volumeMounts": [
             {"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True},
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  the only place the container can write to
+            *([certificate_mount(config.webhook_certificate)] if config.webhook_certificate else ()),
         ],
     }
 
 
 def _probe(path: str, failures: int) -> Manifest:
-    asked = {"path": path, "port": "http"}
+    asked = {"path": path, "port": "probes"}
     return {"httpGet": asked, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": failures}

@@ -1,13 +1,12 @@
 """TLS settings of recommenders. An object may name files, but only those of one directory of the administrator."""
 
 import ssl
-import stat
 from functools import lru_cache
 from pathlib import Path
 
 from hypot.kinds.wpa.fields import TLSConfig
+from hypot.run.files import FileError, checked_file
 
-LARGEST_FILE = 1 << 20
 _VERSIONS = {"TLS11": ssl.TLSVersion.TLSv1_1, "TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 
 
@@ -35,15 +34,9 @@ class Certificates:
         if self._folder is None:
             raise CertificateError("files are not read; the administrator can mount them and set recommenderFiles")
         try:
-            path = (self._folder / name).resolve()
-            found = path.stat()
-        except (OSError, ValueError, RuntimeError) as error:
-            raise CertificateError("a file cannot be read") from error
-        if not path.is_relative_to(self._folder):
-            raise CertificateError("a file is not in the directory recommenderFiles")
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_FILE:
-            raise CertificateError("a file is not a regular file of at most 1 MiB")
-        return str(path)
+            return str(checked_file(self._folder, name))
+        except FileError as error:
+            raise CertificateError(f"recommenderFiles: {error}") from error
 
 
 @lru_cache(64)

@@ -1,24 +1,26 @@
-"""Liveness, readiness and metrics: three pages over plain HTTP."""
+"""Liveness and readiness for the kubelet, and metrics for Prometheus, each on a port of its own."""
 
 import asyncio
-from collections.abc import Callable
+import ssl
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
 import structlog
 from aiohttp import web
 
+from hypot.run.listener import Limits, Listener
 from hypot.run.report.gauges import MetricsSnapshot, exposition
 
 TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 # If no reconcile begins for this long and for this many periods, the loop or the reconcile hangs and a restart helps.
 STUCK_AFTER = 60.0
 STUCK_PERIODS = 4
-# How long a client may take to send a request, and to read the answer.
-ASKING_WITHIN = 15.0
+PAGE = "/metrics"
+# How long a client may take to read the answer.
 READING_WITHIN = 30.0
-MOST_CONNECTIONS = 64
 MOST_SCRAPES = 4
-LONGEST_LINE = 4096
+
+Refusal = Callable[[web.BaseRequest], Awaitable[web.Response | None]]
 
 log = structlog.get_logger()
 
@@ -38,67 +40,65 @@ def stuck(*, leads: bool, since_attempt: float | None, limit: float) -> str:
     return f"this replica leads, and its last reconcile began {since_attempt:.0f} s ago, more than {limit:.0f} s"
 
 
-class _Bounded(web.Server):
-    """No more connections at once than a few probes and scrapers need."""
+class Probes:
+    """Answers the kubelet. `health` and `ready` return what is wrong, or an empty text."""
 
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        super().connection_made(handler, transport)
-        if len(self.connections) > MOST_CONNECTIONS:
-            # Not immediately: the handler has not started yet and cannot be stopped before.
-            asyncio.get_running_loop().call_soon(transport.abort)
-
-
-class Server:
-    """The HTTP server. `health` and `ready` return what is wrong, or an empty text."""
-
-    def __init__(
-        self, health: Callable[[], str], ready: Callable[[], str], snapshot: Callable[[], MetricsSnapshot]
-    ) -> None:
+    def __init__(self, health: Callable[[], str], ready: Callable[[], str]) -> None:
         self._message = {"/healthz": health, "/readyz": ready}
-        self._snapshot = snapshot
-        self._runner: web.ServerRunner | None = None
+        self._listener = Listener(self._answer, Limits())
+
+    @property
+    def port(self) -> int:
+        """The port it listens on; 0 if it does not listen."""
+        return self._listener.port
+
+    async def start(self, host: str, port: int) -> None:
+        await self._listener.start(host, port)
+        log.info("serving probes", host=host, port=self.port)
+
+    async def stop(self) -> None:
+        await self._listener.stop()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path not in self._message:
+            return said(HTTPStatus.NOT_FOUND, "not found; the pages are /healthz and /readyz")
+        if request.method != "GET":
+            return _only_get()
+        wrong = self._message[request.path]()
+        return said(HTTPStatus.SERVICE_UNAVAILABLE, wrong) if wrong else said(HTTPStatus.OK, "ok")
+
+
+class Metrics:
+    """Answers Prometheus. `refusal` returns the answer for a client that may not read, or None."""
+
+    def __init__(self, snapshot: Callable[[], MetricsSnapshot], refusal: Refusal | None = None) -> None:
+        self._snapshot, self._refusal = snapshot, refusal
+        self._listener = Listener(self._answer, Limits())
         self._scrapes = 0
 
     @property
     def port(self) -> int:
-        """The port it actually listens on."""
-        if self._runner is None or not self._runner.addresses:
-            raise RuntimeError("the server has no port before it is started")
-        found: int = self._runner.addresses[0][1]
-        return found
+        """The port it listens on; 0 if it does not listen."""
+        return self._listener.port
 
-    async def start(self, host: str, port: int) -> None:
-        server = _Bounded(
-            self._answer,
-            keepalive_timeout=ASKING_WITHIN,
-            lingering_time=0.0,
-            max_line_size=LONGEST_LINE,
-            max_field_size=LONGEST_LINE,
-            access_log=None,
-        )
-        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, host, port).start()
-        log.info("serving", host=host, port=self.port)
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+        await self._listener.start(host, port, tls)
+        log.info("serving metrics", host=host, port=self.port, tls=tls is not None)
 
     async def stop(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._listener.stop()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        if request.path != "/metrics" and request.path not in self._message:
-            return _said(HTTPStatus.NOT_FOUND, "not found; the pages are /healthz, /readyz and /metrics")
+        if request.path != PAGE:
+            return said(HTTPStatus.NOT_FOUND, f"not found; the page is {PAGE}")
         if request.method != "GET":
-            return _said(HTTPStatus.METHOD_NOT_ALLOWED, "only GET is allowed", Allow="GET")
-        if request.path == "/metrics":
-            return await self._metrics(request)
-        wrong = self._message[request.path]()
-        return _said(HTTPStatus.SERVICE_UNAVAILABLE, wrong) if wrong else _said(HTTPStatus.OK, "ok")
+            return _only_get()
+        refused = None if self._refusal is None else await self._refusal(request)
+        return await self._metrics(request) if refused is None else refused
 
     async def _metrics(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._scrapes >= MOST_SCRAPES:
-            return _said(HTTPStatus.SERVICE_UNAVAILABLE, "too many scrapes at once")
+            return said(HTTPStatus.SERVICE_UNAVAILABLE, "too many scrapes at once")
         response = web.StreamResponse(headers={"Content-Type": TEXT_FORMAT})
         self._scrapes += 1
         try:
@@ -123,5 +123,9 @@ class Server:
         await response.write_eof()
 
 
-def _said(status: HTTPStatus, message: str, **headers: str) -> web.Response:
+def said(status: HTTPStatus, message: str, **headers: str) -> web.Response:
     return web.Response(status=status, text=f"{message}\n", headers=headers)
+
+
+def _only_get() -> web.Response:
+    return said(HTTPStatus.METHOD_NOT_ALLOWED, "only GET is allowed", Allow="GET")

@@ -13,12 +13,11 @@ import structlog
 from hypot.cluster.port import MERGE_PATCH, Answer, Port, RefusedError, Request, encoded
 from hypot.policy.model.decision import show_time
 from hypot.run.webhook.certificates import LIFETIME_DAYS, Authority, Issued, due, issue, read, read_authority
-from hypot.run.webhook.registration import CONFIGURATION
+from hypot.run.webhook.registration import CONFIGURATION, CONFIGURATION_PATH
 
 SECRET = "hypot-webhook"  # noqa: S105  a name
 Published = Literal["published", "unchanged", "missing"]
 
-_PATH = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{CONFIGURATION}"
 _BY = {"fieldManager": "hypot"}
 # Few replicas compete, and one of them succeeds in each round.
 _ROUNDS = 5
@@ -73,11 +72,15 @@ class CertificateStore:
             request = Request("GET", f"{self._secrets}/{self._secret_name}")
         raise RefusedError(request, answer)
 
+    async def registered(self, issued: Issued) -> bool:
+        """Give the API server the CA certificate; return whether the webhook configuration exists."""
+        return await self.publish(issued.ca_pem) != "missing"
+
     async def publish(self, ca_bundle: str) -> Published:
         """Write the CA bundle to the webhook configuration. The installation creates that configuration."""
         wanted = base64.b64encode(ca_bundle.encode()).decode()
         for _ in range(_ROUNDS):
-            request = Request("GET", _PATH)
+            request = Request("GET", CONFIGURATION_PATH)
             answer = await self._port.call(request)
             if answer.gone:
                 return "missing"
@@ -86,7 +89,7 @@ class CertificateStore:
             patch = _trusting(_mapping(answer.json()), wanted)
             if patch is None:
                 return "unchanged"
-            request = Request("PATCH", _PATH, _BY, encoded(patch), MERGE_PATCH)
+            request = Request("PATCH", CONFIGURATION_PATH, _BY, encoded(patch), MERGE_PATCH)
             answer = await self._port.call(request)
             if answer.ok:
                 log.info("webhook configuration updated", name=CONFIGURATION)

@@ -7,6 +7,7 @@ from typing import Any
 from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE, OptIn
 
 CONFIGURATION = "hypot"
+CONFIGURATION_PATH = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{CONFIGURATION}"
 WEBHOOK = "pods.hypot.dev"
 PATH = "/mutate"
 SYSTEM_NAMESPACE = "kube-system"

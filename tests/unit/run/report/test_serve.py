@@ -1,30 +1,26 @@
-"""Three pages over plain HTTP: health, readiness and metrics."""
+"""The pages over HTTP: health and readiness on one port, metrics on another."""
 
 import asyncio
 from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
+from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
 from builders import NOW
 from hypot.run.report import serve
 from hypot.run.report.gauges import MetricsSnapshot, exposition
-from hypot.run.report.serve import Server, stuck, stuck_after
+from hypot.run.report.serve import Metrics, Probes, stuck, stuck_after
 from unit.run.outcomes import representative
 
 MOVES = representative()["wpa moves"]
-WELL = {
-    "health": lambda: "",
-    "ready": lambda: "",
-    "snapshot": lambda: MetricsSnapshot(NOW, leads=True, outcomes=[MOVES]),
-}
+WELL = MetricsSnapshot(NOW, leads=True, outcomes=[MOVES])
 
 
 @asynccontextmanager
-async def serving(**changes):
-    """A server on a free port, and a client of it."""
-    server = Server(**{**WELL, **changes})
+async def started(server):
+    """The server on a free port, and a client of it."""
     await server.start("127.0.0.1", 0)
     try:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as client:
@@ -33,21 +29,17 @@ async def serving(**changes):
         await server.stop()
 
 
+def probes(health=lambda: "", ready=lambda: ""):
+    return started(Probes(health, ready))
+
+
+def metrics(snapshot=WELL, refusal=None):
+    return started(Metrics(lambda: snapshot, refusal))
+
+
 async def got(client, path, method="GET"):
     async with client.request(method, path) as answer:
         return answer.status, await answer.text()
-
-
-async def raw(port, sent):
-    """The bytes that come back until the server closes."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        writer.write(sent)
-        await writer.drain()
-        return await reader.read()
-    finally:
-        writer.close()
-        await writer.wait_closed()
 
 
 async def until(holds):
@@ -60,7 +52,7 @@ async def until(holds):
 @pytest.mark.asyncio
 async def test_all_is_well(path):
     """The page says ok."""
-    async with serving() as (_, client):
+    async with probes() as (_, client):
         assert await got(client, path) == (200, "ok\n")
 
 
@@ -69,7 +61,7 @@ async def test_all_is_well(path):
 async def test_the_page_says_what_is_wrong(path, source):
     """Each page calls its own function, on each request."""
     message = ["pods are not in step yet"]
-    async with serving(**{source: lambda: message[0]}) as (_, client):
+    async with probes(**{source: lambda: message[0]}) as (_, client):
         assert await got(client, path) == (503, "pods are not in step yet\n")
         message[0] = ""
         assert await got(client, path) == (200, "ok\n")
@@ -99,10 +91,10 @@ def test_the_limit_grows_with_the_period(period, since, is_stuck):
 @pytest.mark.asyncio
 async def test_metrics_are_the_exposition():
     """The page is in the text format, and its parser reads all of it."""
-    async with serving() as (_, client), client.get("/metrics") as answer:
+    async with metrics() as (_, client), client.get("/metrics") as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
         page = await answer.text()
-    assert page.encode() == b"".join(exposition(WELL["snapshot"]()))
+    assert page.encode() == b"".join(exposition(WELL))
     assert "wpa_controller_value" in {family.name for family in text_string_to_metric_families(page)}
 
 
@@ -118,7 +110,7 @@ async def test_others_get_their_turn_during_a_long_scrape():
             turns += 1
             await asyncio.sleep(0)
 
-    async with serving(snapshot=lambda: many) as (_, client):
+    async with metrics(many) as (_, client):
         task = asyncio.create_task(other())
         status, page = await got(client, "/metrics")
         task.cancel()
@@ -129,36 +121,48 @@ async def test_others_get_their_turn_during_a_long_scrape():
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
+@pytest.mark.parametrize(("server", "path"), [(probes, "/healthz"), (metrics, "/metrics")])
 @pytest.mark.asyncio
-async def test_only_get(method):
+async def test_only_get(method, server, path):
     """The pages are read-only."""
-    async with serving() as (_, client), client.request(method, "/metrics") as answer:
+    async with server() as (_, client), client.request(method, path) as answer:
         assert (answer.status, answer.headers["Allow"]) == (405, "GET")
 
 
+@pytest.mark.parametrize(
+    ("server", "path", "page"), [(probes, "/metrics", "/healthz"), (metrics, "/readyz", "/metrics")]
+)
 @pytest.mark.asyncio
-async def test_other_pages_are_not_here():
-    """The answer lists the pages that exist."""
-    async with serving() as (_, client):
-        status, page = await got(client, "/debug/../etc/passwd")
-    assert (status, "/healthz" in page) == (404, True)
-
-
-@pytest.mark.asyncio
-async def test_long_requests_are_refused():
-    """A request line has a maximum length."""
-    async with serving() as (server, _):
-        answer = await raw(server.port, b"GET /" + b"a" * 10_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert b" 400 " in answer.partition(b"\r\n")[0]
+async def test_other_pages_are_not_here(server, path, page):
+    """The answer lists the pages that exist; each port has its own."""
+    async with server() as (_, client):
+        for asked in (path, "/debug/../etc/passwd"):
+            status, text = await got(client, asked)
+            assert (status, page in text) == (404, True)
 
 
 @pytest.mark.asyncio
-async def test_a_client_that_sends_too_slowly_is_cut(monkeypatch):
-    """An incomplete request is not waited for."""
-    monkeypatch.setattr(serve, "ASKING_WITHIN", 0.05)
-    async with serving() as (server, client):
-        assert await raw(server.port, b"GET /healthz HTTP/1.1\r\nHost:") == b""
-        assert await got(client, "/healthz") == (200, "ok\n")
+async def test_probes_are_answered_next_to_idle_connections():
+    """64 of them used to reset every probe."""
+    async with probes() as (server, client):
+        idle = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(200)]
+        for path in ("/healthz", "/readyz") * 3:
+            assert await got(client, path) == (200, "ok\n")
+        for _, writer in idle:
+            writer.transport.abort()
+
+
+@pytest.mark.asyncio
+async def test_who_may_not_read_is_refused():
+    """The function is called for each scrape."""
+    answers = [web.Response(status=403, text="no"), None]
+
+    async def refusal(_request):
+        return answers.pop(0)
+
+    async with metrics(refusal=refusal) as (_, client):
+        assert await got(client, "/metrics") == (403, "no")
+        assert (await got(client, "/metrics"))[0] == 200
 
 
 @pytest.mark.asyncio
@@ -166,12 +170,12 @@ async def test_a_client_that_reads_too_slowly_is_cut(monkeypatch):
     """A scrape that is not read is dropped."""
     monkeypatch.setattr(serve, "READING_WITHIN", 0.2)
     huge = MetricsSnapshot(NOW, outcomes=[MOVES] * 6000)
-    async with serving(snapshot=lambda: huge) as (server, client):
+    async with metrics(huge) as (server, client):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
         writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
         assert await reader.readexactly(15) == b"HTTP/1.1 200 OK"
         await until(lambda: server._scrapes == 0)
-        assert await got(client, "/healthz") == (200, "ok\n")
+        assert (await got(client, "/elsewhere"))[0] == 404
         with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
             await reader.readexactly(10**9)
         writer.close()
@@ -181,35 +185,16 @@ async def test_a_client_that_reads_too_slowly_is_cut(monkeypatch):
 async def test_few_scrapes_run_at_once(monkeypatch):
     """Each scrape holds its text in memory."""
     monkeypatch.setattr(serve, "MOST_SCRAPES", 0)
-    async with serving() as (_, client):
+    async with metrics() as (_, client):
         assert (await got(client, "/metrics"))[0] == 503
 
 
+@pytest.mark.parametrize("server", [Probes(str, str), Metrics(lambda: WELL)], ids=["probes", "metrics"])
 @pytest.mark.asyncio
-async def test_few_connections_are_held(monkeypatch):
-    """A further connection is closed at once."""
-    monkeypatch.setattr(serve, "MOST_CONNECTIONS", 1)
-    async with serving() as (server, client):
-        assert await got(client, "/healthz") == (200, "ok\n")
-        try:
-            answer = await raw(server.port, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        except ConnectionError:
-            answer = b""
-        assert answer == b""
-        assert await got(client, "/healthz") == (200, "ok\n")
-
-
-@pytest.mark.asyncio
-async def test_stopping_frees_the_port():
-    """Stopping twice is allowed, and before the start there is no port."""
-    server = Server(**WELL)
-    with pytest.raises(RuntimeError, match="no port"):
-        _ = server.port
-    await server.start("127.0.0.1", 0)
-    port = server.port
+async def test_before_the_start_there_is_no_port(server):
+    """Stopping twice is allowed."""
+    assert server.port == 0
+    async with started(server):
+        assert server.port
     await server.stop()
-    await server.stop()
-    again = Server(**WELL)
-    await again.start("127.0.0.1", port)
-    assert again.port == port
-    await again.stop()
+    assert server.port == 0

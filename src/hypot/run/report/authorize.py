@@ -1,0 +1,94 @@
+"""Who may read the metrics: the API server says whose token it is, and whether its owner may get /metrics."""
+
+import asyncio
+from collections.abc import Callable
+from hashlib import sha256
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from aiohttp import web
+
+from hypot.cluster.clock import boot
+from hypot.cluster.port import Port, RefusedError, Request, UnreachableError, encoded, expect
+from hypot.policy.observe.read_pods import inner
+from hypot.run.report.serve import PAGE, said
+
+TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105  a path
+ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+# How long a verdict counts, and how many are kept. Only valid tokens are kept: else wrong ones could displace them.
+KEPT_FOR = 60.0
+MOST_KEPT = 256
+# Questions to the API server at the same time. Anybody can send a wrong token; more are answered with 503.
+MOST_ASKED = 4
+ANSWER_WITHIN = 5.0
+_BEARER = "Bearer "
+
+
+class _Verdict(NamedTuple):
+    """Why a token is refused, or an empty text; and until when that counts."""
+
+    status: HTTPStatus
+    message: str
+    until: float
+
+
+class Readers:
+    """Checks the bearer token of each scrape. Only hashes of tokens are kept."""
+
+    def __init__(self, port: Port, clock: Callable[[], float] = boot) -> None:
+        self._port, self._clock = port, clock
+        self._verdicts: dict[bytes, _Verdict] = {}
+        self._asking = 0
+
+    async def refusal(self, request: web.BaseRequest) -> web.Response | None:
+        """The answer for a client that may not read the metrics; None if it may."""
+        header = request.headers.get("Authorization", "")
+        if not header.startswith(_BEARER):
+            message = f"send a bearer token of an account that may get the nonResourceURL {PAGE}"
+            return said(HTTPStatus.UNAUTHORIZED, message, **{"WWW-Authenticate": "Bearer"})
+        token = header.removeprefix(_BEARER).strip()
+        key = sha256(token.encode()).digest()
+        verdict = self._verdicts.get(key)
+        if verdict is None or verdict.until <= self._clock():
+            if self._asking >= MOST_ASKED:
+                return said(HTTPStatus.SERVICE_UNAVAILABLE, "too many tokens to check at once")
+            self._asking += 1
+            try:
+                verdict = await self._asked(token)
+            except (UnreachableError, RefusedError, TimeoutError):
+                return said(HTTPStatus.SERVICE_UNAVAILABLE, "the API server cannot check the token")
+            finally:
+                self._asking -= 1
+            self._keep(key, verdict)
+        return said(verdict.status, verdict.message) if verdict.message else None
+
+    def _keep(self, key: bytes, verdict: _Verdict) -> None:
+        self._verdicts.pop(key, None)
+        if verdict.status is not HTTPStatus.UNAUTHORIZED:
+            self._verdicts[key] = verdict
+        while len(self._verdicts) > MOST_KEPT:
+            del self._verdicts[next(iter(self._verdicts))]
+
+    async def _asked(self, token: str) -> _Verdict:
+        until = self._clock() + KEPT_FOR
+        async with asyncio.timeout(ANSWER_WITHIN):
+            status = await self._review(TOKEN_REVIEWS, "authentication.k8s.io/v1", "TokenReview", {"token": token})
+            if status.get("authenticated") is not True:
+                return _Verdict(HTTPStatus.UNAUTHORIZED, "the token is not valid", until)
+            user = inner(status, "user")
+            spec = {
+                "user": user.get("username"),
+                "uid": user.get("uid"),
+                "groups": user.get("groups"),
+                "extra": user.get("extra"),
+                "nonResourceAttributes": {"path": PAGE, "verb": "get"},
+            }
+            allowed = await self._review(ACCESS_REVIEWS, "authorization.k8s.io/v1", "SubjectAccessReview", spec)
+        if allowed.get("allowed") is not True:
+            message = f"{user.get('username')} may not get the nonResourceURL {PAGE}; give it a ClusterRole"
+            return _Verdict(HTTPStatus.FORBIDDEN, message, until)
+        return _Verdict(HTTPStatus.OK, "", until)
+
+    async def _review(self, path: str, version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+        body = encoded({"apiVersion": version, "kind": kind, "spec": spec})
+        return inner(await expect(self._port, Request("POST", path, body=body, timeout=ANSWER_WITHIN)), "status")
