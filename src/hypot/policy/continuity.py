@@ -6,6 +6,7 @@ by how much. What neither of them says is unknown and never guessed.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from hypot.kinds.catalogue import Autoscaler
@@ -42,7 +43,7 @@ class Remembered:
         state, sizes = self.state, self.state.vertical
         known = state.recommendations
         return (
-            None if known is None else (known.values, known.times[:-1]),
+            None if known is None else (known.values, known.lasted(inf).times),
             [(each.type, each.status, each.reason, each.since) for each in state.conditions],
             (state.since, state.ups, state.downs, state.unknown_move, state.last_scale, state.desired, state.scalings),
             sizes is NO_PAST

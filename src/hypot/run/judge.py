@@ -115,6 +115,11 @@ class Judge:
             written = self._entries[key] = _Written(essence, replace(known, at=None).to_dict())
         return written.entry
 
+    def saved(self, key: Key) -> dict[str, Any] | None:
+        """The entry that was made last; None if there was none."""
+        written = self._entries.get(key)
+        return None if written is None else written.entry
+
     def last_entry(self, key: Key) -> dict[str, Any]:
         """The state of one autoscaler when hypot stops: the next leader continues as if there were no restart."""
         return self.states[key].to_dict()
@@ -351,9 +356,7 @@ def _goes_on(known: Remembered, count: int | None, now: float, settings: Setting
 def _lasted(state: State, now: float) -> State:
     """A crash left no record of how long the last recommendation lasted: until now, so nothing scales down earlier."""
     known = state.recommendations
-    if not known or not known.times:
-        return state
-    return state._replace(recommendations=known._replace(times=(*known.times[:-1], max(now, known.times[-1]))))
+    return state if known is None else state._replace(recommendations=known.lasted(now))
 
 
 def _moved_unseen(state: State, known: Remembered | None, count: int | None, now: float) -> State:

@@ -1,6 +1,6 @@
 """One reconcile: observe, decide for all, act, report, save the state. All dependencies are passed in."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -142,13 +142,8 @@ class Reconciler:
 
     async def stop(self) -> None:
         """Save everything before another replica leads: it continues as if there were no restart."""
-        now = self.clocks.wall()
-        entries, time_slice = {}, TimeSlice()
-        for key in self.judge.states:
-            entries["/".join(key)] = self.judge.last_entry(key)
-            if time_slice.is_due():
-                await time_slice.take()
-        await self._write({**entries, **await self.history.entries(now)})
+        entries = await self._decided(self.judge.last_entry)
+        await self._write({**entries, **await self.history.entries(self.clocks.wall())})
 
     async def reconcile(self) -> Reconciled:
         now, boot = self.clocks.look()
@@ -324,16 +319,24 @@ class Reconciler:
 
     async def _save(self, now: float, boot: float) -> None:
         """Save what changed and must survive a restart; the rest, such as usage, has its turn."""
-        entries, time_slice, due = {}, TimeSlice(), self.shards.due(boot)
+        due = self.shards.due(boot)
+        entries = await self._decided(lambda key: self.judge.entry(key, renewed=due("/".join(key))))
+        await self._write({**entries, **await self.history.entries(now, due)})
+
+    async def _decided(self, entry_of: Callable[[Key], Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
+        """The entries of all autoscalers; one that cannot be made stays as it was saved last."""
+        entries, time_slice = {}, TimeSlice()
         for key in self.judge.states:
-            name = "/".join(key)
             try:
-                entries[name] = self.judge.entry(key, renewed=due(name))
+                entry: Mapping[str, object] | None = entry_of(key)
             except Exception as error:  # noqa: BLE001  the others are still saved
                 self.errors.add(key, "save", error)
+                entry = self.judge.saved(key)
+            if entry is not None:
+                entries["/".join(key)] = entry
             if time_slice.is_due():
                 await time_slice.take()
-        await self._write({**entries, **await self.history.entries(now, due)})
+        return entries
 
     async def _write(self, entries: dict[str, Mapping[str, object] | bytes]) -> None:
         """Write these entries and those of the controller itself, and log what could not be written."""

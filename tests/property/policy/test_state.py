@@ -5,6 +5,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypot.core.window import envelope, highest_recent
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.state import State, TimedValues, read_time
 from property.worlds import NOW, any_state, histories
@@ -77,6 +78,21 @@ def test_a_history_forgets_only_what_is_too_old(history, value, window):
     assert len(lost) <= 1
     assert len(history.values) <= len(after.values) <= len(history.values) + 1
     assert after.with_entry(value, NOW, cutoff) == after
+
+
+@numeric
+@given(histories, st.lists(st.tuples(st.integers(-1, 9), st.integers(0, 200)), max_size=12), st.integers(0, 300))
+def test_a_recommendation_that_lasts_counts_as_each_of_its_entries_would(history, given_, window):
+    """The highest and the lowest of every window are those of a history with one entry for each reconcile."""
+    short = long = history
+    now = NOW
+    for value, later in given_:
+        now += later
+        short, long = short.lasting(value, now, now - window), long.with_entry(value, now, now - window)
+    for part in (0, window / 2, window):
+        for limits in ((part, window), (window, part)):
+            assert envelope(5, *short, now, *limits) == envelope(5, *long, now, *limits)
+        assert highest_recent(0, *short, now - part) == highest_recent(0, *long, now - part)
 
 
 @numeric

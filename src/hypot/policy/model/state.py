@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 from hypot.core.window import NO_SLOT, last_older
@@ -144,11 +143,21 @@ class TimedValues(NamedTuple):
 
     def lasting(self, value: int, at: float, reusable_before: float) -> "TimedValues":
         """Record a recommendation. Only the last time of a value counts, so the time of one that lasts moves on."""
-        if self.values and self.values[-1] == value:
-            return self._replace(times=(*self.times[:-1], max(at, self.times[-1])))
-        recent = [each for each in zip(self.values, self.times, strict=True) if each[1] >= reusable_before]
-        values, times = zip(*recent, (value, at), strict=True)
-        return TimedValues(values, times)
+        if self.times and self.values[self.newest] == value:
+            return self.lasted(at)
+        return self.with_entry(value, at, reusable_before)
+
+    @property
+    def newest(self) -> int:
+        """The index of the newest entry; there must be one."""
+        return self.times.index(max(self.times))
+
+    def lasted(self, at: float) -> "TimedValues":
+        """The newest entry lasted until this time; nothing changes without entries."""
+        if not self.times:
+            return self
+        newest = self.newest
+        return self._replace(times=(*self.times[:newest], max(at, self.times[newest]), *self.times[newest + 1 :]))
 
     def until(self, now: float) -> "TimedValues":
         return self._replace(times=tuple([min(at, now) for at in self.times]))
@@ -296,7 +305,7 @@ class State(NamedTuple):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         return cls(
-            recommendations=_in_order(_history(data.get("recommendations"))),
+            recommendations=_history(data.get("recommendations")),
             since=data.get("since"),
             ups=_history(data.get("ups")) or EMPTY,
             downs=_history(data.get("downs")) or EMPTY,
@@ -337,14 +346,6 @@ def _history(data: Any) -> TimedValues | None:
     if data is None:
         return None
     return TimedValues(tuple(int(e["value"]) for e in data), tuple(float(e["at"]) for e in data))
-
-
-def _in_order(known: TimedValues | None) -> TimedValues | None:
-    """The newest last; earlier versions reused the place of an old one."""
-    if not known:
-        return known
-    pairs = sorted(zip(known.times, known.values, strict=True), key=itemgetter(0))
-    return TimedValues(tuple([value for _, value in pairs]), tuple([at for at, _ in pairs]))
 
 
 def read_conditions(data: Any) -> Conditions:

@@ -86,12 +86,12 @@ class TestWithoutBehavior:
         assert (state.ups, state.downs, state.scalings) == (EMPTY, EMPTY, 3)
 
     def test_history_keeps_the_bare_recommendation(self):
-        """What is too old is dropped."""
+        """Of the slots that are too old, the last is reused."""
         _, after = decide(
             hpa(ITEMS, max_replicas=20), items(500, 10), reported((1, 900), (2, 301), (3, 300), (4, 5)), Settings()
         )
-        assert after.recommendations.values == (3, 4, 500)
-        assert after.recommendations.times[-1] == NOW
+        assert after.recommendations.values == (1, 500, 3, 4)
+        assert after.recommendations.times[1] == NOW
 
 
 class TestWindows:
@@ -137,11 +137,11 @@ class TestWindows:
         assert rules_of(decision)[-2:] == ["stabilise-up", "scale-up-limit"]
         assert [(s.before, s.after) for s in decision.steps[-2:]] == [(40, 15), (15, 12)]
 
-    def test_history_drops_what_both_windows_have_forgotten(self):
-        """It must be strictly older than the longer window."""
+    def test_history_reuses_what_both_windows_have_forgotten(self):
+        """A slot must be strictly older than the longer window."""
         spec = paced(up=Pace(window=30), down=Pace(window=60))
         _, after = decide(spec, items(5, 10), reported((1, 100), (2, 61), (3, 60), (4, 31)), Settings())
-        assert after.recommendations.values == (3, 4, 5)
+        assert after.recommendations.values == (1, 5, 3, 4)
 
     def test_a_recommendation_that_lasts_is_recorded_once(self):
         """Only its time moves on; what is too old stays until another value comes."""

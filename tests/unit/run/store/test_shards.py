@@ -467,7 +467,7 @@ async def test_state_of_version_1_is_read():
     assert {key: entry for key, entry in found.entries.items() if not key.startswith("usage/")} == expected["entries"]
     for entry in expected["entries"].values():
         if "seen" in entry:
-            assert Remembered.from_dict(entry).state.recommendations.values == (6, 3, 4)
+            assert Remembered.from_dict(entry).state.recommendations.values == (4, 6, 3)
     now, vpa = expected["now"], VPA("Deployment/web", namespace="shop")
     history = UsageHistory(Settings())
     key = history.declare(vpa, (), now)
