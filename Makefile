@@ -72,6 +72,7 @@ bench: $(READY) ## Print speed and memory figures
 	$(BIN)/python bench/hvpa.py
 	$(BIN)/python bench/bank.py
 	$(BIN)/python bench/state.py
+	$(BIN)/python bench/webhook.py
 
 bench-cluster: $(READY) ## Compare the controller with Kubernetes' own on 2,000 autoscalers, and make 3,000 at once (about 20 minutes)
 	$(BIN)/python tests/cluster/plane/binaries.py

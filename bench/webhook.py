@@ -25,7 +25,8 @@ from hypot.run.act.actor import Actor
 from hypot.run.act.execute import Executor
 from hypot.run.config import RunConfig
 from hypot.run.garbage import collect_seldom
-from hypot.run.observe.conflicts import Leases
+from hypot.run.internal_errors import InternalErrors
+from hypot.run.observe.leases import Leases
 from hypot.run.observe.observer import Observer
 from hypot.run.observe.pod_metrics import MetricsApi
 from hypot.run.observe.watches import Watches
@@ -168,8 +169,9 @@ def reconciler_of(port, watches, config):
         Executor(actor, record, settings, lambda: True, dry_run=True),
         Reporter(port, watches, "bench"),
         Shards(port, "hypot-system"),
-        Leases(port, [KIND]),
+        Leases(port, config),
         Clocks(time.time, boot),
+        InternalErrors(),
     )
 
 
