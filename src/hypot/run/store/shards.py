@@ -137,8 +137,8 @@ class Shards:
         self._taken: set[int] = set()
         self._texts: dict[str, _EntryText] = {}
         self._parts: list[dict[str, bytes]] = [{} for _ in range(RESIDUES)]
-        # The least size that all entries may have together, so that they are not packed twice at the start.
-        self._least = 0
+        # About what all entries take together, so that they are not packed twice at the start.
+        self._estimate = 0
         # The residues that changed since they were written.
         self._changed: set[int] = set()
         # The shards in use that are in their ConfigMap, what was dropped from them and what they weigh.
@@ -272,7 +272,7 @@ class Shards:
         if len(self._texts) > len(entries):
             for key in [key for key in self._texts if key not in entries]:
                 known = self._texts.pop(key)
-                self._least -= _least(known.text)
+                self._estimate -= _about(known.text)
                 del self._parts[known.residue][key]
                 self._changed.add(known.residue)
 
@@ -281,14 +281,14 @@ class Shards:
         residue = shard_text.shard_of(key, RESIDUES) if known is None else known.residue
         self._texts[key] = _EntryText(entry, text, residue)
         if known is None or known.text != text:
-            self._least += _least(text) - (0 if known is None else _least(known.text))
+            self._estimate += _about(text) - (0 if known is None else _about(known.text))
             self._parts[residue][key] = text
             self._changed.add(residue)
 
     async def _packed(self) -> dict[int, _Shard]:
         """The shards to write by number; split into more shards if any is too large."""
         if not self._written:
-            self._grow(shard_text.grown(self._count, self._least // self._count))
+            self._grow(shard_text.grown(self._count, self._estimate // self._count))
         while True:
             shards = {index: await self._pack(index) for index in self._stale()}
             count = shard_text.grown(self._count, max([shard.weight for shard in shards.values()], default=0))
@@ -330,7 +330,7 @@ class Shards:
         packed, weight = shard.packed, shard.weight
         while weight > FULL:
             # A little less than would fit, and at least one byte less.
-            sizes = {key: _least(text) for key, text in kept.items()}
+            sizes = {key: _about(text) for key, text in kept.items()}
             size = sum(sizes.values())
             fits = shard_text.that_fit(sizes, min(size - 1, int(size * FULL / weight * 0.95)))
             if len(fits) == len(kept):
@@ -448,9 +448,9 @@ def _generations(found: Iterable[_ConfigMap]) -> list[int]:
     return [int(number) for number in numbers if number.isdecimal() and len(number) < 16]
 
 
-def _least(text: bytes) -> int:
-    """About the least size that a text may have once packed: JSON compresses well, usage does not."""
-    return max(len(text) // (12 if text.startswith(b"{") else 2), 1)
+def _about(text: bytes) -> int:
+    """About what an entry takes once packed: JSON compresses well, usage does not."""
+    return 10 + (len(text) // 9 if text.startswith(b"{") else len(text) * 4 // 7)
 
 
 def _weight(packed: bytes, part: Mapping[str, bytes]) -> int:

@@ -389,7 +389,7 @@ def _add(batch: _SampleBatch, number: int, amounts: Mapping[str, int], at: float
 
 def _windows(owner: _Owner) -> dict[str, list[usage_text.Window]]:
     return {
-        uid: [usage_text.Window(name, number, pod.ooms.get(name, -inf)) for name, number in pod.numbers.items()]
+        uid: [(name, number, pod.ooms.get(name, -inf)) for name, number in pod.numbers.items()]
         for uid, pod in owner.pods.items()
         if pod.numbers
     }

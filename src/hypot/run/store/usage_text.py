@@ -26,12 +26,8 @@ _LARGEST = 2.0**53
 Time = int | float | None
 
 
-class Window(NamedTuple):
-    """A container of a pod: its instance, and when it was last killed or evicted for memory."""
-
-    container: str
-    instance: int
-    oom: float
+# A container of a pod: its name, its instance, and when it was last killed or evicted for memory.
+Window = tuple[str, int, float]
 
 
 class Owned(NamedTuple):
@@ -89,8 +85,8 @@ def write(usage: Usage, owned: Sequence[Owned], now: float) -> list[bytes]:
     at = int(now)
     rows = np.array([row for each in owned for row in each.rows.values()], np.intp)
     windows = [window for each in owned for its in each.pods.values() for window in its]
-    instances = np.array([window.instance for window in windows], np.intp)
-    ooms = np.array([window.oom for window in windows])
+    instances = np.array([instance for _, instance, _ in windows], np.intp)
+    ooms = np.array([oom for _, _, oom in windows], np.float64)
     histograms = _histograms(usage.cpu, rows), _histograms(usage.memory, rows)
     sampled = [_brief(usage.aggregates[name][rows], at) for name in ("created", "first", "last")]
     counted = [usage.aggregates[name][rows].tolist() for name in ("samples", "loaded")]
@@ -106,7 +102,7 @@ def _entry(owned: Owned, at: int, each_row: Iterator[Any], each_window: Iterator
     rows = [(name, *next(each_row)) for name in owned.rows]
     numbers = {name: number for number, name in enumerate(owned.rows)}
     pods = [
-        (_short(uid), [(numbers[window.container], *next(each_window)) for window in windows])
+        (_short(uid), [(numbers[container], *next(each_window)) for container, _, _ in windows])
         for uid, windows in owned.pods.items()
     ]
     return msgspec.msgpack.encode((at, rows, pods))
@@ -114,18 +110,24 @@ def _entry(owned: Owned, at: int, each_row: Iterator[Any], each_window: Iterator
 
 def _histograms(bank: Bank, rows: Any) -> list[tuple[Any, ...]]:
     rounded = bank.round_weights(rows)
-    numbers, exponents = rounded.numbers.astype(_WEIGHTS), rounded.exponents.tolist()
-    spans = zip(bank.first[rows].tolist(), (bank.last[rows] + 1).tolist(), strict=True)
-    others = zip(bank.reference[rows].tolist(), bank.half_life[rows].tolist(), strict=True)
+    width, split = len(bank.layout), rounded.numbers.astype(_WEIGHTS).view(np.uint8)
+    # All low bytes, then all high bytes: these are alike, so they compress well.
+    low_bytes, high_bytes = split[:, ::2].tobytes(), split[:, 1::2].tobytes()
+    starts = range(0, width * len(rows), width)
+    half_lives = [each if isfinite(each) else None for each in bank.half_life[rows].tolist()]
+    columns = (bank.first[rows].tolist(), (bank.last[rows] + 1).tolist(), rounded.exponents.tolist())
     return [
-        (low, exponent, _planes(numbers[at, low:high]), reference, half_life if isfinite(half_life) else None)
-        for at, ((low, high), exponent, (reference, half_life)) in enumerate(zip(spans, exponents, others, strict=True))
+        (
+            low,
+            exponent,
+            low_bytes[at + low : at + high] + high_bytes[at + low : at + high],
+            reference,
+            half_life,
+        )
+        for at, low, high, exponent, reference, half_life in zip(
+            starts, *columns, bank.reference[rows].tolist(), half_lives, strict=True
+        )
     ]
-
-
-def _planes(numbers: Any) -> bytes:
-    """All low bytes, then all high bytes: these are alike, so they compress well."""
-    return numbers.view(np.uint8).reshape(-1, 2).T.tobytes()  # type: ignore[no-any-return]
 
 
 def _brief(values: FloatArray, at: int) -> list[Time]:
