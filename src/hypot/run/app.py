@@ -339,7 +339,7 @@ class App:
     def _certificate_source(self) -> CertificateStore | GivenCertificate:
         config = self.config
         if config.webhook_certificate:
-            return GivenCertificate(self.plain, config.webhook_certificate)
+            return GivenCertificate(self.plain, config.namespace, config.webhook_certificate)
         return CertificateStore(self.plain, config.namespace, names_of(config.webhook_service, config.namespace))
 
     async def _look_for_registration(self, source: CertificateStore | GivenCertificate, issued: Issued) -> None:

@@ -14,6 +14,7 @@ from hypot.run.addresses import read_rule
 
 # Which namespaces are acted on: those with the label, or all of them.
 OptIn = Literal["label", "all"]
+DEFAULT_NAMESPACE = "hypot-system"
 OPT_IN_LABEL = "hypot.dev/scaling"
 OPT_IN_VALUE = "enabled"
 # The shortest and longest reconcile period, in seconds.
@@ -60,6 +61,11 @@ def _port(default: int, why: str) -> int:
     return described
 
 
+def cluster_name(namespace: str) -> str:
+    """The name of the objects outside of any namespace: each installation has its own."""
+    return "hypot" if namespace == DEFAULT_NAMESPACE else f"hypot-{namespace}"
+
+
 def default_kinds() -> dict[str, Mode]:
     """The mode of each kind: HPAs belong to the cluster's own controller, and VPAs are taken over on request."""
     return {info.name: info.mode for info in controlled()}
@@ -70,7 +76,7 @@ class RunConfig:
     """The configuration; the file of `hypot run --config` has the same names."""
 
     namespace: str = field(
-        default="hypot-system",
+        default=DEFAULT_NAMESPACE,
         metadata={"why": "The namespace of hypot: its Lease and its state are there.", "schema": LABEL_SCHEMA},
     )
     watch_namespaces: tuple[str, ...] = field(
@@ -97,7 +103,7 @@ class RunConfig:
     )
     lease_namespaces: tuple[str, ...] = field(
         # Where hypot, the VPA and the WatermarkPodAutoscaler are usually installed; tenants have no rights there.
-        default=("hypot-system", "kube-system", "datadog"),
+        default=(DEFAULT_NAMESPACE, "kube-system", "datadog"),
         metadata={
             "why": "The namespaces in which Leases of other controllers are believed, besides hypot's own.",
             "schema": {"type": "array", "items": LABEL_SCHEMA},

@@ -9,7 +9,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.run.config import RunConfig
+from hypot.run.config import DEFAULT_NAMESPACE, RunConfig, cluster_name
 
 # Cluster-wide, only in hypot's own namespace, or in the namespaces it watches, which may be all of them.
 Scope = Literal["cluster", "own-namespace", "watched"]
@@ -19,7 +19,6 @@ Rule = dict[str, Any]
 LEASE, DRY_RUN = "hypot", "hypot-dry-run"
 STATE_SHARDS = 64
 CERTIFICATE = "hypot-webhook"
-WEBHOOK = "hypot"
 
 # The feature of an installation that changes workloads.
 ACTS = "act"
@@ -213,7 +212,7 @@ def _child_rights() -> Iterable[Right]:
     yield Right(*resource_of(Hvpa.KIND), ("patch",), why, "watched", ("children",))
 
 
-def _own_rights() -> Iterable[Right]:
+def _own_rights(namespace: str) -> Iterable[Right]:
     """Rights in hypot's own namespace. RBAC cannot limit `create` to names, so creating is allowed for any name."""
     own: Scope = "own-namespace"
     leases, always = "coordination.k8s.io", ("always",)
@@ -227,10 +226,11 @@ def _own_rights() -> Iterable[Right]:
     yield Right("", "secrets", ("create",), "create the certificate of the webhook", own, keeps)
     yield Right("", "secrets", ("get", "update"), "share and renew the certificate", own, keeps, (CERTIFICATE,))
     group, resource = "admissionregistration.k8s.io", "mutatingwebhookconfigurations"
+    named = (cluster_name(namespace),)
     known = "know whether the API server calls the webhook"
-    yield Right(group, resource, ("get",), known, "cluster", ("webhook",), (WEBHOOK,))
+    yield Right(group, resource, ("get",), known, "cluster", ("webhook",), named)
     registered = "write the CA certificate to where the API server reads it"
-    yield Right(group, resource, ("patch",), registered, "cluster", keeps[:1], (WEBHOOK,))
+    yield Right(group, resource, ("patch",), registered, "cluster", keeps[:1], named)
     for group, resource in (
         ("authentication.k8s.io", "tokenreviews"),
         ("authorization.k8s.io", "subjectaccessreviews"),
@@ -239,8 +239,8 @@ def _own_rights() -> Iterable[Right]:
         yield Right(group, resource, ("create",), why, "cluster", ("metrics auth",))
 
 
-def all_rights() -> tuple[Right, ...]:
-    """Everything that any feature needs."""
+def all_rights(namespace: str = DEFAULT_NAMESPACE) -> tuple[Right, ...]:
+    """Everything that any feature needs, if hypot is in this namespace."""
     return (
         *_kind_rights(),
         *_workload_rights(),
@@ -249,7 +249,7 @@ def all_rights() -> tuple[Right, ...]:
         *_reporting_rights(),
         *_neighbour_rights(),
         *_child_rights(),
-        *_own_rights(),
+        *_own_rights(namespace),
     )
 
 
@@ -271,7 +271,7 @@ def rights_for(config: RunConfig, grants: Grants = NO_GRANTS) -> tuple[Right, ..
         for group, resource in grants.targets
         for verb, feature in TARGET_VERBS
     )
-    return tuple(right for right in (*all_rights(), *custom) if on.intersection(right.features))
+    return tuple(right for right in (*all_rights(config.namespace), *custom) if on.intersection(right.features))
 
 
 def cluster_rules(rights: Iterable[Right], *, scoped: bool = False) -> list[Rule]:

@@ -80,10 +80,16 @@ def test_another_namespace_is_never_part_of_it():
     objects = printed("-n", "ops")
     assert "Namespace" not in kinds_of(objects)
     assert {namespace for _, namespace, _ in objects} == {"", "ops"}
-    (subject,) = objects["ClusterRoleBinding", "", "hypot"]["subjects"]
+    (subject,) = objects["ClusterRoleBinding", "", "hypot-ops"]["subjects"]
     assert subject == {"kind": "ServiceAccount", "name": "hypot", "namespace": "ops"}
-    selector = objects["MutatingWebhookConfiguration", "", "hypot"]["webhooks"][0]["namespaceSelector"]
+    selector = objects["MutatingWebhookConfiguration", "", "hypot-ops"]["webhooks"][0]["namespaceSelector"]
     assert selector["matchExpressions"][0]["values"] == ["kube-system", "ops"]
+
+
+def test_two_installations_share_no_object():
+    """Each has its own names outside of its namespace, and roles of its own in watched namespaces."""
+    one, two = (set(printed("-n", name, "--watch-namespace", "shop")) for name in ("hypot-system", "ops"))
+    assert not one & two
 
 
 def test_watched_namespaces_have_roles_of_their_own():

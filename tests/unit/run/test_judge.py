@@ -102,8 +102,9 @@ async def test_the_lease_of_the_upstream_controller_stops_scale_downs():
 
 
 @pytest.mark.parametrize("name", ["watermarkpodautoscaler-lock", "hypot"])
-async def test_a_lease_never_stops_growth(name):
+async def test_a_lease_never_stops_growth(name, monkeypatch):
     """Even one in a namespace that is believed: what it shows is not certain."""
+    monkeypatch.setattr("hypot.run.observe.leases.goes_first", lambda *_: True)
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         world.put(lease(name, renewed=world.now))
@@ -163,8 +164,9 @@ async def test_a_wpa_and_an_hvpa_of_one_target_do_not_fight():
         assert world.replicas == 2
 
 
-async def test_another_hypot_that_leads_stops_scale_downs():
-    """This holds for all kinds: each of the two leads by its own Lease and would write."""
+async def test_another_hypot_that_leads_stops_scale_downs(monkeypatch):
+    """This holds for all kinds, if the other goes first: each of the two leads by its own Lease and would write."""
+    monkeypatch.setattr("hypot.run.observe.leases.goes_first", lambda *_: True)
     async with World(*web(4), wpa(), lease_namespaces=("tools",)) as world:
         world.queue("10")
         world.put(lease("hypot", renewed=world.now, namespace=OWN))

@@ -12,7 +12,6 @@ from hypot.run.rights import (
     CERTIFICATE,
     LEASE,
     STATE_SHARDS,
-    WEBHOOK,
     Grants,
     Right,
     all_rights,
@@ -154,7 +153,7 @@ def test_a_given_certificate_needs_no_secret():
         said = said_by([*namespace_rules(rights), *cluster_rules(rights)])
         assert "secrets" not in {resource for _, resource, _, _ in said}
         group = "admissionregistration.k8s.io"
-        assert {each for each in said if each[0] == group} == {(group, "mutatingwebhookconfigurations", "get", WEBHOOK)}
+        assert {each for each in said if each[0] == group} == {(group, "mutatingwebhookconfigurations", "get", "hypot")}
 
 
 @pytest.mark.parametrize("config", [NOTHING, EVERYTHING, replace(EVERYTHING, dry_run=True)])
@@ -221,7 +220,10 @@ def test_merged_rules_say_the_same_in_one_order():
 def test_names_are_those_that_the_controller_uses():
     """The table does not import modules that need aiohttp, so that printing roles stays light; the names agree."""
     assert certificate_store.SECRET == CERTIFICATE
-    assert certificate_store.CONFIGURATION == registration.CONFIGURATION == WEBHOOK
+    for namespace in ("hypot-system", "team-a"):
+        (name,) = {right.names for right in all_rights(namespace) if right.resource == "mutatingwebhookconfigurations"}
+        assert registration.configuration_path(namespace).endswith(f"/{name[0]}")
+        assert registration.configuration(namespace, "hypot-webhook")["metadata"]["name"] == name[0]
     assert state_name(LEASE) == shards.PREFIX
 
 

@@ -1,3 +1,8 @@
+{{- /* The name of the objects outside of any namespace: each installation has its own. */ -}}
+{{- define "hypot.clusterName" -}}
+{{- if eq .Release.Namespace "hypot-system" }}hypot{{ else }}hypot-{{ .Release.Namespace }}{{ end -}}
+{{- end -}}
+
 {{- define "hypot.image" -}}
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}

@@ -54,7 +54,7 @@
   resources:
   - mutatingwebhookconfigurations
   resourceNames:
-  - hypot
+  - {{ include "hypot.clusterName" $ }}
   verbs:
   - get
 {{- end }}
@@ -64,7 +64,7 @@
   resources:
   - mutatingwebhookconfigurations
   resourceNames:
-  - hypot
+  - {{ include "hypot.clusterName" $ }}
   verbs:
   - patch
 {{- end }}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hypot.kinds.names import dns_label, dns_subdomain
-from hypot.run.config import ConfigError, RunConfig
+from hypot.run.config import DEFAULT_NAMESPACE, ConfigError, RunConfig, cluster_name
 from hypot.run.install.objects import (
     NAME,
     Manifest,
@@ -32,7 +32,6 @@ from hypot.run.rights import (
 )
 from hypot.run.webhook.registration import configuration
 
-DEFAULT_NAMESPACE = RunConfig().namespace
 REPLICAS = 2
 # Also checked by the chart: addresses that only the pod itself can reach, and valid names of a Service.
 OWN_ADDRESS = r"^(127\.|localhost$|::1$)"
@@ -79,7 +78,7 @@ def roles(config: RunConfig, grants: Grants = NO_GRANTS) -> list[Manifest]:
         *role(NAME, namespace_rules(rights), where, where),
     ]
     for namespace in sorted(set(watched)):
-        made += role(f"{NAME}-watched", watched_rules(rights), namespace, where)
+        made += role(f"{cluster_name(where)}-watched", watched_rules(rights), namespace, where)
     return made
 
 

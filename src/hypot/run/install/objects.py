@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from hypot.policy.model.settings import Settings, wire_name
-from hypot.run.config import RunConfig
+from hypot.run.config import RunConfig, cluster_name
 from hypot.run.rights import CERTIFICATE, Rule
 
 Manifest = dict[str, Any]
@@ -48,9 +48,10 @@ def service_account(namespace: str) -> Manifest:
 def cluster_role(rules: list[Rule], namespace: str) -> tuple[Manifest, Manifest]:
     """A ClusterRole, and its binding to the account in hypot's namespace."""
     group = "rbac.authorization.k8s.io"
-    role = {**described(f"{group}/v1", "ClusterRole", NAME), "rules": rules}
-    ref = {"apiGroup": group, "kind": "ClusterRole", "name": NAME}
-    binding = described(f"{group}/v1", "ClusterRoleBinding", NAME)
+    name = cluster_name(namespace)
+    role = {**described(f"{group}/v1", "ClusterRole", name), "rules": rules}
+    ref = {"apiGroup": group, "kind": "ClusterRole", "name": name}
+    binding = described(f"{group}/v1", "ClusterRoleBinding", name)
     return role, {**binding, "roleRef": ref, "subjects": [_account(namespace)]}
 
 

@@ -3,12 +3,15 @@
 import asyncio
 from typing import NamedTuple
 
+import structlog
+
 from hypot.cluster.lease import API_VERSION, Record, record_of
 from hypot.cluster.port import Port, Request, UnreachableError
 from hypot.policy.model.state import read_time
-from hypot.run.config import RunConfig
+from hypot.run.config import DEFAULT_NAMESPACE, RunConfig
 from hypot.run.rights import ACTS, LEASE, features_of, leases_of_others
 
+log = structlog.get_logger()
 # How often Leases are read, in seconds.
 LOOK_EVERY = 30.0
 # A Lease counts for at most so long after its last renewal, whatever duration it names.
@@ -64,11 +67,18 @@ def _meet(ours: str, theirs: str) -> bool:
     return not {*ours.split(",")}.isdisjoint(theirs.split(",")) if ours and theirs else False
 
 
+def goes_first(namespace: str, other: str) -> bool:
+    """Which of two installations acts where both would: that of the usual namespace, else by name."""
+    return (namespace != DEFAULT_NAMESPACE, namespace) < (other != DEFAULT_NAMESPACE, other)
+
+
 class Leases:
     """The Leases of other controllers in the namespaces that are believed, and of other hypots."""
 
     def __init__(self, port: Port, config: RunConfig) -> None:
         self._port, self._own, self._space = port, (config.namespace, LEASE), acts_in(config)
+        # Namespaces of other hypots that act where this one does.
+        self._overlaps: set[str] = set()
         self._believed = tuple(dict.fromkeys((config.namespace, *config.lease_namespaces)))
         self._names = {kind: names for kind, names in leases_of_others().items() if config.mode(kind) == "act"}
         self._looked = -LOOK_EVERY
@@ -76,7 +86,7 @@ class Leases:
         self._held: set[Named] = set()
         # By kind, the Lease of its other controller, as text.
         self.fresh: dict[str, str] = {}
-        # The Lease of another hypot that acts: both would lead at once, each with its own Lease.
+        # The Lease of another hypot that acts in the same namespaces and goes first.
         self.twin = ""
 
     async def look(self, now: float, boot: float) -> None:
@@ -111,9 +121,18 @@ class Leases:
             return
         record = record_of(answer)
         seen = self._sightings[named] = sighted(record, self._sightings.get(named), now, boot)
-        if seen.held(boot) and not self._is_harmless(name, record):
+        if seen.held(boot) if name != LEASE else self._yields_to(namespace, record, is_held=seen.held(boot)):
             self._held.add(named)
 
-    def _is_harmless(self, name: str, record: Record) -> bool:
-        """Whether it is the Lease of a hypot that acts in other namespaces."""
-        return name == LEASE and not _meet(self._space, record.said.get(ACTS_IN, EVERYWHERE))
+    def _yields_to(self, namespace: str, record: Record, *, is_held: bool) -> bool:
+        """Whether the hypot in this namespace acts where this one does, and goes first. An overlap is logged once."""
+        overlaps = is_held and _meet(self._space, record.said.get(ACTS_IN, EVERYWHERE))
+        yields = overlaps and goes_first(namespace, self._own[0])
+        if overlaps and namespace not in self._overlaps:
+            todo = "give each its own watchNamespaces, or uninstall one"
+            scales_down = namespace if yields else self._own[0]
+            log.warning("another hypot acts here too", its_namespace=namespace, scales_down=scales_down, todo=todo)
+        elif not overlaps and namespace in self._overlaps:
+            log.info("no other hypot acts here any more", its_namespace=namespace)
+        self._overlaps = self._overlaps | {namespace} if overlaps else self._overlaps - {namespace}
+        return yields

@@ -13,7 +13,7 @@ import structlog
 from hypot.cluster.port import MERGE_PATCH, Answer, Port, RefusedError, Request, encoded
 from hypot.policy.model.decision import show_time
 from hypot.run.webhook.certificates import LIFETIME_DAYS, Authority, Issued, due, issue, read, read_authority
-from hypot.run.webhook.registration import CONFIGURATION, CONFIGURATION_PATH
+from hypot.run.webhook.registration import configuration_path
 
 SECRET = "hypot-webhook"  # noqa: S105  a name
 Published = Literal["published", "unchanged", "missing"]
@@ -78,9 +78,9 @@ class CertificateStore:
 
     async def publish(self, ca_bundle: str) -> Published:
         """Write the CA bundle to the webhook configuration. The installation creates that configuration."""
-        wanted = base64.b64encode(ca_bundle.encode()).decode()
+        wanted, path = base64.b64encode(ca_bundle.encode()).decode(), configuration_path(self._namespace)
         for _ in range(_ROUNDS):
-            request = Request("GET", CONFIGURATION_PATH)
+            request = Request("GET", path)
             answer = await self._port.call(request)
             if answer.gone:
                 return "missing"
@@ -89,10 +89,10 @@ class CertificateStore:
             patch = _trusting(_mapping(answer.json()), wanted)
             if patch is None:
                 return "unchanged"
-            request = Request("PATCH", CONFIGURATION_PATH, _BY, encoded(patch), MERGE_PATCH)
+            request = Request("PATCH", path, _BY, encoded(patch), MERGE_PATCH)
             answer = await self._port.call(request)
             if answer.ok:
-                log.info("webhook configuration updated", name=CONFIGURATION)
+                log.info("webhook configuration updated", name=path.rpartition("/")[2])
                 return "published"
             if not (answer.conflict or answer.gone):
                 break

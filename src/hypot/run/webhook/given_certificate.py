@@ -10,7 +10,7 @@ from hypot.cluster.port import Port, RefusedError, Request
 from hypot.policy.observe.read_pods import inner, mappings
 from hypot.run.files import FileError, checked_file
 from hypot.run.webhook.certificates import CERTIFICATE, KEY, Issued
-from hypot.run.webhook.registration import CONFIGURATION_PATH
+from hypot.run.webhook.registration import configuration_path
 
 
 class GivenCertificateError(ValueError):
@@ -20,8 +20,8 @@ class GivenCertificateError(ValueError):
 class GivenCertificate:
     """The certificate in a directory; the installation says which CA the API server trusts."""
 
-    def __init__(self, port: Port, folder: str) -> None:
-        self._port, self._folder = port, Path(folder)
+    def __init__(self, port: Port, namespace: str, folder: str) -> None:
+        self._port, self._path, self._folder = port, configuration_path(namespace), Path(folder)
 
     async def ensure(self, now: float) -> Issued:
         """The certificate that is there now. Raises GivenCertificateError."""
@@ -31,7 +31,7 @@ class GivenCertificate:
     async def registered(self, issued: Issued) -> bool:
         """Whether the API server calls the webhook: its configuration exists and has a CA bundle."""
         del issued
-        request = Request("GET", CONFIGURATION_PATH)
+        request = Request("GET", self._path)
         answer = await self._port.call(request)
         if answer.gone:
             return False

@@ -4,10 +4,8 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE, OptIn
+from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE, OptIn, cluster_name
 
-CONFIGURATION = "hypot"
-CONFIGURATION_PATH = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{CONFIGURATION}"
 WEBHOOK = "pods.hypot.dev"
 PATH = "/mutate"
 SYSTEM_NAMESPACE = "kube-system"
@@ -57,9 +55,14 @@ def configuration(
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": CONFIGURATION},
+        "metadata": {"name": cluster_name(namespace)},
         "webhooks": [webhook],
     }
+
+
+def configuration_path(namespace: str) -> str:
+    """The path of the MutatingWebhookConfiguration of the hypot in this namespace."""
+    return f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{cluster_name(namespace)}"
 
 
 def _namespaces(own: str, watched: Sequence[str], opt_in: OptIn) -> list[dict[str, Any]]:

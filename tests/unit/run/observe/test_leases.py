@@ -1,6 +1,7 @@
 """The Leases of other controllers: which are believed, and for how long."""
 
 import pytest
+from structlog.testing import capture_logs
 
 from fake_cluster import FakeCluster
 from fake_objects import refusal
@@ -111,7 +112,8 @@ async def test_the_lease_of_a_tenant_is_not_believed(name):
     """Whatever it says, and however often it is renewed; in a configured namespace the same Lease counts."""
     cluster = FakeCluster()
     kinds = all_kinds(WatermarkPodAutoscaler="act", VerticalPodAutoscaler="act")
-    plain, told = (Leases(cluster, config(kinds=kinds, **given)) for given in ({}, {"lease_namespaces": ("shop",)}))
+    usual = {"kinds": kinds, "namespace": "zone"}
+    plain, told = (Leases(cluster, config(**usual, **given)) for given in ({}, {"lease_namespaces": ("shop",)}))
     for step in range(3):
         cluster.put(lease(name, "shop", renewed=NOW + 30 * step))
         await plain.look(NOW + 30 * step, 30.0 * step)
@@ -125,7 +127,8 @@ async def test_the_lease_of_a_tenant_is_not_believed(name):
 async def test_a_time_in_the_future_is_not_fresh(name):
     """Such a Lease counts only while it is seen to be renewed; the rule is the same for all."""
     cluster = FakeCluster()
-    leases = Leases(cluster, config(kinds=all_kinds(WatermarkPodAutoscaler="act", VerticalPodAutoscaler="act")))
+    kinds = all_kinds(WatermarkPodAutoscaler="act", VerticalPodAutoscaler="act")
+    leases = Leases(cluster, config(namespace="zone", kinds=kinds))
     cluster.put(lease(name, renewed=IN_2099))
     held = []
     for step in range(5):
@@ -170,8 +173,8 @@ async def test_what_cannot_be_read_is_as_it_was(fault):
 async def test_another_hypot_is_found_by_its_lease():
     """It may be in any believed namespace but our own, while an acting hypot renews it."""
     cluster = FakeCluster()
-    leases = Leases(cluster, config(lease_namespaces=("trial", "tools")))
-    cluster.put(lease("hypot", "hypot-system"))
+    leases = Leases(cluster, config(namespace="zone", lease_namespaces=("trial", "tools")))
+    cluster.put(lease("hypot", "zone"))
     cluster.put(lease("hypot", "trial", acts=""))
     await leases.look(NOW, 0.0)
     assert leases.twin == ""
@@ -214,6 +217,34 @@ async def test_two_that_act_in_different_namespaces_do_not_conflict(ours, theirs
     """They conflict as soon as they share one namespace."""
     cluster = FakeCluster()
     cluster.put(lease("hypot", "kube-system", acts=theirs))
-    leases = Leases(cluster, config(watch_namespaces=tuple(filter(None, ours.split(",")))))
+    leases = Leases(cluster, config(namespace="zone", watch_namespaces=tuple(filter(None, ours.split(",")))))
     await leases.look(NOW, 0.0)
     assert bool(leases.twin) is met
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("ours", "theirs", "holds"),
+    [
+        ("hypot-system", "alpha", False),
+        ("alpha", "hypot-system", True),
+        ("alpha", "beta", False),
+        ("beta", "alpha", True),
+    ],
+)
+async def test_of_two_that_overlap_one_holds_and_both_say_so(ours, theirs, holds):
+    """The installation in the usual namespace goes first, else the names decide; so there is always exactly one."""
+    cluster = FakeCluster()
+    leases = Leases(cluster, config(namespace=ours, lease_namespaces=(theirs,)))
+    with capture_logs() as logged:
+        for step in range(3):
+            cluster.put(lease("hypot", theirs, acts="*", renewed=NOW + 30 * step))
+            await leases.look(NOW + 30 * step, 30.0 * step)
+            assert bool(leases.twin) is holds
+        cluster.put(lease("hypot", theirs, acts="", renewed=NOW + 90))
+        await leases.look(NOW + 90, 90.0)
+        assert not leases.twin
+    assert [(line["event"], line.get("scales_down")) for line in logged] == [
+        ("another hypot acts here too", theirs if holds else ours),
+        ("no other hypot acts here any more", None),
+    ]

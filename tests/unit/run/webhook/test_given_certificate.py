@@ -10,7 +10,7 @@ from fake_cluster import FakeCluster
 from fake_objects import refusal
 from hypot.cluster.port import Answer, RefusedError, encoded
 from hypot.run.webhook.given_certificate import GivenCertificate, GivenCertificateError
-from hypot.run.webhook.registration import CONFIGURATION_PATH, configuration
+from hypot.run.webhook.registration import configuration, configuration_path
 from hypot.run.webhook.server import CertificateHolder
 
 pytestmark = pytest.mark.asyncio
@@ -41,7 +41,7 @@ async def test_it_can_be_served(tmp_path, authority, kind):
     """Whatever its key, and with the certificates between it and its authority."""
     between = authority.create_child_ca()
     issued = write(tmp_path, between, key_type=kind)
-    found = await GivenCertificate(FakeCluster(), str(tmp_path)).ensure(0.0)
+    found = await GivenCertificate(FakeCluster(), "own", str(tmp_path)).ensure(0.0)
     assert found.cert_pem == "".join(pem.bytes().decode() for pem in issued.cert_chain_pems)
     assert found.not_after == ENDS.timestamp()
     assert CertificateHolder(found).issued is found
@@ -49,7 +49,7 @@ async def test_it_can_be_served(tmp_path, authority, kind):
 
 async def test_another_one_is_read(tmp_path, authority):
     """It is read each time, because others renew it."""
-    given = GivenCertificate(FakeCluster(), str(tmp_path))
+    given = GivenCertificate(FakeCluster(), "own", str(tmp_path))
     write(tmp_path, authority)
     first = await given.ensure(0.0)
     write(tmp_path, authority)
@@ -91,7 +91,7 @@ async def test_what_cannot_be_served_is_reported(tmp_path, authority, broken):
     folder.mkdir()
     broken(folder, authority)
     with pytest.raises(GivenCertificateError, match=f"webhookCertificate {folder}: .*tls.crt and tls.key"):
-        await GivenCertificate(FakeCluster(), str(folder)).ensure(0.0)
+        await GivenCertificate(FakeCluster(), "own", str(folder)).ensure(0.0)
 
 
 @pytest.mark.parametrize(("bundle", "expected"), [("pem", True), ("", False), (None, False)])
@@ -99,9 +99,9 @@ async def test_it_is_registered_where_the_api_server_can_trust_it(bundle, expect
     """Only the configuration of hypot is read, and nothing is written."""
     cluster = FakeCluster()
     if bundle is not None:
-        cluster.fixed[CONFIGURATION_PATH] = Answer(200, encoded(configuration("own", "hypot-webhook", bundle)))
-    assert await GivenCertificate(cluster, "/none").registered(None) is expected
-    assert [(call.method, call.path) for call in cluster.calls] == [("GET", CONFIGURATION_PATH)]
+        cluster.fixed[configuration_path("own")] = Answer(200, encoded(configuration("own", "hypot-webhook", bundle)))
+    assert await GivenCertificate(cluster, "own", "/none").registered(None) is expected
+    assert [(call.method, call.path) for call in cluster.calls] == [("GET", configuration_path("own"))]
 
 
 async def test_a_configuration_that_may_not_be_read_is_an_error():
@@ -109,4 +109,4 @@ async def test_a_configuration_that_may_not_be_read_is_an_error():
     cluster = FakeCluster()
     cluster.faults = lambda _: refusal(403, "hypot may not")
     with pytest.raises(RefusedError, match="hypot may not"):
-        await GivenCertificate(cluster, "/none").registered(None)
+        await GivenCertificate(cluster, "own", "/none").registered(None)
