@@ -62,6 +62,57 @@ def read_object(text: bytes | msgspec.Raw) -> dict[str, Any]:
         raise UnreadableError(str(error)) from error
 
 
+def plain_fields(text: bytes | msgspec.Raw, *path: str) -> dict[str, Any]:
+    """The fields of the object at this path of a text that cannot be read as a whole; empty if there is no object.
+
+    Lists and objects in it are None, since they can be too deep as well: managedFields repeat the fields of a spec.
+    """
+    body = bytes(text)
+    try:
+        return read_object(b"".join(_flat(body, _start(body, *path))))
+    except UnreadableError:
+        return {}
+
+
+def _start(body: bytes, *path: str) -> int:
+    """Where the object at this path begins, or the end; without recursion."""
+    names = [b"", *(f'"{name}"'.encode() for name in path)]
+    depth, matched, name = 0, 0, b""
+    for token in _TOKEN.finditer(body):
+        sign = token[0]
+        if sign[:1] == b'"':
+            name = sign if depth == matched else name
+        elif sign in b"]}":
+            depth -= 1
+            matched = min(matched, depth)
+        else:
+            if sign == b"{" and depth == matched and name == names[matched]:
+                matched += 1
+            if matched == len(names):
+                return token.start()
+            depth += 1
+    return len(body)
+
+
+def _flat(body: bytes, start: int) -> Iterator[bytes]:
+    """The text of the object that begins here, with null for all that is nested in it; without recursion."""
+    depth = 0
+    for token in _TOKEN.finditer(body, start):
+        sign = token[0]
+        if sign[:1] == b'"':
+            continue
+        if sign in b"]}":
+            depth -= 1
+            if depth == 0:
+                yield body[start : token.end()]
+                return
+            start = token.end() if depth == 1 else start
+            continue
+        if depth == 1:
+            yield body[start : token.start()] + b"null"
+        depth += 1
+
+
 def _read_apart(body: bytes, kind: type[P]) -> P:
     """The page, read in two parts: the items one by one, and all around them."""
     places = list(_items(body))

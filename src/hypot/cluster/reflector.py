@@ -2,16 +2,14 @@
 
 import asyncio
 import random as chance
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
-import msgspec
 import structlog
 
 from hypot.cluster.clock import Clock, boot
-from hypot.cluster.page import UnreadableError, read_object, read_page
+from hypot.cluster.page import UnreadableError, plain_fields, read_object, read_page
 from hypot.cluster.port import Answer, Port, RefusedError, Request, UnreachableError, encoded
 
 Row = TypeVar("Row")
@@ -36,7 +34,6 @@ SLICE_SECONDS: Final = 0.010
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 # Refusals because of our credentials or the server's load, not because of the version that we watch from.
 _NOT_ABOUT_VERSIONS: Final = frozenset({401, 403, 429, 503})
-_NAME: Final = re.compile(rb'"name":"([^"]{1,253})"')
 
 _log = structlog.get_logger()
 
@@ -66,7 +63,7 @@ class Reflector(Generic[Row]):
         """`keep` turns an object into a row, or None if it is not needed; `on_change` is only a hint."""
         self.path = path
         self.rows: dict[NamespacedName, Row] = {}
-        # Objects that `keep` could not read, and why. They have no row.
+        # Objects that could not be read, and why. They have no row.
         self.unread: dict[NamespacedName, str] = {}
         self.missing = False
         self.trouble = ""
@@ -186,8 +183,10 @@ class Reflector(Generic[Row]):
             page = read_page(answer.body)
             usual = {"apiVersion": page.api_version, "kind": page.kind.removesuffix("List")}
             for item in page.items or ():
-                if (thing := self._decoded(item)) is not None:
-                    self._take({**usual, **thing}, batch)
+                try:
+                    self._take({**usual, **read_object(item)}, batch)
+                except UnreadableError as error:
+                    self._take({"metadata": plain_fields(item, "metadata")}, batch, error=error)
                 await self._turn()
             token = page.metadata.continue_
             if not token:
@@ -229,9 +228,14 @@ class Reflector(Generic[Row]):
 
     async def _line(self, line: bytes, batch: _ListBatch[Row] | None, request: Request) -> _ListBatch[Row] | None:
         """Process one line. Returns the incomplete list while it is incomplete."""
-        event = self._decoded(line) or {}
+        error = None
+        try:
+            event = read_object(line)
+        except UnreadableError as unreadable:
+            error, event = unreadable, _outline(line)
         what, thing = event.get("type"), event.get("object")
         if not isinstance(thing, dict):
+            _log.warning("line skipped", path=self.path, error=str(error or "no object")[:200])
             return batch
         if what == "ERROR":
             raise RefusedError(request, _as_answer(thing))
@@ -243,26 +247,24 @@ class Reflector(Generic[Row]):
                 self._pages_once = False
                 await self._replace(batch, str(version or "0"))
                 return None
-        elif (key := self._take(thing, batch, deleted=what == "DELETED")) is not None and batch is None:
+        elif (key := self._take(thing, batch, deleted=what == "DELETED", error=error)) is not None and batch is None:
             self._report(key)
         if batch is None and isinstance(version, str) and version:
             self._version = version
         return batch
 
-    def _decoded(self, text: bytes | msgspec.Raw) -> dict[str, Any] | None:
-        """The decoded object, or None if it cannot be read; that is logged and skipped."""
-        try:
-            return read_object(text)
-        except UnreadableError as error:
-            found = _NAME.search(bytes(text))
-            name = found[1].decode(errors="replace") if found else ""
-            _log.warning("line skipped", path=self.path, name=name, error=str(error)[:200])
-            return None
-
     def _take(
-        self, thing: dict[str, Any], batch: _ListBatch[Row] | None, *, deleted: bool = False
+        self,
+        thing: dict[str, Any],
+        batch: _ListBatch[Row] | None,
+        *,
+        deleted: bool = False,
+        error: UnreadableError | None = None,
     ) -> NamespacedName | None:
-        """Store the row of an object, or remove it. Returns the key of the object, if it has one."""
+        """Store the row of an object, or remove it. Returns the key of the object, if it has one.
+
+        With an `error`, only the plain fields of its metadata are known.
+        """
         rows, unread = (self.rows, self.unread) if batch is None else (batch.rows, batch.unread)
         metadata = _metadata(thing)
         namespace, name = metadata.get("namespace") or "", metadata.get("name")
@@ -271,17 +273,22 @@ class Reflector(Generic[Row]):
             return None
         key = namespace, name
         unread.pop(key, None)
-        row = None
-        try:
-            row = None if deleted else self._keep(thing)
-        except Exception as error:  # noqa: BLE001  one bad object must not stop the others
-            unread[key] = f"{type(error).__name__}: {error}"[:200]
+        row, trouble = (None, error) if deleted or error else self._kept(thing)
+        if trouble is not None and not deleted:
+            unread[key] = f"{type(trouble).__name__}: {trouble}"[:200]
             _log.warning("object skipped", path=self.path, namespace=namespace, name=name, error=unread[key])
         if row is None:
             rows.pop(key, None)
         else:
             rows[key] = row
         return key
+
+    def _kept(self, thing: dict[str, Any]) -> tuple[Row | None, Exception | None]:
+        """The row of an object, and why there is none if it could not be read."""
+        try:
+            return self._keep(thing), None
+        except Exception as error:  # noqa: BLE001  one bad object must not stop the others
+            return None, error
 
     async def _replace(self, batch: _ListBatch[Row], version: str) -> None:
         """Replace the rows with a complete list, in one step."""
@@ -318,6 +325,12 @@ class Reflector(Generic[Row]):
             return
         await asyncio.sleep(0)
         self._taken, self._slice_began = 0, self._clock()
+
+
+def _outline(line: bytes) -> dict[str, Any]:
+    """What can be read of an event whose object cannot; empty if the line is torn."""
+    event = plain_fields(line)
+    return {**event, "object": {"metadata": plain_fields(line, "object", "metadata")}} if "object" in event else {}
 
 
 def _metadata(thing: dict[str, Any]) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def test_an_object_that_is_nested_too_deeply_stops_nobody(stage: Stage, namespac
         eventually(lambda: mine.condition("ScalingActive").get("status") == "True", SOON)
         with suppress(RecursionError):  # The answer is nested as deeply.
             hvpa.api.patch(hvpa.path, b'{"spec":{"hpa":{"template":{"metadata":{"x":' + deep + b"}}}}}")
-        eventually(lambda: hypot.lines("line skipped"), SOON)
+        eventually(lambda: hypot.lines("object skipped"), SOON)
         web.load = 3000
         eventually(lambda: web.replicas() == 10, SOON)
         web.load = 400

@@ -16,6 +16,12 @@ from hypot.cluster.port import Answer, Request, UnreachableError, encoded
 from hypot.cluster.reflector import Reflector
 
 PODS = "/api/v1/pods"
+END = encoded(
+    {
+        "type": "BOOKMARK",
+        "object": {"metadata": {"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}},
+    }
+)
 
 
 def now():
@@ -490,7 +496,6 @@ class TestBadObjects:
     async def test_invalid_lines(self):
         """Broken, empty and odd lines are skipped; the lines after them are read."""
         good = [encoded({"type": "ADDED", "object": pod("a")})]
-        end = {"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}
         bad = [
             b'{"type":"ADDED","object":{"metadata":{"name":"torn","names',
             b"\xff",
@@ -499,31 +504,67 @@ class TestBadObjects:
             b'{"type":"ADDED","object":[]}',
             b'{"type":"ADDED","object":{"metadata":null}}',
             b'{"type":"ADDED","object":{"metadata":{"name":7}}}',
+            b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}',
             b'{"type":"BOOKMARK","object":{"metadata":{"annotations":3}}}',
         ]
-        cluster = Spoken([*bad, *good, *bad, encoded({"type": "BOOKMARK", "object": {"metadata": end}}), *bad, *good])
+        cluster = Spoken([*bad, *good, *bad, END, *bad, *good])
         pods = reflector(cluster)
         with capture_logs() as logs:
             async with running(pods):
                 await asyncio.sleep(0.1)
         assert pods.rows == in_shop(a=1)
         assert pods.lists == 1
-        torn = [each for each in logs if each.get("name") == "torn"]
-        assert len(torn) == 3
+        assert sum(each["event"] == "line skipped" for each in logs) == 3 * 5
+        assert sum(each["event"] == "object skipped" for each in logs) == 3 * 3
+
+    async def test_a_torn_line_removes_no_row(self):
+        """Nobody knows what the rest of it said."""
+        good = encoded({"type": "ADDED", "object": pod("a")})
+        deep = _deep(encoded({"type": "DELETED", "object": pod("a", "deep")}))
+        cluster = Spoken([good, END, *(deep[:-cut] for cut in (1, 2, 20))])
+        pods = reflector(cluster)
+        async with running(pods):
+            await asyncio.sleep(0.1)
+        assert (pods.rows, pods.unread) == (in_shop(a=1), {})
 
     @pytest.mark.parametrize("streaming", [True, False])
     async def test_a_deep_object(self, streaming):
-        """Anyone may create an object that is nested too deeply; the others are followed as usual."""
+        """Anyone may create an object that is nested too deeply. It has no row; the others are followed as usual."""
         cluster = Deep(streaming=streaming)
         cluster.put(pod("a"))
         cluster.put(pod("b", "deep"))
         pods = reflector(cluster)
         async with running(pods):
             await asyncio.sleep(1)
-            assert (pods.rows, pods.trouble) == (in_shop(a=1), "")
+            assert (pods.rows, [*pods.unread], pods.trouble) == (in_shop(a=1), [("shop", "b")], "")
             cluster.put(pod("b"))
             await asyncio.sleep(1)
-            assert (pods.rows, pods.trouble) == (in_shop(a=1, b=1), "")
+            assert (pods.rows, pods.unread, pods.trouble) == (in_shop(a=1, b=1), {}, "")
+
+    @pytest.mark.parametrize("deep_metadata", [False, True])
+    async def test_an_object_that_becomes_deep(self, deep_metadata):
+        """Its row is removed, whatever its labels are called, and it is forgotten once it is deleted."""
+        cluster, changes = Deep(), []
+        cluster.put(pod("a"))
+        cluster.put(pod("b"))
+        pods = reflector(cluster, on_change=lambda key, row: changes.append((key, row)))
+        deep = pod("b", "deep")
+        deep["metadata"] = {"labels": {"name": "a"}, **deep["metadata"]}
+        if deep_metadata:
+            deep["metadata"] = {"managedFields": "deep", **deep["metadata"]}
+        with capture_logs() as logs:
+            async with running(pods):
+                await asyncio.sleep(1)
+                changes.clear()
+                cluster.put(deep)
+                await asyncio.sleep(1)
+                assert (pods.rows, changes) == (in_shop(a=1), [(("shop", "b"), None)])
+                assert pods.unread[("shop", "b")].startswith("UnreadableError: ")
+                cluster.remove("/api/v1/namespaces/shop/pods/b")
+                await asyncio.sleep(1)
+                assert (pods.rows, pods.unread, pods.lists) == (in_shop(a=1), {}, 1)
+        skipped = [(each["namespace"], each["name"]) for each in logs if each["event"] == "object skipped"]
+        assert skipped == [("shop", "b")]
 
     async def test_an_answer_that_is_not_a_list(self):
         """It is a failure like any other."""
