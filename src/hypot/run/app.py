@@ -166,6 +166,7 @@ class App:
                 continue
             if not self.lease.leading or self.watches.unready:
                 self.attempted = None
+                self._recover()
                 await self._pause(0.5)
                 continue
             self.attempted = boot()
@@ -233,11 +234,11 @@ class App:
                 self.reconciled = await reconciler.reconcile()
                 self.reconciles += 1
                 await self.decision_log.report(self.reconciled)
-                self.failing_since, self.failing = None, ""
+                self._recover()
             except NewerStateError:
                 raise
             except (UnreachableError, RefusedError) as error:
-                self.failing_since, self.failing = None, ""
+                self._recover()
                 log.warning("reconcile failed", error=str(error))
             except Exception as error:  # noqa: BLE001  the next one is tried
                 self._failed(error)
@@ -253,6 +254,10 @@ class App:
             raise
         except Exception:
             log.exception("state not saved")
+
+    def _recover(self) -> None:
+        """Reconciles do not fail in a row because of hypot's own code."""
+        self.failing_since, self.failing = None, ""
 
     def _failed(self, error: Exception) -> None:
         """Record a reconcile that failed as a whole, and log it, with a traceback if it is a new error."""

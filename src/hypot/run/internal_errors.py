@@ -52,7 +52,7 @@ class InternalErrors:
         self.now = {key: error for key, (error, _) in self._unreported.items()}
 
     def add(self, key: Key, stage: Stage, error: Exception, boot: float | None = None) -> InternalError:
-        """Record an error that was caught for this object; `boot` is needed at the stage report."""
+        """Record an error that was caught for this object; with `boot`, it is reported as failed for a while."""
         found = InternalError(stage, type(error).__name__, where(error))
         self.total[stage] += 1
         self.now.setdefault(key, found)

@@ -150,7 +150,7 @@ class Judge:
                 except Exception as caught:  # noqa: BLE001  it must not stop the others, nor hide this object
                     error = self.errors.add(key, "decide", caught)
             if error is not None:
-                judged.append(self.failed(key, row.autoscaler, view.now, acting.get(key, "observe"), error))
+                judged.append(self.failed(key, row.autoscaler, view.now, acting[key], error))
             if time_slice.is_due():
                 await time_slice.take()
         return self._governed(judged, wants, view, around)

@@ -157,7 +157,7 @@ class Reconciler:
         await self._learn(view)
         await rest()
         observed = self.clocks.boot()
-        acting = {key: self._acting(key, row) for key, row in rows.items()}
+        acting = {key: self._bounded_acting(key, row) for key, row in rows.items()}
         judged = await self.judge.decide_all(view, acting, self._circumstances(boot, rows, acting))
         decided = self.clocks.boot()
         outcomes, posted = await self._execute(judged, self._until(boot + SCALED_BY))
@@ -218,6 +218,13 @@ class Reconciler:
             # A kind whose CustomResourceDefinition is missing for a moment has not lost its objects.
             return watched is None or not watched.missing
         return bool(identity and row.identity) and row.identity != identity
+
+    def _bounded_acting(self, key: Key, row: AutoscalerRow) -> Acting:
+        try:
+            return self._acting(key, row)
+        except Exception as error:  # noqa: BLE001  it is this object's alone
+            self.errors.add(key, "observe", error)
+            return "observe"
 
     def _acting(self, key: Key, row: AutoscalerRow) -> Acting:
         mode = self.config.mode(key[0])

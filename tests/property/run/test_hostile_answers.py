@@ -5,6 +5,7 @@ import copy
 import json
 import os
 from contextlib import asynccontextmanager
+from math import isfinite
 
 import msgspec
 from hypothesis import HealthCheck, example, given, settings
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 from hypot.cluster.port import Answer
 from hypot.kinds.base import Ref
 from hypot.policy.model.seen import Failure, Reply
+from hypot.policy.observe.freshness import MOST_AHEAD
 from hypot.policy.observe.snapshot import read_autoscaler
 from hypot.run.observe.pod_metrics import MetricsApi
-from hypot.run.observe.prometheus import Prometheus
+from hypot.run.observe.prometheus import MOST, Prometheus
 from hypot.run.observe.queries import MetricApis, external_query, object_query, pods_query
 from hypot.run.observe.recommenders import _read
 from hypot.run.webhook.admission import BadReviewError, review
@@ -141,15 +143,24 @@ VALUES = {"items": [{**VALUE, "describedObject": {"kind": "Pod", "name": "web-0"
 @often
 @given(bodies(st.just(VALUES)), statuses)
 def test_custom_and_external_metrics(body, status):
+    """Whole numbers that a float can hold, also below zero, and none from the future."""
     queries = [
         pods_query("m", None, NAMESPACE, "app=web"),
         object_query("m", None, NAMESPACE, Ref(kind="Service", name="web")),
         external_query("m", None, NAMESPACE),
     ]
     answered = asyncio.run(MetricApis(Says(body, status)).ask(queries, NOW))
-    answered.of_pods("m", None, NAMESPACE, (), "app=web")
-    answered.of_object("m", None, NAMESPACE, Ref(kind="Service", name="web"))
-    answered.external("m", None, NAMESPACE)
+    by_pod = answered.of_pods("m", None, NAMESPACE, (), "app=web")
+    of_object = answered.of_object("m", None, NAMESPACE, Ref(kind="Service", name="web"))
+    external = answered.external("m", None, NAMESPACE)
+    if status != 200:
+        assert all(isinstance(each, Failure) for each in (by_pod, of_object, external))
+    values = [] if isinstance(by_pod, Failure) else list(by_pod.values())
+    amounts = [value.milli for value in values]
+    amounts += [] if isinstance(of_object, Failure) else [of_object]
+    amounts += [] if isinstance(external, Failure) else external
+    assert all(type(amount) is int and isfinite(float(amount)) for amount in amounts)
+    assert all(isfinite(value.at) and isfinite(value.window) and value.at <= NOW + MOST_AHEAD for value in values)
 
 
 REPLY = {
@@ -190,7 +201,15 @@ class Session:
 @given(bodies(st.just(RESULT)))
 @example(json.dumps({**RESULT, "data": {"result": [{**SERIES, "value": [1.0, "1e308"]}]}}).encode())
 def test_prometheus(body):
-    asyncio.run(Prometheus(Session(body), "http://127.0.0.1:1").read())
+    """No sample at all, or amounts within bounds."""
+    usage = asyncio.run(Prometheus(Session(body), "http://127.0.0.1:1").read())
+    assert not (usage.trouble and usage.samples)
+    for (namespace, pod), found in usage.samples.items():
+        assert (type(namespace), type(pod)) == (str, str)
+        assert 0 <= found.at < MOST
+        for container, amounts in found.containers:
+            assert type(container) is str
+            assert all(type(amount) is int and 0 <= amount <= MOST * 1000 for amount in amounts.values())
 
 
 # The webhook.

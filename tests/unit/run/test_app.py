@@ -176,6 +176,25 @@ async def test_only_its_own_code_makes_it_unhealthy(error, health, monkeypatch):
     assert sum(line.get("exc_info") is not None for line in logged if line["event"] == "reconcile failed") <= 1
 
 
+async def test_a_new_leader_is_healthy_again(monkeypatch):
+    """Failures of an earlier time as leader do not count."""
+
+    async def always(_):
+        raise RuntimeError
+
+    monkeypatch.setattr(Reconciler, "reconcile", always)
+    async with running(small_cluster(*web(4), wpa())) as app:
+        await eventually(lambda: app.failing_since is not None)
+        app.failing_since -= 1000
+        assert (await page(app, "/healthz"))[0] == 503
+        app.lease.stand_aside()
+        await eventually(lambda: app.attempted is None)
+        assert (await page(app, "/healthz"))[0] == 200
+        app.lease.stand()
+        await eventually(lambda: app.lease.leading and app.attempted is not None and app.failing_since is not None)
+        assert (await page(app, "/healthz"))[0] == 200
+
+
 async def test_it_is_not_ready_without_an_api_server(monkeypatch):
     """A short failure changes nothing; both pages say ok again afterwards."""
     monkeypatch.setattr("hypot.run.app.UNREADY_AFTER", 3.0)
@@ -423,7 +442,7 @@ def registered(*hooks):
 
 
 async def test_it_is_ready_when_the_webhook_listens(monkeypatch):
-    """Until then the page says what it waits for, whoever leads."""
+    """Until then the page says what it waits for; so do replicas that do not lead."""
     monkeypatch.setattr("hypot.run.app.CERTIFICATE_AGAIN", 0.05)
     cluster = small_cluster(*web(4), wpa(), registered({}))
     cluster.faults = lambda call: refusal(403, "hypot may not") if "/secrets" in call.path else None

@@ -45,11 +45,23 @@ def stumbling_at(name, monkeypatch):
     monkeypatch.setattr(found, function, stumbling(getattr(found, function)))
 
 
+async def reconcile(world, *pauses):
+    """Reconcile with a queue that needs 8 replicas, after each of these seconds."""
+    for seconds in pauses:
+        world.queue("80")
+        await world.reconcile(seconds)
+
+
+def errors_in(logged):
+    return [line for line in logged if line["event"] == "internal error"]
+
+
 @pytest.mark.parametrize(
     ("stage", "function", "replicas", "reported"),
     [
         ("observe", "family.questions", 4, True),
         ("observe", "observe.observer.Observer._asks", 4, True),
+        ("observe", "reconcile.Reconciler._acting", 4, False),
         ("decide", "family.decide", 4, True),
         ("decide", "judge.Judge._examined", 4, True),
         ("act", "act.execute.Executor.execute", 4, True),
@@ -64,13 +76,10 @@ async def test_an_error_stays_with_its_object(stage, function, replicas, reporte
     async with World(*web(4), *named("api"), wpa()) as world:
         stumbling_at(function, monkeypatch)
         with capture_logs() as logged:
-            for _ in range(3):
-                world.queue("80")
-                await world.reconcile()
+            await reconcile(world, 15, 15, 15)
         assert (replicas_of(world, "api"), world.replicas) == (8, replicas)
         assert world.app.errors.total[stage] > 0
-        lines = [line for line in logged if line["event"] == "internal error"]
-        assert [(line["object"], line["stage"]) for line in lines] == [(f"{WPA}/shop/web", stage)]
+        assert [(line["object"], line["stage"]) for line in errors_in(logged)] == [(f"{WPA}/shop/web", stage)]
         assert "secret" not in str([{**line, "exc_info": None} for line in logged])
         if reported:
             condition = world.condition("AbleToScale")
@@ -82,13 +91,10 @@ async def test_it_is_over_when_it_is_over(monkeypatch):
     """That is logged, and the object is scaled again."""
     async with World(*web(4), wpa()) as world:
         stumbling_at("family.decide", monkeypatch)
-        world.queue("80")
-        await world.reconcile()
+        await reconcile(world, 15)
         monkeypatch.undo()
         with capture_logs() as logged:
-            for _ in range(2):
-                world.queue("80")
-                await world.reconcile()
+            await reconcile(world, 15, 15)
         assert [line["event"] for line in logged if "internal" in line["event"]] == ["internal error is over"]
         assert world.replicas == 8
 
@@ -97,12 +103,10 @@ async def test_a_failed_report_is_tried_again_later(monkeypatch):
     """Meanwhile the status says that it failed."""
     async with World(*web(4), wpa()) as world:
         stumbling_at("report.reporter.reported_events", monkeypatch)
-        world.queue("80")
-        await world.reconcile()
+        await reconcile(world, 15)
         monkeypatch.undo()
         for seconds, failed in ((15, True), (AGAIN_AFTER, False)):
-            world.queue("80")
-            await world.reconcile(seconds)
+            await reconcile(world, seconds)
             assert (world.condition("AbleToScale").get("reason") == "DecisionFailed") is failed
 
 
@@ -117,5 +121,5 @@ async def test_many_objects_with_one_error_have_one_traceback(monkeypatch):
     async with World(*named("api"), *named("shop"), *web(4), wpa()) as world:
         with capture_logs() as logged:
             await world.reconcile()
-        lines = [line for line in logged if line["event"] == "internal error"]
+        lines = errors_in(logged)
         assert (len(lines), sum(line["exc_info"] is not None for line in lines)) == (3, 1)

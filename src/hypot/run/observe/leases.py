@@ -121,7 +121,10 @@ class Leases:
             return
         record = record_of(answer)
         seen = self._sightings[named] = sighted(record, self._sightings.get(named), now, boot)
-        if seen.held(boot) if name != LEASE else self._yields_to(namespace, record, is_held=seen.held(boot)):
+        is_held = seen.held(boot)
+        if name == LEASE:
+            is_held = self._yields_to(namespace, record, is_held=is_held)
+        if is_held:
             self._held.add(named)
 
     def _yields_to(self, namespace: str, record: Record, *, is_held: bool) -> bool:

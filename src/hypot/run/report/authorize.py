@@ -43,7 +43,7 @@ class Readers:
     async def refusal(self, request: web.BaseRequest) -> web.Response | None:
         """The answer for a client that may not read the metrics; None if it may."""
         header = request.headers.get("Authorization", "")
-        if not header.startswith(_BEARER):
+        if not header.startswith(_BEARER) or not header.isascii():
             message = f"send a bearer token of an account that may get the nonResourceURL {PAGE}"
             return said(HTTPStatus.UNAUTHORIZED, message, **{"WWW-Authenticate": "Bearer"})
         token = header.removeprefix(_BEARER).strip()

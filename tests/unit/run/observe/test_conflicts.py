@@ -152,9 +152,9 @@ def test_the_hold_names_the_conflict():
 def test_a_lease_holds_scale_downs_only():
     """Another hypot is named first; the message says what to do."""
     assert lease_hold("") is None
-    rival, twin = lease_hold("a/b"), lease_hold("a/b", "b/hypot")
-    assert [(hold.reason, hold.blocks) for hold in (rival, twin)] == [("OtherLeader", "down")] * 2
-    assert "the Lease a/b is running: no scale-down until it is stopped" in rival.message
+    other, twin = lease_hold("a/b"), lease_hold("a/b", "b/hypot")
+    assert [(hold.reason, hold.blocks) for hold in (other, twin)] == [("OtherLeader", "down")] * 2
+    assert "the Lease a/b is running: no scale-down until it is stopped" in other.message
     assert "another hypot leads with the Lease b/hypot" in twin.message
 
 

@@ -62,9 +62,9 @@ async def test_a_reader_is_allowed():
     ]
 
 
-@pytest.mark.parametrize("header", [None, "", "Basic Z29vZA==", "good", "bearer good"])
+@pytest.mark.parametrize("header", [None, "", "Basic Z29vZA==", "good", "bearer good", "Bearer göod", "Bearer \udcff"])
 async def test_without_a_token_nobody_is_asked(header):
-    """The answer says what is needed."""
+    """The answer says what is needed. No token has other characters than ASCII."""
     api = ApiServer()
     status, text = await asked(made(api), header)
     assert (status, "bearer token" in text, api.asked) == (401, True, [])
