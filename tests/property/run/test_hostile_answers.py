@@ -22,8 +22,8 @@ from hypot.run.observe.queries import MetricApis, external_query, object_query, 
 from hypot.run.observe.recommenders import _read
 from hypot.run.webhook.admission import BadReviewError, review
 from unit.policy.sizes_world import NAMESPACE, advised, box, hvpa, limit_range, node, recommended, sample, vpa
+from unit.run.reconcile.test_many import named, replicas_of
 from unit.run.run_world import NOW, World, all_kinds, hpa, web, wpa
-from unit.run.test_many import named, replicas_of
 
 # `make fuzz N=100000` tries that many.
 TRIES = int(os.environ.get("HYPOT_FUZZ") or 100)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypot.run.in_time import in_turns, write_in_time
 from hypot.run.reconcile import CHILDREN_BY, SCALED_BY, STATUSES_BY
 from unit.policy.sizes_world import NAMESPACE, TARGET, hvpa, node, vpa
+from unit.run.reconcile.test_many import named
 from unit.run.run_world import KINDS, World, all_kinds, hpa, web, wpa
-from unit.run.test_many import named
 
 OBJECTS = {"hypot.dev/recommendations": "objects"}
 

@@ -7,8 +7,8 @@ from structlog.testing import capture_logs
 
 from hypot.policy.families import FAMILIES
 from hypot.run.internal_errors import AGAIN_AFTER
+from unit.run.reconcile.test_many import named, replicas_of
 from unit.run.run_world import World, web, wpa
-from unit.run.test_many import named, replicas_of
 
 pytestmark = pytest.mark.asyncio
 WPA = "WatermarkPodAutoscaler"

@@ -3,8 +3,8 @@
 import pytest
 
 from unit.policy.sizes_world import NAMESPACE, box, fleet, hvpa, node
+from unit.run.reconcile.test_unmeasured import no_metrics
 from unit.run.run_world import World, all_kinds, ready, web
-from unit.run.test_unmeasured import no_metrics
 
 pytestmark = pytest.mark.asyncio
 HVPA = "Hvpa"

@@ -9,8 +9,8 @@ import pytest
 from hypot.run.webhook.admission import review
 from hypot.run.webhook.finder import Finder
 from unit.policy.sizes_world import TARGET, advised, hvpa, owned, pod, recommended, sized, vpa
+from unit.run.reconcile.test_retarget import reconciled, turn, two_workloads
 from unit.run.run_world import KINDS, World, all_kinds
-from unit.run.test_retarget import reconciled, turn, two_workloads
 from unit.run.webhook.admission_world import applied, request
 
 pytestmark = pytest.mark.asyncio
