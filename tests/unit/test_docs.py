@@ -62,3 +62,17 @@ def test_the_readme_names_every_command():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in COMMANDS:
         assert f"hypot {name}" in readme
+
+
+def test_the_threat_model_names_code_and_tests_that_exist():
+    """Its table says where each attempt is refused, and which test shows it."""
+    text = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in text.splitlines() if line.count("|") == 5 and "`" in line]
+    assert rows
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    for *_, where, shown, _ in rows:
+        for module in re.findall(r"`([^`]+)`", where):
+            path = ROOT / "src" / "hypot" / module.replace(".", "/")
+            assert path.is_dir() or path.with_suffix(".py").is_file(), module
+        for test in re.findall(r"`([^`]+)`", shown):
+            assert (ROOT / test).exists() or test.removeprefix("make ") in targets, test
