@@ -2,14 +2,13 @@
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any
 
 import pytest
 
-from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
 from cluster.running.houses import (
     DOWN_FACTOR,
@@ -31,13 +30,6 @@ AT_ONCE = 15
 STOPPED, AWAY = 30.0, 60.0
 GONE: Object = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410}
 BUSY: Object = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "TooManyRequests", "code": 429}
-
-
-@pytest.fixture(scope="module")
-def stage(plane: ControlPlane) -> Iterator[Stage]:
-    stage = Stage(plane).start()
-    yield stage
-    stage.stop()
 
 
 @pytest.fixture(scope="module")

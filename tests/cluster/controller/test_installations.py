@@ -1,24 +1,13 @@
 """Several installations in one cluster: each manages its own namespaces, and of two that overlap one holds."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 
-import pytest
-
-from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
 from cluster.running.alone import controller_for, controlling, running
 from cluster.running.shapes import WPA, watermarks
 from cluster.running.stage import Stage, Workload
 
 SOON = 60
-
-
-@pytest.fixture(scope="module")
-def stage(plane: ControlPlane) -> Iterator[Stage]:
-    made = Stage(plane).start()
-    yield made
-    made.stop()
 
 
 def test_three_installations_and_one_of_them_is_killed(stage: Stage, namespace: str) -> None:

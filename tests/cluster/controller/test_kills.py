@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
 from cluster.running.controller import Controller
 from cluster.running.houses import (
@@ -46,13 +45,6 @@ BUCKET = 1.05
 AT_ONCE = 10
 ONE_AT_A_TIME = threading.Lock()
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-
-
-@pytest.fixture(scope="module")
-def stage(plane: ControlPlane) -> Iterator[Stage]:
-    stage = Stage(plane).start()
-    yield stage
-    stage.stop()
 
 
 @pytest.fixture(scope="module")

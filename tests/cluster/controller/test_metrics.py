@@ -1,7 +1,7 @@
 """Unusable metrics and watches: nothing scales down because of them, and a condition says why."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from itertools import cycle
@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
 from cluster.running.houses import DOWN_WINDOW, LONG, WPA, House, side_by_side, watermarked, watermarks
 from cluster.running.invariants import METRICS
@@ -22,13 +21,6 @@ AT_ONCE = 10
 LEFT_OUT = "pods without a fresh sample of usage: web-"
 # Values that broken metrics sources have been seen to report.
 GARBAGE: tuple[Any, ...] = ("NaN", "-25m", "", "1e400", "+Inf", "12 apples", None, 7, [], {"cpu": "1"})
-
-
-@pytest.fixture(scope="module")
-def stage(plane: ControlPlane) -> Iterator[Stage]:
-    stage = Stage(plane).start()
-    yield stage
-    stage.stop()
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from cluster.plane.api import Api
-from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
 from cluster.running.crowd import create, forge, listed, replicas_of, usage, waits
 from cluster.running.houses import (
@@ -43,13 +42,6 @@ HVPAS = "hvpas.autoscaling.k8s.io"
 # Cases that remove or loosen definitions run one after the other.
 DEFINITIONS = threading.Lock()
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
-
-
-@pytest.fixture(scope="module")
-def stage(plane: ControlPlane) -> Iterator[Stage]:
-    stage = Stage(plane).start()
-    yield stage
-    stage.stop()
 
 
 @pytest.fixture(scope="module")

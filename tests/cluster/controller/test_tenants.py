@@ -1,25 +1,16 @@
 """What somebody who may edit one namespace can do to the others: nothing. On a real control plane."""
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
 
-from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
 from cluster.running.alone import controlling
 from cluster.running.shapes import HVPA, WPA, RecommenderService, both_axes, watermarks
 from cluster.running.stage import Stage, Workload
 
 SOON = 60
-
-
-@pytest.fixture(scope="module")
-def stage(plane: ControlPlane) -> Iterator[Stage]:
-    made = Stage(plane).start()
-    yield made
-    made.stop()
 
 
 def recommended(url: str, **tls: object) -> dict[str, object]:
@@ -70,9 +61,12 @@ def test_hostile_recommenders_stop_nobody(stage: Stage, namespace: str) -> None:
             assert len(hypot.lines("cannot ask")) <= len(hostile)
 
 
-def test_an_object_that_is_nested_too_deeply_stops_nobody(stage: Stage, namespace: str) -> None:
-    """The API server stores it and sends it in every list and watch; the others are scaled in both directions."""
-    deep = b"[" * 3000 + b"]" * 3000
+@pytest.mark.parametrize("deep", [b"[" * 3000 + b"]" * 3000, b'{"y":' * 3000 + b"1" + b"}" * 3000], ids=["list", "map"])
+def test_an_object_that_is_nested_too_deeply_stops_nobody(deep: bytes, stage: Stage, namespace: str) -> None:
+    """The API server stores it and sends it in every list and watch; the others are scaled in both directions.
+
+    Its managedFields are as deep if it is made of maps.
+    """
     target = Workload(stage, namespace, name="deep", load=10).create(1)
     hvpa = target.autoscaler(*HVPA, both_axes())
     web = Workload(stage, namespace, load=400).create(2)
@@ -82,6 +76,7 @@ def test_an_object_that_is_nested_too_deeply_stops_nobody(stage: Stage, namespac
         with suppress(RecursionError):  # The answer is nested as deeply.
             hvpa.api.patch(hvpa.path, b'{"spec":{"hpa":{"template":{"metadata":{"x":' + deep + b"}}}}}")
         eventually(lambda: hypot.lines("object skipped"), SOON)
+        assert {(line["namespace"], line["name"]) for line in hypot.lines("object skipped")} == {(namespace, "deep")}
         web.load = 3000
         eventually(lambda: web.replicas() == 10, SOON)
         web.load = 400

@@ -1,12 +1,10 @@
 """VerticalPodAutoscalers under `hypot run`, end to end on a real control plane."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from cluster.plane.api import TABLE
-from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
 from cluster.running.alone import controlling
 from cluster.running.controller import Controller
@@ -23,13 +21,6 @@ CHECKPOINTS = "/apis/autoscaling.k8s.io/v1/namespaces/{}/verticalpodautoscalerch
 LARGE = ("500m", "256Mi", {"cpu": "500m", "memory": "256Mi"})
 REQUESTS_ONLY = {"containerPolicies": [{"containerName": "*", "controlledValues": "RequestsOnly"}]}
 OURS = {"recommenders": [{"name": "hypot"}]}
-
-
-@pytest.fixture(scope="module")
-def stage(plane: ControlPlane) -> Iterator[Stage]:
-    stage = Stage(plane).start()
-    yield stage
-    stage.stop()
 
 
 def cpu(requests: dict[str, str]) -> int:
