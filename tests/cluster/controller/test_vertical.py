@@ -6,13 +6,14 @@ import pytest
 
 from cluster.plane.api import TABLE
 from cluster.plane.waiting import eventually
-from cluster.running.alone import controlling
+from cluster.running.alone import controlling, two_replicas
 from cluster.running.controller import Controller
 from cluster.running.film import Film
 from cluster.running.shapes import QUICKLY, VPA, series, sizer
 from cluster.running.stage import Autoscaler, Stage, Workload
 from cluster.standins.metricsserver import silent
 from hypot.core.quantity import milli
+from hypot.run.report.gauge_table import WEBHOOK_SECONDS
 
 SOON = 60
 ACT = {"kinds": {"VerticalPodAutoscaler": "act"}, "settings": QUICKLY}
@@ -125,6 +126,25 @@ def test_a_new_autoscaler_records_before_it_evicts(stage: Stage, namespace: str,
     assert {marks_of(pod) for pod in web.pods()} == {"VerticalPodAutoscaler/web"}
     assert min(milli(each["memory"]) // 1000 for each in web.requests()) >= 300 << 20
     assert "WebhookUnavailable" not in {reason for reason, _ in vpa.events()}
+
+
+def test_the_other_replica_sizes_what_the_leader_evicts(stage: Stage, namespace: str) -> None:
+    """A new autoscaler: its status tells the webhook of a replica that decides nothing, before any pod is evicted."""
+    web = Workload(stage, namespace, load=1200, memory=300 << 20).create(3, "100m", "128Mi")
+    before = uids(web)
+    with two_replicas(stage, namespace, **ACT) as (leader, proxy, follower):
+        held = proxy.hold(lambda call: call.kind == "status" and b'"target"' in call.body)
+        web.autoscaler(*VPA, sizer("Recreate"))
+        eventually(held.come.is_set, SOON)
+        assert proxy.writes("eviction") == []
+        held.release.set()
+        eventually(lambda: len(cpus(web)) == 3 and min(cpus(web)) >= 400 and not uids(web) & before, SOON)
+        evictions = [action for reconcile in deeds(leader) for action in reconcile]
+        answered = [series(each.get("/metrics")[1], f"{WEBHOOK_SECONDS}_count") for each in (leader, follower)]
+        assert (follower.lines("lease acquired"), follower.lines("wrote")) == ([], [])
+    assert evictions == ["eviction"] * 3
+    assert {marks_of(pod) for pod in web.pods()} == {"VerticalPodAutoscaler/web"}
+    assert [sum(value for _, value in found) for found in answered] == [0, 3]
 
 
 def test_an_eviction_waits_for_its_budget(stage: Stage, namespace: str) -> None:
