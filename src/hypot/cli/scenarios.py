@@ -12,6 +12,7 @@ from hypot.cli.ending import heeding
 from hypot.cli.files import BadInput
 from hypot.cli.output import to_json
 from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
+from hypot.kinds.base import count_of
 
 if TYPE_CHECKING:
     from hypot.replay.scenario.file import Case
@@ -147,7 +148,7 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 def summary(results: Sequence["Result"]) -> str:
     counts = [(word, sum(result.status == word for result in results)) for word in _COLOURS]
     reported = ", ".join(f"{count} {word}" for word, count in counts if count)
-    return f"{len(results)} scenario{'' if len(results) == 1 else 's'}: {reported}."
+    return f"{count_of(len(results), 'scenario')}: {reported}."
 
 
 def as_markdown(results: Sequence["Result"]) -> Iterator[str]:

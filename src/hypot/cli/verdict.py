@@ -11,6 +11,7 @@ from typing import NamedTuple, TextIO
 
 import click
 
+from hypot.kinds.base import count_of
 from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.problem import Problem
 from hypot.kinds.text.load import Source
@@ -99,8 +100,7 @@ def summary(outcomes: Sequence[Verdict]) -> str:
     """The number of autoscalers for each verdict."""
     counts = Counter(outcome.verdict for outcome in outcomes)
     reported = [f"{counts[verdict]} {verdict}" for verdict in _VERDICTS if counts[verdict]]
-    total = len(outcomes)
-    return f"{total} autoscaler{'' if total == 1 else 's'}: {', '.join(reported)}."
+    return f"{count_of(len(outcomes), 'autoscaler')}: {', '.join(reported)}."
 
 
 def _named(decision: Decision, glyphs: Glyphs) -> tuple[str, str]:

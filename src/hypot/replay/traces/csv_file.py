@@ -6,8 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
+from hypot.kinds.base import count_of
 from hypot.replay.traces.columns import Opened, find_columns
-from hypot.replay.traces.trace import MAX_ROWS, TraceError, count
+from hypot.replay.traces.trace import MAX_ROWS, TraceError
 
 MAX_CSV_BYTES = 4 * 2**30
 _LONGEST_HEADER = 2**20
@@ -81,4 +82,4 @@ def _fault(line: bytes, fields: int) -> str:
         found = len(next(csv.reader([text], strict=True), ()))
     except csv.Error:
         return "there is text next to a quoted field: quote the whole field, or none of it"
-    return f"{found} fields, but row 1 names {count(fields, 'column')}" if found > fields else ""
+    return f"{found} fields, but row 1 names {count_of(fields, 'column')}" if found > fields else ""

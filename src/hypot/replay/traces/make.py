@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hypot.replay.traces.trace import Trace, TraceError, Unit, count, moment, span
+from hypot.kinds.base import count_of
+from hypot.replay.traces.trace import Trace, TraceError, Unit, moment, span
 from hypot.replay.world.record import Floats
 
 # A step longer than this many times the median step is a gap.
@@ -39,15 +40,15 @@ def make_trace(workload: str, read: TraceRows, origin: Origin) -> Trace:
     notes = list(origin.notes)
     if inverted:
         read = read.at(np.argsort(read.times, kind="stable"))
-        notes.append(f"the rows were not in time order ({count(inverted, 'step')} back) and were sorted")
+        notes.append(f"the rows were not in time order ({count_of(inverted, 'step')} back) and were sorted")
     again = np.equal(read.times[1:], read.times[:-1])
     _refuse_contradictions(workload, read, again, origin.source)
     if again.any():
         read = read.at(~np.concatenate(([False], again)))
-        notes.append(f"{count(int(np.count_nonzero(again)), 'repeated row')} dropped")
+        notes.append(f"{count_of(int(np.count_nonzero(again)), 'repeated row')} dropped")
     if len(read.times) < 2:
         raise TraceError(
-            f"{origin.source}: workload {workload!r} has {count(len(read.times), 'row')}: at least two are needed"
+            f"{origin.source}: workload {workload!r} has {count_of(len(read.times), 'row')}: at least two are needed"
         )
     notes += gap_notes(read.times)
     for column in (read.times, read.values, read.memory):
@@ -64,7 +65,7 @@ def _refuse_contradictions(workload: str, read: TraceRows, again: npt.NDArray[np
     if not len(places):
         return
     first = int(places[0])
-    more = f"; and {count(len(places) - 1, 'more pair')}" if len(places) > 1 else ""
+    more = f"; and {count_of(len(places) - 1, 'more pair')}" if len(places) > 1 else ""
     raise TraceError(
         f"{source}: rows {read.rows[first]} and {read.rows[first + 1]} give workload {workload!r} different values "
         f"for the same time ({moment(float(read.times[first]))}){more}: keep one, or name the workload in a column"
@@ -79,4 +80,4 @@ def gap_notes(times: Floats) -> list[str]:
         return []
     longest = int(gaps[np.argmax(steps[gaps])])
     where = f"the longest {span(float(steps[longest]))} from {moment(float(times[longest]))}"
-    return [f"{count(len(gaps), 'gap')}, {where}: interpolated linearly"]
+    return [f"{count_of(len(gaps), 'gap')}, {where}: interpolated linearly"]

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from hypot.kinds.base import count_of
 from hypot.replay.traces.make import Origin, TraceRows, make_trace
 from hypot.replay.traces.prometheus_http import TOKEN, HttpAnswer, PrometheusServer, ask, find_server
-from hypot.replay.traces.trace import MAX_ROWS, TimeWindow, Trace, TraceError, count, fewest, moment, named
+from hypot.replay.traces.trace import MAX_ROWS, TimeWindow, Trace, TraceError, fewest, moment, named
 from hypot.replay.world.record import Floats
 
 # Prometheus refuses more than 11,000 points a series.
@@ -147,13 +148,13 @@ def _trace(server: PrometheusServer, name: str, points: Floats, notes: tuple[str
     """Prometheus writes NaN where there is no number, so NaN is read as a gap."""
     empty = np.isnan(points[:, 1])
     if empty.any():
-        notes = (*notes, f"{count(int(np.count_nonzero(empty)), 'point')} without a number (NaN) ignored")
+        notes = (*notes, f"{count_of(int(np.count_nonzero(empty)), 'point')} without a number (NaN) ignored")
         points = points[~empty]
     times, values = np.ascontiguousarray(points[:, 0]), np.ascontiguousarray(points[:, 1])
     wrong = np.flatnonzero(~np.isfinite(times) | ~np.isfinite(values) | (values < 0))
     if len(wrong):
         at = int(wrong[0])
-        more = f", and at {count(len(wrong) - 1, 'more time')}" if len(wrong) > 1 else ""
+        more = f", and at {count_of(len(wrong) - 1, 'more time')}" if len(wrong) > 1 else ""
         raise TraceError(
             f"{server.url}: workload {name!r} has {values[at]:g} at {moment(float(times[at]))}{more}: "
             "demand must be a number that is at least 0"

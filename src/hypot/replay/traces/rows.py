@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from hypot.kinds.base import count_of
 from hypot.replay.traces.make import Origin, TraceRows, make_trace
 from hypot.replay.traces.table import MEMORY, ROW, RUNS, TIME, VALUE, WORKLOAD, ZONE, TraceTable, wrong_cells
 from hypot.replay.traces.times import EXAMPLE, NO_ZONE, scaled, zone_note
-from hypot.replay.traces.trace import TimeWindow, Trace, TraceError, count, fewest, moment, named
+from hypot.replay.traces.trace import TimeWindow, Trace, TraceError, fewest, moment, named
 
 
 class Across:
@@ -98,7 +99,7 @@ def _zoned(table: TraceTable, problems: list[str], across: Across) -> tuple[Trac
         row = row if without else other
     else:
         row = int(table.rows.filter(pl.col(ZONE).is_null())[ROW][0])
-    more = f" (nor have {count(without - 1, 'more row')})" if without > 1 else ""
+    more = f" (nor have {count_of(without - 1, 'more row')})" if without > 1 else ""
     return table, [*problems, f"{table.file}: row {row} has no time zone{more}, but other rows have one: add it"]
 
 

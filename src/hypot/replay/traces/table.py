@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import polars as pl
 
+from hypot.kinds.base import count_of
 from hypot.replay.traces.columns import Opened, WorkloadBatch
 from hypot.replay.traces.times import EXAMPLE, TimeFormat, findings, number, reading
-from hypot.replay.traces.trace import PART_ROWS, TraceError, count, several
+from hypot.replay.traces.trace import PART_ROWS, TraceError, several
 
 ROW, TIME, ZONE, VALUE, MEMORY, WORKLOAD = "row", "time", "zone", "value", "memory", "workload"
 # A column name that no file has.
@@ -134,7 +135,7 @@ def _without_empty_rows(table: TraceTable, filled: pl.Series) -> TraceTable:
     empty = table.rows[ROW].filter(~filled)
     is_end = table.rows[ROW][-1] == opened.first_row + opened.rows - 1
     missing = int((empty < kept[ROW][-1]).sum()) if is_end else len(empty)
-    return table.now(kept, f"{count(missing, 'empty row')} ignored" if missing else "")
+    return table.now(kept, f"{count_of(missing, 'empty row')} ignored" if missing else "")
 
 
 def wrong_cells(table: TraceTable, place: int, wrong: pl.Expr, wanted: str, hint: str = "") -> list[str]:
@@ -146,7 +147,7 @@ def wrong_cells(table: TraceTable, place: int, wrong: pl.Expr, wanted: str, hint
     texts = opened_texts(table.opened, cell, rows.head(_SHOWN_CELLS))
     rows_found = [f"row {row} {_why(text, wanted)}" for row, text in texts]
     if len(rows) > len(rows_found):
-        rows_found.append(count(len(rows) - len(rows_found), "more row"))
+        rows_found.append(count_of(len(rows) - len(rows_found), "more row"))
     return [f"{table.file}: column {table.opened.names[place]}: {several(rows_found)}{hint}"]
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
+from hypot.kinds.base import count_of
 from hypot.replay.world.record import Floats
 
 Unit = Literal["requests", "cores"]
@@ -73,15 +74,11 @@ def span(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-
 def fewest(problems: list[str], file: str, most: int = 20) -> list[str]:
     """At most `most` problems, so that the list stays readable."""
     if len(problems) <= most:
         return problems
-    return [*problems[:most], f"{file}: and {count(len(problems) - most, 'more problem')} of this kind"]
+    return [*problems[:most], f"{file}: and {count_of(len(problems) - most, 'more problem')} of this kind"]
 
 
 def several(parts: list[str], last: str = "and", most: int = 8) -> str:
