@@ -1,10 +1,13 @@
-"""A progress bar for long work, on a terminal only."""
+"""A progress bar for long work on a terminal, and plain lines for very long work elsewhere."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
+
+import click
 
 
 def can_draw() -> bool:
@@ -28,10 +31,15 @@ class ProgressBar:
 
 
 @contextmanager
-def bar(message: str, total: int | None) -> Iterator[ProgressBar]:
-    """Show the progress and the remaining time."""
+def bar(message: str, total: int | None, *, plain: bool = False) -> Iterator[ProgressBar]:
+    """Show the progress and the remaining time. Without a terminal, `plain` prints a line at the start and the end."""
     if not can_draw():
+        began = time.monotonic()
+        if plain:
+            click.echo(message, err=True)
         yield ProgressBar()
+        if plain:
+            click.echo(f"{message}: done after {time.monotonic() - began:.0f} s", err=True)
         return
     from rich.console import Console  # noqa: PLC0415  drawn only on a terminal
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415

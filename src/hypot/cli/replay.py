@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
@@ -294,19 +294,40 @@ def _compiled(engine: str, asked: _Asked, ticks: int) -> int:
         if engine == "fleet":
             raise BadInput("numba is not installed: pip install hypot[fleet]") from error
         return 0
-    loops = fleet.loops_of(asked.policies, asked.world, asked.settings)
-    if not loops or (engine == "auto" and ticks < WORTH_COMPILING and not fleet.is_compiled(loops)):
+    obstacles = {policy.name: fleet.obstacle(policy, asked.world, asked.settings) for policy in asked.policies}
+    covered = [policy for policy in asked.policies if not obstacles[policy.name]]
+    if engine == "fleet" or ticks >= WORTH_COMPILING:
+        _report_plain(obstacles)
+    loops = fleet.loops_of(covered, asked.world, asked.settings)
+    if fleet.is_compiled(loops):
+        return len(covered)
+    if engine == "auto" and ticks < WORTH_COMPILING:
         return 0
+    return len(covered) if _compile(engine, loops) else 0
+
+
+def _compile(engine: str, loops: set[str]) -> bool:
+    """Whether the compiled code could be stored."""
+    from hypot.replay.fleet import fleet  # noqa: PLC0415  numba, only where it is used
+
     try:
-        with bar("compiling the engine, once for this version", None) as progress:
+        with bar("compiling the engine, once for this version", None, plain=True) as progress:
             fleet.warm(loops, progress.at)
     except OSError as error:
         message = f"compiled code cannot be stored in {fleet.cache_folder().parent}: {error.strerror or error}"
         if engine == "fleet":
             raise BadInput(f"{message}; free space there, or set XDG_CACHE_HOME to another folder") from error
         click.echo(f"{message}; replaying without it", err=True)
-        return 0
-    return sum(fleet.covers(policy, asked.world, asked.settings) for policy in asked.policies)
+        return False
+    return True
+
+
+def _report_plain(obstacles: Mapping[str, str]) -> None:
+    """Report the policies that only the plain engine can replay, once for each reason."""
+    for why in dict.fromkeys(filter(None, obstacles.values())):
+        first, *others = [name for name, one in obstacles.items() if one == why]
+        more = f" (and {len(others)} more like it)" if others else ""
+        click.echo(f"plain engine, which is slower, for {first}{more}: {why}", err=True)
 
 
 def _work(

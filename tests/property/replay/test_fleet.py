@@ -27,7 +27,7 @@ often = settings(
 def both(case: Case):
     """The runs of both engines; None where the compiled engine does not support the case."""
     given_ = (case.policy, "web", case.load, case.world, case.settings)
-    if not fleet.covers(case.policy, case.world, case.settings):
+    if fleet.obstacle(case.policy, case.world, case.settings):
         return None
     try:
         return fleet.replay(*given_), replay(*given_)

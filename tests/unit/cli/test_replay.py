@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 from pathlib import Path
 
 import jsonschema
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from hypot.cli.main import cli
+from hypot.replay.fleet import fleet as compiled_engine
 
 ROOT = Path(__file__).resolve().parents[3]
 WEEK = str(ROOT / "examples/replay/week.csv")
@@ -279,6 +281,30 @@ def test_a_world_that_the_compiled_engine_does_not_support(tmp_path, hpa, world)
     compiled, plain = (replay(*given, "--engine", engine) for engine in ("fleet", "plain"))
     assert compiled.exit_code == 0
     assert compiled.stdout_bytes == plain.stdout_bytes
+    assert "plain engine, which is slower, for web: metrics are " in compiled.stderr
+    assert "the limit is 32" in compiled.stderr
+    assert not plain.stderr
+
+
+def test_policies_that_need_the_plain_engine_are_reported_once_for_each_reason(tmp_path, hpa):
+    """A grid has many such policies."""
+    given = (WEEK, "-f", hpa, "--to", "2026-01-05T00:20:00Z", "--world", world_with(tmp_path, "tick: 1s\n"))
+    result = replay(*given, "--grid", "hpa.cpu=50..90:20", "--engine", "fleet")
+    assert result.exit_code == 0
+    assert result.stderr.count("plain engine") == 1
+    assert "(and 2 more like it): " in result.stderr
+
+
+def test_compiling_is_reported_without_a_terminal(hpa, monkeypatch):
+    """One line at the start and one at the end, without control characters; nothing if it is compiled already."""
+    given = (WEEK, "-f", hpa, "--to", "2026-01-05T00:20:00Z", "--engine", "fleet")
+    replay(*given)
+    assert not replay(*given).stderr
+    monkeypatch.setattr(compiled_engine, "is_compiled", lambda _: False)
+    lines = replay(*given).stderr.splitlines()
+    assert lines[0] == "compiling the engine, once for this version"
+    assert re.fullmatch(r"compiling the engine, once for this version: done after \d+ s", lines[1])
+    assert len(lines) == 2
 
 
 HOT = """

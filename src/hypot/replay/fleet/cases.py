@@ -84,7 +84,7 @@ def rules_for(policy: Policy, world: World, settings: Settings) -> Rules:
     """The loop and rules for a policy. Raises NotCoveredError if no loop fits."""
     found = next(_rules(policy, world, settings), None)
     if found is None:
-        raise NotCoveredError(f"only the plain engine can replay {policy.name}")
+        raise NotCoveredError(_why_not(policy))
     return found
 
 
@@ -105,6 +105,19 @@ def _rules(policy: Policy, world: World, settings: Settings) -> Iterator[Rules]:
         yield from _sizing(policy, world, settings)
     elif kinds == (Hvpa,) and not policy.weights:
         yield from _both(first, policy.workload, world, settings)
+
+
+def _why_not(policy: Policy) -> str:
+    if policy.weights:
+        return "released weights"
+    if policy.step is not None:
+        return "a VPA with a horizontal step"
+    kinds = {type(one) for one in policy.autoscalers}
+    if len(policy.autoscalers) > len(kinds):
+        return "several autoscalers of one kind"
+    if len(kinds) > 1 and kinds != {HPA, VPA}:
+        return f"{' and '.join(sorted(kind.KIND for kind in kinds))} together"
+    return "a metric or setting that needs whole decisions"
 
 
 def _counting(hpa: HPA, container: str, world: World, settings: Settings) -> Iterator[Rules]:

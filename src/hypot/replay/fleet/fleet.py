@@ -26,9 +26,9 @@ __all__ = [
     "account",
     "account_of",
     "cache_folder",
-    "covers",
     "is_compiled",
     "loops_of",
+    "obstacle",
     "replay",
     "warm",
 ]
@@ -71,13 +71,13 @@ def _usual_form(loop: str) -> Form:
     return form_of(_arguments(prepared(example(loop), load, world, Settings()), load, rows))
 
 
-def covers(policy: Policy, world: World, settings: Settings) -> bool:
-    """Whether the compiled engine can replay this: the numeric step covers everything, and the state fits."""
+def obstacle(policy: Policy, world: World, settings: Settings) -> str:
+    """Why only the plain engine can replay this; empty if the numeric step covers everything, and the state fits."""
     try:
         prepared(policy, Load(0.0, np.ones(1), np.ones(1), np.zeros(1)), world, settings)
-    except NotCoveredError:
-        return False
-    return True
+    except NotCoveredError as error:
+        return str(error)
+    return ""
 
 
 def replay(policy: Policy, workload: str, load: Load, world: World, settings: Settings) -> Run:

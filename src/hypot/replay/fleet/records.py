@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hypot.core.decay import Decaying
-from hypot.replay.numbers.hvpa import COUNTS, HvpaPast, HvpaRule, ResourceRule
+from hypot.kinds.hvpa.fields import MOST_REPLICAS
+from hypot.replay.numbers.hvpa import HvpaPast, HvpaRule, ResourceRule
 from hypot.replay.numbers.plan import NumericPlan
 from hypot.replay.numbers.usage import NumericRecipe, NumericUsage
 from hypot.replay.numbers.vpa import Advice
@@ -25,7 +26,7 @@ LARGEST = 2**63 // 200
 
 
 class NotCoveredError(ValueError):
-    """The compiled engine cannot replay this; the plain engine must."""
+    """The compiled engine cannot replay this; the plain engine must. The message says why."""
 
 
 class TooLargeError(NotCoveredError):
@@ -58,7 +59,7 @@ def record_of(value: Any, place: int) -> Any:
     form = _FORMS.get(key)
     if form is None:
         form = _FORMS[key] = _form(value, place, used)
-    made = np.zeros(1, form.shape)
+    made = np.empty(1, form.shape)
     form.packing.pack_into(made.view(np.uint8).data, 0, *numbers)
     return made[0]
 
@@ -101,6 +102,8 @@ def _form(value: Any, place: int, used: int | None) -> _RecordForm:
     for start, count, code in _runs(value, shape, used, 0):
         parts.append(f"{start - end}x{count}{code}")
         end = start + count * calcsize(f"={code}")
+    # Packing sets all other bytes to zero, up to the end of the record.
+    parts.append(f"{shape.itemsize - end}x")
     return _RecordForm(shape, Struct("".join(parts)))
 
 
@@ -140,7 +143,7 @@ def _column(of: type, name: str, part: Any, place: int) -> tuple[Any, tuple[int,
     if of in _WHOLE:
         return kind, (len(part),)
     if name in _COUNTED.get(of, ()):
-        return np.int64, (COUNTS,)
+        return np.int64, (MOST_REPLICAS,)
     if name in _ONE or (of in _MANY and name not in _MANY[of]):
         return kind, (1,)
     return kind, (len(part) if name in _AS_THEY_ARE else SLOTS if name in _TICKS else place,)

@@ -11,7 +11,6 @@ from hypot.core.saturation import beyond, is_at_cap, is_full, least_kept
 from hypot.core.window import forced_into
 from hypot.replay.numbers.hpa import FAILED, propose, total_of_utilization
 from hypot.replay.numbers.hvpa_resolve import (
-    COUNTS,
     CPU,
     MEMORY,
     HvpaPast,
@@ -27,7 +26,7 @@ from hypot.replay.world.signals import cpu_sample, is_sampled, memory_sample
 from hypot.replay.world.site import Site
 from hypot.replay.world.tick import cap_of
 
-__all__ = ["COUNTS", "HvpaPast", "HvpaRule", "ResourceRule", "hvpa_act", "hvpa_moved", "hvpa_step", "no_hvpa_past"]
+__all__ = ["HvpaPast", "HvpaRule", "ResourceRule", "hvpa_act", "hvpa_moved", "hvpa_step", "no_hvpa_past"]
 
 
 def hvpa_step(

@@ -37,8 +37,6 @@ from hypot.core.window import forced_into
 from hypot.replay.numbers.hpa import FAILED, HpaRule
 
 CPU, MEMORY = range(2)
-# The most counts of replicas that may have an interval here.
-COUNTS = 256
 
 
 class ResourceRule(NamedTuple):

@@ -30,7 +30,7 @@ from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Recount, State, Vertical
 from hypot.replay.numbers import hpa_rule
 from hypot.replay.numbers.hpa import HpaRule, NumericPace
-from hypot.replay.numbers.hvpa_resolve import COUNTS, HvpaPast, HvpaRule, ResourceRule
+from hypot.replay.numbers.hvpa_resolve import HvpaPast, HvpaRule, ResourceRule
 from hypot.replay.world.parameters import Signal
 
 _NO_PACE = NumericPace(
@@ -108,7 +108,7 @@ def _is_covered(hvpa: Hvpa, container: str) -> bool:
         return False
     modes = {scale_type(hvpa, "up").mode, scale_type(hvpa, "down").mode}
     low, high = counts_of(hvpa)
-    return modes.issubset(WRITTEN_MODES) and not allowed(hvpa, container).switched_off and 0 <= high - low < COUNTS
+    return modes.issubset(WRITTEN_MODES) and not allowed(hvpa, container).switched_off and low <= high
 
 
 def _resource_rule(hvpa: Hvpa, container: str, resource: str, settings: Settings) -> ResourceRule:

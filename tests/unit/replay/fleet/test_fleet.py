@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.fields import interval
 from hypot.kinds.vpa import VPA
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine.demand import Load
@@ -43,17 +45,52 @@ def hpa():
     return HPA.from_dict({"metadata": {"name": "web"}, "spec": spec})
 
 
+def hvpa(most, **more):
+    return Hvpa("deployment/web", intervals=[interval(most, cpu="2", memory="2Gi")], **more)
+
+
 def vpa():
     return VPA("deployment/web", mode="Off")
 
 
 def test_what_it_covers():
-    """No autoscaler, one, or an HPA and a VPA together; the plain engine replays all others."""
+    """No autoscaler, one, or an HPA and a VPA together."""
     world, settings = World(), Settings()
     for autoscalers in ((), (hpa(),), (vpa(),), (hpa(), vpa()), (vpa(), hpa())):
-        assert fleet.covers(policy(*autoscalers), world, settings)
-    assert not fleet.covers(policy(hpa(), hpa()), world, settings)
-    assert not fleet.covers(policy(vpa(), vpa()), world, settings)
+        assert not fleet.obstacle(policy(*autoscalers), world, settings)
+
+
+@pytest.mark.parametrize(
+    ("tried", "why"),
+    [
+        (lambda: policy(hpa(), hpa()), "several autoscalers of one kind"),
+        (lambda: policy(vpa(), hpa(), vpa()), "several autoscalers of one kind"),
+        (lambda: policy(hpa(), hvpa(20)), "HorizontalPodAutoscaler and Hvpa together"),
+        (lambda: replace(policy(vpa()), step=(1, 5)), "a VPA with a horizontal step"),
+        (lambda: replace(policy(hvpa(20)), weights=True), "released weights"),
+        (
+            lambda: policy(hvpa(20, annotations={"hypot.dev/recommendations": "objects"})),
+            "a metric or setting that needs whole decisions",
+        ),
+    ],
+)
+def test_why_the_plain_engine_is_needed(tried, why):
+    """The reason is text for users."""
+    assert fleet.obstacle(tried(), World(), Settings()) == why
+
+
+def test_an_hvpa_with_the_largest_maximum():
+    """There is a place for every count that an Hvpa may have, and both engines use it alike."""
+    tried = policy(hvpa(10_000), replicas=600)
+    load = Load(0.0, np.linspace(500.0, 900.0, 80), np.ones(80), np.zeros(80))
+    assert not fleet.obstacle(tried, World(), Settings())
+    from hypot.replay.engine.engine import replay  # noqa: PLC0415  next to its counterpart
+
+    compiled = fleet.replay(tried, "web", load, World(), Settings())
+    plain = replay(tried, "web", load, World(), Settings())
+    assert len(set(plain.ticks.replicas)) > 2
+    assert min(plain.ticks.replicas) > 256
+    assert all(np.array_equal(a, b) for a, b in zip(compiled.ticks, plain.ticks, strict=True))
 
 
 def test_policies_know_their_loops():
@@ -82,7 +119,7 @@ def test_runs_that_are_judged_in_parts_are_counted_by_a_loop_too(scoring):
 )
 def test_what_does_not_fit_is_left_to_the_plain_engine(start, metrics):
     """No sum may overflow, and no table may be too small."""
-    assert not fleet.covers(Policy("web", (hpa(),), start), replace(World(), metrics=metrics), Settings())
+    assert fleet.obstacle(Policy("web", (hpa(),), start), replace(World(), metrics=metrics), Settings())
 
 
 def test_the_largest_that_fits_does_not_overflow():
@@ -90,7 +127,7 @@ def test_the_largest_that_fits_does_not_overflow():
     start = Start("web", 2, "web", 1000, 2**37, None, None)
     load = Load(0.0, np.full(60, 3.0), np.ones(60), np.full(60, 2.0**37))
     tried = Policy("web", (hpa(),), start)
-    assert fleet.covers(tried, World(), Settings())
+    assert not fleet.obstacle(tried, World(), Settings())
     from hypot.replay.engine.engine import replay  # noqa: PLC0415  next to its counterpart
 
     compiled = fleet.replay(tried, "web", load, World(), Settings())

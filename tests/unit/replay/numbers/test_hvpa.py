@@ -73,7 +73,6 @@ class TestCover:
         [
             hvpa(annotations={"hypot.dev/recommendations": "objects"}),
             hvpa(containers=[ContainerPolicy("app", "Off")]),
-            hvpa(interval(257, cpu="2", memory="2Gi")),
             hvpa(metrics=[external("unknown", value="1")]),
             hvpa(metrics=[cpu(utilization=50, container="beside")]),
             hvpa(base=ResourceChanges(Change(None, 10_001))),
@@ -81,11 +80,16 @@ class TestCover:
             Hvpa.from_dict({"metadata": {"name": "web"}, "spec": {"weightBasedScalingIntervals": [{}]}}),
             Hvpa.from_dict({"metadata": {"name": "web"}, "spec": {}}),
         ],
-        ids=["objects", "off", "counts", "metric", "container", "percent", "amount", "weights", "refused"],
+        ids=["objects", "off", "metric", "container", "percent", "amount", "weights", "refused"],
     )
     def test_what_is_not_covered(self, written):
         """Each case is not covered for a reason of its own."""
         assert rule(written) is None
+
+    def test_all_counts_of_a_large_maximum(self):
+        """Each count has its interval, up to the largest maximum that an Hvpa may have."""
+        made = rule(hvpa(interval(10_000, cpu="2", memory="2Gi")))
+        assert (made.last, made.cpu.counts, len(made.pinned_at)) == (10_000, 10_000, 10_000)
 
     def test_counts_before_the_first(self):
         """They have one size where the first interval has one, as `only_counts_at` says."""
