@@ -122,7 +122,8 @@ def start_figures() -> None:
         work = load().work
         rows = "".join(f"{int(1.7e9 + TICK * i)},{100 * value:.3f}\n" for i, value in enumerate(work))
         trace.write_text("timestamp,value\n" + rows)
-        world.write_text(f"tick: {TICK:g}s\ndemand: {{peak: 12}}\n")
+        names = "metrics: {names: {http_requests_per_second: requests}}"
+        world.write_text(f"tick: {TICK:g}s\ndemand: {{peak: 12}}\n{names}\n")
         command = [sys.executable, "-c", code, "replay", str(trace), "-f", str(ALL_KINDS), "--world", str(world)]
         for when in ("first, compiles all kinds", *["from its cache"] * ROUNDS):
             before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
