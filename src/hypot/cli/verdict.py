@@ -16,7 +16,8 @@ from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.problem import Problem
 from hypot.kinds.text.load import Source
 from hypot.policy.model.decision import Decision, Step, condition_of
-from hypot.policy.model.size import briefly
+from hypot.policy.model.size import briefly, changes_of
+from hypot.policy.stages.report import clause
 
 _WIDEST = 110
 _INDENT = 4
@@ -181,7 +182,7 @@ def _hold_message(decision: Decision) -> str:
     """Why a kind that sizes pods leaves everything as it is."""
     held = [step for step in decision.steps if step.stage == "restrain"]
     if held:
-        return _clean(held[-1].sentence.rstrip("."))
+        return _clean(clause(held[-1].sentence))
     limited = condition_of(decision.conditions, "ScalingLimited")
     if limited is not None and limited.status == "True":
         return _clean(f"limited: {limited.message}")
@@ -190,10 +191,10 @@ def _hold_message(decision: Decision) -> str:
 
 def _gist(step: Step) -> str:
     """A step's sentence without its conditions and the count at its end: the details have them."""
-    message = step.sentence.rstrip(".").partition(", ")[0].partition(" until ")[0]
+    message = clause(step.sentence).partition(", ")[0].partition(" until ")[0]
     for ending in (f": {step.after}", f": stay at {step.after}"):
         message = message.removesuffix(ending)
-    return _clean(f"the {message[4:]}" if message.startswith("The ") else message)
+    return _clean(message)
 
 
 def _details(outcome: Verdict, glyphs: Glyphs, width: int) -> Iterator[str]:
@@ -218,11 +219,11 @@ def _details(outcome: Verdict, glyphs: Glyphs, width: int) -> Iterator[str]:
 def _sizes(decision: Decision, glyphs: Glyphs, width: int) -> Iterator[str]:
     """The requests of each container, before and after."""
     for old, new in zip(decision.sizes, decision.desired_sizes, strict=True):
-        had, gets = briefly(old.requests), briefly(new.requests)
+        amounts = {**briefly(old.requests), **briefly(new.requests)}
+        changes = changes_of(old.requests, new.requests)
         parts = [
-            f"{resource} {had.get(resource, 'none')}"
-            + (f" {glyphs.arrow} {gets[resource]}" if gets.get(resource) not in {None, had.get(resource)} else "")
-            for resource in (*had, *(name for name in gets if name not in had))
+            f"{resource} {f' {glyphs.arrow} '.join(changes[resource]) if resource in changes else amount}"
+            for resource, amount in amounts.items()
         ]
         label = "advised" if decision.by_pod else "size"
         yield from _entry(label, f"{new.container}: {', '.join(parts) or 'no requests'}", glyphs, width)

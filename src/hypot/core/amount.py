@@ -81,9 +81,15 @@ def readable(resource: str, amount: int) -> str:
 def brief(resource: str, amount: int) -> str:
     """The quantity for messages; an approximation if it has too many digits to read."""
     text = readable(resource, amount)
-    if resource == CPU or len(text) <= 6:
+    if resource == CPU or (len(text) <= 6 and not text.isdigit()):
         return text
     for unit, size in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
         if amount >= size:
             return f"~{amount / size:.4g}{unit}"
-    return text
+    return f"{text} bytes" if amount else text
+
+
+def brief_pair(resource: str, one: int, other: int) -> tuple[str, str]:
+    """Two quantities for one message: exact if different amounts would look equal."""
+    pair = brief(resource, one), brief(resource, other)
+    return pair if one == other or pair[0] != pair[1] else (readable(resource, one), readable(resource, other))

@@ -258,11 +258,12 @@ def test_the_order_of_things_changes_nothing(data, state, wanted, also):
 
 
 def check_every_world_has_a_decision(data, seen, state):
-    """For any spec and observation: no exception, every step is a sentence, and the result is JSON."""
+    """For any spec and observation: no exception, steps are sentences, moves have a reason, the result is JSON."""
     decision, then = hvpa_decided(Hvpa.from_dict(data), seen, state, SETUP)
     assert decision.steps
     assert all(step.sentence.endswith(".") for step in decision.steps)
     assert decision.decided or decision.error
+    assert decision.reason or not decision.moves
     json.dumps(decision.to_dict(), allow_nan=False)
     assert State.from_dict(json.loads(json.dumps(then.to_dict()))) == then
 

@@ -11,7 +11,7 @@ from hypot.face.chart import Axis, Chart, Dots, Note, Symbol
 from hypot.face.replay.value import ReplayReport
 from hypot.face.style import printable, tint_of
 from hypot.policy.model.decision import Decision
-from hypot.policy.model.size import briefly
+from hypot.policy.model.size import changes_of
 from hypot.replay.world.record import Floats, Moment, Run
 
 # More marks could not be distinguished, and their reasons would fill the page.
@@ -130,12 +130,10 @@ def decision_lines(decision: Decision, room: int = _MOST_TEXT) -> tuple[str, ...
 def _changes(decision: Decision) -> Iterator[str]:
     if decision.recounts:
         yield f"{decision.current} → {decision.desired} replicas"
-    had = {size.container: briefly(size.requests) for size in decision.sizes}
+    had = {size.container: size.requests for size in decision.sizes}
     for size in decision.desired_sizes:
-        for resource, amount in briefly(size.requests).items():
-            before = had.get(size.container, {}).get(resource, "none")
-            if amount != before:
-                yield f"{size.container} {resource} {before} → {amount}"
+        for resource, (before, after) in changes_of(had.get(size.container, {}), size.requests).items():
+            yield f"{size.container} {resource} {before} → {after}"
 
 
 def _deaths_of(run: Run, most: int) -> Iterator[_Deaths]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from hypot.core import bounds
 from hypot.core.amount import CPU, RESOURCES, brief, of_milli, to_milli
 from hypot.core.gate import lags_after_removal
 from hypot.kinds.base import count_of
@@ -35,6 +36,7 @@ from hypot.policy.model.current_size import CurrentSize
 from hypot.policy.model.decision import MetricReading, Step
 from hypot.policy.model.seen import CountAdvice, Failure
 from hypot.policy.model.size import Place
+from hypot.policy.stages.restrain import Limited, limit_step
 
 NAME = "hpa"
 
@@ -114,6 +116,7 @@ def _from_readings(
             totals[place] = max(totals.get(place, 0), total, least)
             steps.append(_total_step(one, by_total, use, totals[place]))
     count = _bounded(hpa, max(counts)) if counts else None
+    steps += _bound_steps(hpa, max(counts)) if counts else []
     # A total that is already there asks for no other count.
     has = {(one.container, resource): one.totals[resource] for one in context.current_sizes for resource in RESOURCES}
     bounded: dict[Place, Bound] = {place: "exactly" for place, total in totals.items() if total == has[place]}
@@ -170,14 +173,15 @@ def _from_status(context: HvpaContext, hpa: HPA, advice: CountAdvice | Failure |
     metrics = [utilization_metric(metric) for metric in hpa.metrics or ()]
     by_total = [metric for metric in metrics if metric is not None]
     count = _bounded(hpa, advice.desired)
+    steps = (step, *_bound_steps(hpa, advice.desired))
     if len(by_total) < len(metrics):
-        return SizeProposal(NAME, (step,), replicas=count)
+        return SizeProposal(NAME, steps, replicas=count)
     if by_total and all((metric.resource, metric.container) in advice.utilization for metric in by_total):
         totals, exact = _reported_totals(context, advice, by_total), True
     else:
         totals, exact = _totals_of_count(context, count), False
     # Without a container that may be sized only the count can change.
-    return SizeProposal(NAME, (step,), totals, exact=exact, replicas=None if totals else count)
+    return SizeProposal(NAME, (step,) if exact else steps, totals, exact=exact, replicas=None if totals else count)
 
 
 def _reported_totals(context: HvpaContext, advice: CountAdvice, metrics: list[UtilizationMetric]) -> dict[Place, int]:
@@ -208,6 +212,15 @@ def _bounded(hpa: HPA, count: int) -> int:
     return min(max(count, hpa.min_replicas or 1), hpa.max_replicas or 1)
 
 
+def _bound_steps(hpa: HPA, asked: int) -> list[Step]:
+    """Says that a bound of the HPA limits a vote."""
+    count, low, high = _bounded(hpa, asked), hpa.min_replicas or 1, hpa.max_replicas or 1
+    limited = Limited(count, bounds.Bound.TOO_FEW if count > asked else bounds.Bound.TOO_MANY)
+    return [] if count == asked else [limit_step(asked, limited, low, high, {})]
+
+
 def _silent(message: str) -> SizeProposal:
-    step = Step("recommend", "no-count", None, None, f"No number of replicas is recommended: {message}.")
+    step = Step(
+        "recommend", "no-count", None, None, f"No number of replicas is recommended: {message.removesuffix('.')}."
+    )
     return SizeProposal(NAME, (step,), missing=message)

@@ -116,7 +116,8 @@ def change_gate(hvpa: HvpaSpec, direction: Direction, now: Mapping[str, int], to
         if gate.is_enough(change, needed):
             return OPEN
         small.append(f"{resource} by {brief(resource, change)} (minimum {brief(resource, needed)})")
-    return Gate("MinChange", f"the total changes by too little: {', '.join(small)}")
+    message = f"the total changes by too little: {', '.join(small)}" if small else "the total does not change"
+    return Gate("MinChange", message)
 
 
 def threshold(hvpa: HvpaSpec, direction: Direction, resource: str, total: int) -> int:

@@ -271,13 +271,15 @@ class _HvpaPass(HvpaFindings):
 
     def _count_votes(self, context: HvpaContext, proposals: tuple[SizeProposal, ...]) -> list[Vote]:
         """Votes without sizes; the time gates apply to them too."""
-        low, high = counts_of(self.hvpa)
-        asked = [
-            (proposal.source, min(max(proposal.replicas, low), high))
-            for proposal in proposals
-            if proposal.replicas is not None
-        ]
+        asked = [(one.source, self._in_intervals(one.replicas)) for one in proposals if one.replicas is not None]
         return [Vote(self._in_time(context, source, count), source=source) for source, count in asked]
+
+    def _in_intervals(self, count: int) -> int:
+        low, high = counts_of(self.hvpa)
+        inside = min(max(count, low), high)
+        if inside != count:
+            self.report_interval_bound(count, inside)
+        return inside
 
     def _in_time(self, context: HvpaContext, source: str, count: int) -> int:
         """This count if the gates allow it now, else the current count."""
@@ -311,7 +313,7 @@ class _HvpaPass(HvpaFindings):
         for need, gate in frozen:
             self._block(need, gate)
         point = self._if_enough(context, [*free, *waiting], point)
-        reason = self.report_vote(current, point)
+        reason = self.report_vote(current, point, needs)
         self.desired_sizes = tuple([point.size_of(size) for size in self.sizes])
         for need in needs:
             if need.container in point.results:
@@ -319,8 +321,9 @@ class _HvpaPass(HvpaFindings):
         replicas = self._in_ranges(current, point.replicas)
         self.report_limits(needs)
         reason = reason if replicas == point.replicas else ""
-        self._catch_up([need for need in needs if need.direction == "up" and need.container in point.results], replicas)
-        return self._finish(context.scale, replicas, reason or self.size_reason(needs))
+        rising = [need for need in needs if need.direction == "up" and need.container in point.results]
+        caught_up = self._catch_up(rising, replicas)
+        return self._finish(context.scale, replicas, reason or self.size_reason(needs) or caught_up)
 
     def _if_enough(self, context: HvpaContext, moving: list[ContainerNeed], point: Resolution) -> Resolution:
         """The result, unless bounds take away what would be worth a change of sizes."""
@@ -334,18 +337,23 @@ class _HvpaPass(HvpaFindings):
             self._block(need, gate)
         return point._replace(results={})
 
-    def _catch_up(self, rising: list[ContainerNeed], replicas: int) -> None:
-        """The largest pod may have the desired size while others lack it, because an earlier move was not completed."""
+    def _catch_up(self, rising: list[ContainerNeed], replicas: int) -> str:
+        """The largest pod may have the desired size while others lack it, because an earlier move was not completed.
+
+        Returns the reason if that is so.
+        """
         plan = self.state.plan
         sizes = controlled(self.hvpa, self.desired_sizes)
         if plan is not None and not needs_clearly_more(plan, sizes, replicas):
-            return
+            return ""
         wanted = {size.container: size.requests for size in self.desired_sizes}
         behind = [need.container for need in rising if self._is_behind(need.current_size, wanted[need.container])]
-        if behind:
-            self.catches_up = True
-            message = f"{' and '.join(behind)}: the largest pod has the desired size, and the others get it too"
-            self.step("resolve", "catch-up", None, None, sentence(message))
+        if not behind:
+            return ""
+        self.catches_up = True
+        message = f"the largest pod has the desired size of {' and '.join(behind)}, and the others get it too"
+        self.step("resolve", "catch-up", None, None, sentence(message))
+        return message
 
     def _is_behind(self, one: CurrentSize, wanted: Mapping[str, int]) -> bool:
         """Whether a pod has less than the largest of a resource that is not to be lowered."""

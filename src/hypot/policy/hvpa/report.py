@@ -3,22 +3,24 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hypot.core.amount import brief, readable
+from hypot.core.amount import brief, brief_pair, readable
 from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa.intervals import intervals_of
+from hypot.kinds.hvpa.intervals import allowed, counts_of, intervals_of
 from hypot.policy.hvpa.gates import Gate, scale_type
-from hypot.policy.hvpa.resolve import ContainerNeed, Resolution, Sized
+from hypot.policy.hvpa.resolve import ContainerNeed, Resolution, Sized, Vote
 from hypot.policy.model.decision import Event, Move, MoveReport, main_reason, show_time
 from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.size import Size, briefly, resources_of, shown
+from hypot.policy.model.size import Size, briefly, changes_of, resources_of, shown
 from hypot.policy.model.state import State
 from hypot.policy.stages.report import Effect, Findings, Refusal, sentence
 from hypot.policy.stages.saturation import Saturation, usage_message
 
 # The status fields of the last scaling and of the sizes for new pods.
 SCALING, SIZES, LISTED = "lastScaling", "vpaStatus", "containerResources"
+# What asks for a count, by the name of its source.
+ASKS = {"hpa": "the HPA"}
 
 
 class HvpaFindings(Findings):
@@ -71,35 +73,40 @@ class HvpaFindings(Findings):
         }
         self.step("resolve", "total", None, None, f"{need.container} needs in total: {message}.", numbers)
 
-    def report_vote(self, current: int, point: Resolution) -> str:
+    def report_vote(self, current: int, point: Resolution, needs: Iterable[ContainerNeed]) -> str:
         """Report the vote for this count; returns the reason of the decision if the count changes."""
         vote, replicas = point.vote, point.replicas
         message = ""
         if vote is not None and vote.resource:
-            message = (
-                f"{vote.resource} of {vote.container} needs {brief(vote.resource, vote.total)} in total ({vote.source})"
-            )
+            message = _vote_reason(vote, needs)
             numbers = {"container": vote.container, "resource": vote.resource, "source": vote.source}
             self.step(
                 "resolve",
                 "interval",
                 current,
                 vote.replicas,
-                sentence(f"{message}: its interval is for {count_of(vote.replicas, 'replica')}"),
+                sentence(f"{message}: its interval is for {count_of(vote.replicas, 'replica')}{self._minimum(vote)}"),
                 numbers,
             )
         elif vote is not None and vote.replicas != current:
-            message = f"{vote.source} asks for {count_of(vote.replicas, 'replica')}"
+            message = f"{ASKS.get(vote.source, vote.source)} asks for {count_of(vote.replicas, 'replica')}"
             self.step("resolve", "votes", current, vote.replicas, sentence(message), {"source": vote.source})
         asked = current if vote is None else vote.replicas
         if replicas != asked:
-            message = (
-                f"the intervals are for at most {count_of(replicas, 'replica')}"
-                if asked > replicas
-                else f"the intervals are for at least {count_of(replicas, 'replica')}"
-            )
-            self.step("restrain", "intervals", asked, replicas, sentence(message))
+            message = self.report_interval_bound(asked, replicas)
         return message if replicas != current else ""
+
+    def report_interval_bound(self, asked: int, replicas: int) -> str:
+        """Report that the intervals limit the count; returns the message."""
+        most = "most" if asked > replicas else "least"
+        message = f"the intervals are for at {most} {count_of(replicas, 'replica')}"
+        self.step("restrain", "intervals", asked, replicas, sentence(message))
+        return message
+
+    def _minimum(self, vote: Vote) -> str:
+        """A remark if no interval is for fewer replicas."""
+        least = counts_of(self.hvpa)[0]
+        return ", the minimum" if vote.replicas == least > 1 else ""
 
     def size_reason(self, needs: Iterable[ContainerNeed]) -> str:
         """The container, resource and source with the largest relative change of size."""
@@ -112,39 +119,43 @@ class HvpaFindings(Findings):
             if had[need.container].get(resource) != gets[need.container].get(resource)
         ]
         if not changes:
-            return ""
+            return "" if self.desired_sizes == self.sizes else "the sizes are fitted to a LimitRange"
         _, container, resource, total = max(changes, key=lambda change: change[:3])
-        return f"{resource} of {container} needs {brief(resource, total.amount)} in total ({total.source})"
+        return needs_total(resource, container, total.amount, total.source)
 
     def report_size(self, need: ContainerNeed, result: Sized, desired: int) -> None:
         old, new = need.current_size.size, result.size
+        at_limit, at_most = self._caps(result)
+        self.limits += [f"{resource} of {need.container} is capped at its limit" for resource in at_limit]
+        self.limits += [f"{resource} of {need.container} is capped at its maximum" for resource in at_most]
         if new == old:
             return
-        changes = [
-            f"{resource} from {_shown(resource, old.requests.get(resource))} to {_shown(resource, amount)}"
-            for resource, amount in new.requests.items()
-            if amount != old.requests.get(resource)
-        ]
-        message = (
-            f"{need.container} at {count_of(desired, 'replica')}: {', '.join(changes) or 'only its limits change'}"
-        )
+        pairs = changes_of(old.requests, new.requests)
+        changes = ", ".join(f"{resource} from {had} to {gets}" for resource, (had, gets) in pairs.items())
+        message = f"{need.container} at {count_of(desired, 'replica')}: {changes or 'only its limits change'}"
         rising = isinstance(self.seen.scale, Scale) and desired > self.seen.scale.replicas
         while_what = "replicas are added" if rising else "a recommendation is missing"
-        why_kept = f"is kept: nothing is lowered while {while_what}"
-        for resources, why in (
-            (result.kept, why_kept),
-            (result.budgeted, "includes the base load of each replica"),
-            (result.capped, "is capped at its maximum"),
+        why_kept = f"kept: nothing is lowered while {while_what}"
+        for resources, one, several in (
+            (result.kept, f"is {why_kept}", f"are {why_kept}"),
+            (result.budgeted, "includes the base load of each replica", "include the base load of each replica"),
+            (at_limit, "is capped at its limit", "are capped at their limits"),
+            (at_most, "is capped at its maximum", "are capped at their maximum"),
         ):
             if resources:
-                message += f"; {' and '.join(resources)} {why}"
+                message += f"; {' and '.join(resources)} {one if len(resources) == 1 else several}"
         numbers = {"container": need.container, "requests": shown(new.requests), "limits": shown(new.limits)}
         self.step("resolve", "size", None, None, f"{message}.", numbers)
-        self.limits += [f"{resource} of {need.container} is capped at its maximum" for resource in result.capped]
+
+    def _caps(self, result: Sized) -> tuple[list[str], list[str]]:
+        """The resources that are capped at their limit, because limits are not controlled, and the others."""
+        size, follows = result.size, not allowed(self.hvpa, result.size.container).requests_only
+        at_limit = [r for r in result.capped if not follows and size.requests[r] == size.limits.get(r)]
+        return at_limit, [r for r in result.capped if r not in at_limit]
 
     def report_ranges(self, wanted: Iterable[Size], taken: Iterable[Size], *, stays: bool) -> None:
         changes = [
-            (f"{resource} of {asked.container}", brief(resource, asked.requests[resource]), brief(resource, amount))
+            (f"{resource} of {asked.container}", *brief_pair(resource, asked.requests[resource], amount))
             for asked, gets in zip(wanted, taken, strict=True)
             for resource, amount in gets.requests.items()
             if amount != asked.requests[resource]
@@ -272,5 +283,14 @@ def _share_of_change(total: int, now: int) -> float:
     return abs(total - now) / max(now, 1)
 
 
-def _shown(resource: str, amount: int | None) -> str:
-    return "none" if amount is None else brief(resource, amount)
+def needs_total(resource: str, container: str, total: int, source: str) -> str:
+    return f"{resource} of {container} needs {brief(resource, total)} in total ({source})"
+
+
+def _vote_reason(vote: Vote, needs: Iterable[ContainerNeed]) -> str:
+    """The total behind a vote; with the largest total, if that asks for fewer replicas."""
+    needed = next(need.totals[vote.resource] for need in needs if need.container == vote.container)
+    message = needs_total(vote.resource, vote.container, needed.amount, needed.source)
+    if needed.amount == vote.total:
+        return message
+    return f"{message}, and its count follows from the {brief(vote.resource, vote.total)} ({vote.source})"

@@ -177,9 +177,13 @@ def _limits(
 
 
 def largest_vote(votes: Sequence[Vote]) -> Vote | None:
-    """The vote for most replicas; of equals one that is based on a total, then by name: the order never matters."""
+    """The vote for most replicas; of equals one that is based on a total, then by name: the order never matters.
+
+    Of the votes for one resource, the largest total is shown.
+    """
     ordered = sorted(
-        votes, key=lambda vote: (-vote.replicas, not vote.resource, vote.container, vote.resource, vote.source)
+        votes,
+        key=lambda vote: (-vote.replicas, not vote.resource, vote.container, vote.resource, -vote.total, vote.source),
     )
     return ordered[0] if ordered else None
 

@@ -15,6 +15,7 @@ from hypot.policy.hvpa.proposal import Bound, HvpaContext, SizeProposal
 from hypot.policy.model.decision import Step, show_seconds
 from hypot.policy.model.seen import Bounds, Failure, Recommendation
 from hypot.policy.model.size import Place, briefly, shown
+from hypot.policy.stages.report import sentence
 
 NAME = "vpa"
 # The bounds as text.
@@ -27,7 +28,7 @@ def size_proposal(context: HvpaContext) -> SizeProposal | None:
         return None
     found = advised(context)
     if isinstance(found, Failure):
-        step = Step("recommend", "no-size", None, None, f"No size is recommended: {found.message}.")
+        step = Step("recommend", "no-size", None, None, sentence(f"no size is recommended: {found.message}"))
         return SizeProposal(NAME, (step,), measured=True, missing=found.message)
     return _proposal(context, found)
 
@@ -140,9 +141,9 @@ def _before_it_rose(context: HvpaContext, container: str, resource: str) -> tupl
 def _advice_step(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:
     message = "; ".join(f"{name} {_listed(briefly(target))}" for name, target in advice.items()) or "nothing"
     whose = "the one pod" if replicas == 1 else f"each of the {replicas} pods"
-    sentence = f"According to the {origin} {whose} needs: {message}."
+    told = f"According to the {origin} {whose} needs: {message}."
     numbers = {"origin": origin, "targets": {name: shown(target) for name, target in advice.items()}}
-    return Step("recommend", "size", None, None, sentence, numbers)
+    return Step("recommend", "size", None, None, told, numbers)
 
 
 def _listed(target: Mapping[str, str]) -> str:
@@ -154,8 +155,11 @@ def _report_stale(context: HvpaContext, places: list[str]) -> Step:
     if recount is None:
         raise AssertionError("only a change of the count makes a recommendation stale")
     ago = show_seconds(context.seen.now - recount.at)
+    one = len(places) == 1
+    what, they_are = ("recommendation", "it is") if one else ("recommendations", "they are")
     message = (
-        f"The recommendation for {', '.join(places)} was learnt from {count_of(recount.before, 'pod')}, and there "
-        f"{'has' if recount.after == 1 else 'have'} been {recount.after} for {ago}: it is not applied a second time."
+        f"The {what} for {', '.join(places)} {'was' if one else 'were'} learnt from "
+        f"{count_of(recount.before, 'pod')}, and there {'has' if recount.after == 1 else 'have'} been "
+        f"{recount.after} for {ago}: {they_are} not applied a second time."
     )
     return Step("recommend", "stale-size", None, None, message, {"replicasAtRecommendation": recount.before})

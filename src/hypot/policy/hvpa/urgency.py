@@ -21,7 +21,7 @@ def urgency(
     answered = last_scale if last_up is None else last_up
     sizes = {one.container: one for one in current_sizes if one.container not in switched_off}
     killed = [
-        f"{container.name} of pod {pod.name} was OOM-killed"
+        f"container {container.name} of pod {pod.name} was OOM-killed"
         for pod in live(seen.pods)
         for container in pod.containers
         if container.ended is not None

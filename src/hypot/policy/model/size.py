@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
-from hypot.core.amount import RESOURCES, brief, readable
+from hypot.core.amount import RESOURCES, brief, brief_pair, readable
 
 # `max` or `min`: picks the larger or the smaller of two amounts.
 Edge = Callable[[float, float], float]
@@ -38,6 +38,17 @@ def shown(amounts: Mapping[str, int]) -> dict[str, str]:
 def briefly(amounts: Mapping[str, int]) -> dict[str, str]:
     """For messages, where amounts may be rounded."""
     return {resource: brief(resource, amounts[resource]) for resource in RESOURCES if resource in amounts}
+
+
+def changes_of(had: Mapping[str, int], gets: Mapping[str, int]) -> dict[str, tuple[str, str]]:
+    """The resources whose amount changes, with the old and the new amount for messages."""
+    changed = [resource for resource in RESOURCES if resource in gets and gets[resource] != had.get(resource)]
+    return {
+        resource: brief_pair(resource, had[resource], gets[resource])
+        if resource in had
+        else ("unset", brief(resource, gets[resource]))
+        for resource in changed
+    }
 
 
 def resources_of(sizes: Iterable[Size]) -> dict[str, Any]:

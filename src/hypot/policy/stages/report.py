@@ -234,7 +234,15 @@ class Findings:
 
 
 def sentence(message: str) -> str:
-    return f"{message[:1].upper()}{message[1:]}."
+    """A message as a sentence. It must not begin with a name, such as that of a container."""
+    return f"{message[:1].upper()}{message[1:].removesuffix('.')}."
+
+
+def clause(written: str) -> str:
+    """A sentence as part of another one; a first word such as LimitRange stays as it is."""
+    first = written.partition(" ")[0]
+    start = written[:1].lower() if first[1:].islower() else written[:1]
+    return f"{start}{written[1:]}".rstrip(".")
 
 
 def kebab(word: str) -> str:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import structlog
 
 from hypot.policy.model.decision import Decision
-from hypot.policy.model.size import Size, briefly
+from hypot.policy.model.size import Size, changes_of
 from hypot.run.outcome import Key, Outcome, Reconciled
 from hypot.run.report.gauges import MOST_SERIES, dropped_series
 from hypot.run.time_slice import TimeSlice
@@ -137,10 +137,5 @@ def _sizes(decision: Decision) -> str:
 
 
 def _change(has: Size, gets: Size) -> str:
-    old, new = briefly(has.requests), briefly(gets.requests)
-    changes = [
-        f"{resource} {old.get(resource, 'none')} to {amount}"
-        for resource, amount in new.items()
-        if has.requests.get(resource) != gets.requests[resource]
-    ]
-    return ", ".join(changes) or "only its limits"
+    changes = changes_of(has.requests, gets.requests)
+    return ", ".join(f"{r} {old} to {new}" for r, (old, new) in changes.items()) or "only its limits"

@@ -72,7 +72,7 @@ class TestBase:
         spec = hvpa(**BASE)
         decision = decided(spec, world(1, box(cpu=150, memory=1800 * M)), sources=[asking(app=sizes(501, 4000 * M))])
         assert one(decision) == (2, sizes(301, 2110 * M))
-        assert sentences(decision, "size")[-1].endswith("cpu and memory includes the base load of each replica.")
+        assert sentences(decision, "size")[-1].endswith("cpu and memory include the base load of each replica.")
 
     def test_going_down(self):
         """450m for three pods becomes 175m for each of two: one base load less."""

@@ -134,8 +134,8 @@ class TestSteady:
         """Metrics other than utilization vote for replicas, and the total stays the VPA's."""
         decision = decided(both(QUEUE), world(2, box(cpu=600), app=sizes(600), desired=4))
         assert decision.desired == 4
-        assert decision.reason == "hpa asks for 4 replicas"
-        assert sentences(decision, "votes") == ["Hpa asks for 4 replicas."]
+        assert decision.reason == "the HPA asks for 4 replicas"
+        assert sentences(decision, "votes") == ["The HPA asks for 4 replicas."]
         then = decided(both(QUEUE), world(4, box(cpu=600), desired=4, app=sizes(300)))
         assert one(then) == (4, sizes(300))
 

@@ -54,7 +54,7 @@ class TestUrgency:
         decision = decided(hvpa(**SLOW), killed(), ago(60))
         assert one(decision) == (2, A_LITTLE_MORE)
         assert decision.reported["overrideScaleUpStabilization"] is True
-        assert sentences(decision, "urgent")[0].startswith("App of pod web-0 was OOM-killed")
+        assert sentences(decision, "urgent")[0].startswith("Container app of pod web-0 was OOM-killed")
 
     @pytest.mark.parametrize(("controls", "said"), [(["cpu"], 1), (["cpu", "memory"], 0)])
     def test_an_oom_kill_says_that_memory_is_not_sized(self, controls, said):
