@@ -3,6 +3,7 @@
 import pytest
 
 from hypot.policy.hvpa.gates import change_gate
+from hypot.policy.hvpa.proposal import SizeProposal
 from hypot.policy.model.decision import condition_of
 from hypot.policy.model.seen import metric_key
 from hypot.policy.model.size import changes_of
@@ -93,6 +94,14 @@ def test_one_total_is_shown():
     decision = decided(hvpa(), world(1, box(cpu=500)), sources=asked)
     assert decision.reason == "cpu of app needs 1200m in total (b)"
     assert sentences(decision, "total") == ["app needs in total: cpu 1200m (b; has 500m)."]
+
+
+def test_a_total_that_may_not_change_the_count():
+    """The largest total was learnt at another count, and the other source determines the count: both are named."""
+    learnt = SizeProposal("a", (), {("app", "cpu"): 1900}, bounded={("app", "cpu"): "at most"})
+    decision = decided(hvpa(), world(1, box(cpu=500)), sources=[lambda _: learnt, asking("b", app=sizes(1500))])
+    assert decision.desired == 2
+    assert decision.reason == "cpu of app needs 1900m in total (a), and its count follows from the 1500m (b)"
 
 
 def test_nothing_is_missing_where_no_total_changes():
