@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from hypot.replay.fleet import fleet
 from hypot.replay.score.ranking import PolicyPoint, cost_at
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,7 +64,7 @@ def replayed(
     with trace.open(encoding="utf-8") as lines:
         next(lines)
         start = float(next(lines).partition(",")[0])
-    command = [str(Path(sys.executable).with_name("hypot")), "replay", str(trace), "-o", "json"]
+    command = [str(Path(sys.executable).with_name("hypot")), "replay", str(trace), "-o", "json", "--engine", "fleet"]
     command += ["-f", str(policies), "--world", str(world), *more]
     done = subprocess.run(  # noqa: S603  our own command
         [*command, "--to", str(start + DAYS * 86400)], check=True, capture_output=True, text=True
@@ -209,6 +210,7 @@ def main() -> None:
     traces = sorted(TRACES.glob("*.csv"))
     if not traces:
         raise SystemExit(f"no traces in {TRACES}; name the folder in HYPOT_TRACES")
+    fleet.warm()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         strict = folder / "policies.yaml"

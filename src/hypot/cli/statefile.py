@@ -91,7 +91,8 @@ def _is_vertical(data: Any) -> bool:
     if not isinstance(data, dict):
         return False
     recount, infeasible = data.get("recount"), data.get("infeasible") or {}
-    times = [data.get("lastUp"), *_values(data.get("hot")), *_values(data.get("stuck"))]
+    times = [data.get("lastUp"), data.get("lastDown"), *_values(data.get("hot")), *_values(data.get("stuck"))]
+    recent = _values(data.get("recent"))
     amounts = [data.get("advice") or {}, *_values(infeasible)]
     if recount is not None:
         if not isinstance(recount, dict) or set(recount) != {"at", "before", "after", "advice"}:
@@ -103,8 +104,17 @@ def _is_vertical(data: Any) -> bool:
     known = data.get("replicas")
     return (
         all(at is None or _is_time(at) for at in times)
+        and all(map(_is_recent_use, recent))
         and all(map(_are_amounts, amounts))
         and (known is None or _is_count(known))
+    )
+
+
+def _is_recent_use(data: Any) -> bool:
+    if not isinstance(data, dict) or set(data) != {"mean", "at", "peak", "peak_at"}:
+        return False
+    return all(_is_time(data[name]) for name in ("at", "peak_at")) and all(
+        type(data[name]) in {int, float} for name in ("mean", "peak")
     )
 
 

@@ -1,5 +1,8 @@
-"""What holds an Hvpa back: when it may change, the least change, and recommendations that are too old to use."""
+"""What holds an Hvpa back: when it may change, the least change, noise, and recommendations too old to use."""
 
+from math import exp2
+
+from hypot.core.saturation import FULL
 from hypot.core.window import seconds_left
 
 # The direction of totals.
@@ -18,6 +21,8 @@ UNSET = -1
 CLEARLY = 0.1
 # How long it takes at least until samples show the effect of a change.
 SETTLE = 180.0
+# For this many stabilisation times after a fall, a rise may be noise.
+NOISY = 36.0
 # After this many half-lives, older samples weigh less than a tenth: a 90th percentile no longer shows higher ones.
 HALF_LIVES = 3.5
 
@@ -67,6 +72,36 @@ def needed_change(value: int, percent: int, total: int, default: int) -> int:
 def is_enough(change: int, needed: int) -> bool:
     """Whether a total changes at all, and by at least what is needed."""
     return change > 0 and change >= needed
+
+
+def averaged(mean: float, at: float, total: int, half_life: float, now: float) -> float:
+    """The average of a total over time, with its current value; a negative `mean` is none, and `at` is its time."""
+    if mean < 0.0 or half_life <= 0.0:
+        return float(total)
+    return mean + (float(total) - mean) * (1.0 - exp2(min(at - now, 0.0) / half_life))
+
+
+def is_peak(used: float, peak: float, at: float, window: float, now: float) -> bool:
+    """Whether usage replaces the peak that it last had: it is as high, or that peak was before the window."""
+    return used >= peak or seconds_left(at, window, now) <= 0
+
+
+def may_be_noise(last_down: float, window: float, now: float) -> bool:
+    """Whether a rise follows a fall so closely that usage may only vary around a level."""
+    return seconds_left(last_down, NOISY * window, now) > 0
+
+
+def without_noise(total: int, used: float, mean: float, peak: float, now: int, needed: int, doubted: bool) -> int:
+    """The total that a utilization asks for, without rises and falls that do not last; `now` is the current total.
+
+    What is added cannot be removed again before the stabilisation of scale-downs is over. So a rise that is `doubted`
+    counts only if the average over about that time asks for enough more too, or once usage has practically reached the
+    requests. A fall leaves at least the peak of usage in that time.
+    """
+    if total <= now:
+        return min(max(total, int(peak)), now)
+    counts = not doubted or int(mean) - now >= max(needed, 1) or used >= FULL * float(now)
+    return total if counts else now
 
 
 def belief(

@@ -107,12 +107,14 @@ def total_by_utilization(
 
     Pods without a usable sample never support the change, as in `count_by_utilization`: with them filled in, the total
     does not move in the other direction than without them. `doubtful` is the usage to assume in addition when scaling
-    down: of pods without a sample, and of pods whose sample is low because they crashed.
+    down: of pods without a sample, and of pods whose sample is low because they crashed. Pods that are not ready keep
+    what they have: they may already take load that the others no longer show.
     """
     way = _way(used, asked, target)
     rising = unready > 0 and way > 0
+    beside = 0 if rising else unready_asked
     if not rising and missing == 0 and (way >= 0 or doubtful == 0):
-        return _total_at(used, target)
+        return _total_at(used, target) + beside
     if way < 0:
         used += doubtful
     if way != 0:
@@ -121,7 +123,7 @@ def total_by_utilization(
         asked += unready_asked
     if way == 0 or _way(used, asked, target) != way:
         return now
-    total = _total_at(used, target)
+    total = _total_at(used, target) + beside
     return max(total, now) if way > 0 else min(total, now)
 
 

@@ -47,7 +47,16 @@ class Remembered:
             [(each.type, each.status, each.reason, each.since) for each in state.conditions],
             (state.since, state.ups, state.downs, state.unknown_move, state.last_scale, state.desired, state.scalings),
             sizes is NO_PAST
-            or (sizes.last_up, sizes.replicas, sizes.recount, sizes.hot, sizes.stuck, sizes.infeasible, sizes.evicted),
+            or (
+                sizes.last_up,
+                sizes.last_down,
+                sizes.replicas,
+                sizes.recount,
+                sizes.hot,
+                sizes.stuck,
+                sizes.infeasible,
+                sizes.evicted,
+            ),
             (state.plan, self.replicas, self.of, self.cold),
         )
 

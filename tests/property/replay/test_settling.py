@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hypot.core.interval import replicas_for
 from hypot.kinds.base import InvalidAutoscaler
-from hypot.kinds.hpa.fields import cpu, memory
+from hypot.kinds.hpa.fields import cpu, memory, pods
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import Change, MinChange, ResourceChanges, ScaleType, interval
 from hypot.kinds.hvpa.intervals import counts_of, intervals_of, largest_total
@@ -16,7 +16,7 @@ from hypot.kinds.vpa.fields import ContainerPolicy
 from hypot.policy.hvpa.gates import scale_type
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine import engine
-from hypot.replay.world.parameters import Heap, Service, World
+from hypot.replay.world.parameters import Heap, Metrics, Service, World
 from property.picks import among, maybe
 from property.replay_worlds import GIB, MIB, load, policy
 
@@ -60,7 +60,13 @@ shares = st.builds(
     lambda value, percent: ResourceChanges(Change(value, percent)), among(None, "50m"), among(None, 10, 30)
 )
 metrics = st.sampled_from(
-    [None, *([cpu(utilization=percent)] for percent in (50, 70, 90)), [cpu(utilization=70), memory(utilization=80)]]
+    [
+        None,
+        *([cpu(utilization=percent)] for percent in (50, 70, 90, 95)),
+        [cpu(utilization=70), memory(utilization=80)],
+        *([pods("rate", average=rate)] for rate in (20, 60)),
+        [cpu(utilization=70), pods("rate", average=35)],
+    ]
 )
 
 
@@ -113,9 +119,13 @@ def changes_after(ticks, start):
 
 def served_by(hvpa):
     """The cores of its largest shape, used up to its target."""
+    return largest_total(hvpa, "app", "cpu") / 1000 * min([*utilization_targets(hvpa), 80]) / 100
+
+
+def utilization_targets(hvpa):
     metrics = hpa_of(hvpa).metrics or () if hvpa.uses_hpa else ()
-    targets = [metric.resource.target.utilization for metric in metrics if metric.resource.name == "cpu"]
-    return largest_total(hvpa, "app", "cpu") / 1000 * min([*targets, 80]) / 100
+    sources = [metric.resource for metric in metrics if metric.resource]
+    return [source.target.utilization for source in sources if source.name == "cpu"]
 
 
 def patience(hvpa):
@@ -129,7 +139,9 @@ def lived_through(hvpa, work, base, begin, burst=2.0):
     `burst` is the ratio of its cpu limit to its request.
     """
     replicas, cores = begin
-    world = World(tick=TICK, service=Service(base_cpu=base), memory=Heap(fall=60.0))
+    world = World(
+        tick=TICK, service=Service(base_cpu=base), memory=Heap(fall=60.0), metrics=Metrics(names={"rate": "requests"})
+    )
     started = policy(
         hvpa, replicas=replicas, cpu=cores, cpu_limit=int(burst * cores), memory=4 * GIB, memory_limit=4 * GIB
     )
@@ -174,6 +186,8 @@ def test_on_a_slow_ramp_the_count_is_monotone(tried, low, factor, base):
     hvpa = tried.hvpa
     high = factor * low
     assume(hvpa.base is None)
+    # Saturation adds more than a rate that pods cannot serve then asks for.
+    assume(not hvpa.uses_hpa or utilization_targets(hvpa))
     assume(not hvpa.uses_vpa or has_overlap(hvpa))
     assume(1.5 * (max(low, high) + base * counts_of(hvpa)[1]) < served_by(hvpa))
     ramp = np.linspace(low, high, 20 * PER_HOUR).tolist()

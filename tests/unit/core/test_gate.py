@@ -3,6 +3,8 @@
 from math import inf
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hypot.core.fit import times_over
 from hypot.core.gate import (
@@ -20,16 +22,20 @@ from hypot.core.gate import (
     UNSET,
     UP,
     UPDATE_POLICY,
+    averaged,
     belief,
     closed,
     held_to,
     is_enough,
+    is_peak,
     keeps_added,
     learned_total,
+    may_be_noise,
     needed_change,
     way_of,
+    without_noise,
 )
-from hypot.core.saturation import beyond, is_at_cap, is_full, least_kept
+from hypot.core.saturation import beyond, fewest, is_at_cap, is_full, least_kept
 
 
 class TestTime:
@@ -133,6 +139,14 @@ class TestSaturation:
         """Of 1000 in total, as much as keeps usage at 90 % of what pods can get; never more than there is."""
         assert least_kept(1000, usage, cap) == kept
 
+    @pytest.mark.parametrize(
+        ("usage", "cap", "kept"),
+        [(0, 1000, 0), (360, 1000, 4), (361, 1000, 5), (900, 1000, 10), (2000, 1000, 10), (900, 2000, 5)],
+    )
+    def test_how_many_replicas_must_be_kept(self, usage, cap, kept):
+        """Of 10, as many as keep usage at 90 % of what they can get, if each can get as much as before."""
+        assert fewest(10, usage, cap) == kept
+
 
 def test_times_over_is_exact():
     """The product may exceed any machine integer; the fraction is cut."""
@@ -159,6 +173,10 @@ class TestEnough:
         assert keeps_added(total, 1000, asked, needed, 10) is expected
 
 
+amounts = st.integers(0, 10**12)
+fractions = st.floats(0, 1e12)
+
+
 @pytest.mark.parametrize(
     ("amount", "then", "bound", "total"),
     [
@@ -176,3 +194,65 @@ def test_the_total_of_what_fewer_pods_needed(amount, then, bound, total):
     """One pod of 600m became two: their total is still 600m. Of memory each may need as much as before."""
     assert learned_total(amount, 1, 2, then, bound, divides=True) == total
     assert learned_total(amount, 1, 2, then, bound, divides=False) == 2 * amount
+
+
+@pytest.mark.parametrize(
+    ("mean", "at", "half_life", "expected"),
+    [
+        (-1.0, -inf, 600.0, 2000.0),
+        (1000.0, 400.0, 600.0, 1500.0),
+        (1000.0, -200.0, 600.0, 1750.0),
+        (1000.0, 1000.0, 600.0, 1000.0),
+        (1000.0, 1600.0, 600.0, 1000.0),
+        (1000.0, 400.0, 0.0, 2000.0),
+    ],
+)
+def test_the_average_of_a_total(mean, at, half_life, expected):
+    """Of 2000 at the time 1000. Its first value is the total; at the same time, or earlier, nothing is added to it."""
+    assert averaged(mean, at, 2000, half_life, 1000.0) == expected
+
+
+@pytest.mark.parametrize(
+    ("used", "at", "replaces"), [(700.0, 990.0, True), (500.0, 990.0, False), (500.0, 400.0, True)]
+)
+def test_the_peak_of_usage(used, at, replaces):
+    """A peak of 600, in a window of ten minutes."""
+    assert is_peak(used, 600.0, at, 600.0, 1000.0) is replaces
+
+
+@pytest.mark.parametrize(
+    ("last_down", "doubted"), [(-inf, False), (1000.0, True), (-19_999.0, True), (-20_600.0, False)]
+)
+def test_a_rise_after_a_fall(last_down, doubted):
+    """It may be noise for six hours if falls wait ten minutes."""
+    assert may_be_noise(last_down, 600.0, 1000.0) is doubted
+
+
+@pytest.mark.parametrize(
+    ("total", "used", "mean", "peak", "doubted", "expected"),
+    [
+        # A rise that is not doubted; one that does not last, one that does, and one that fills the requests.
+        (1300, 910.0, 900.0, 910.0, False, 1300),
+        (1300, 910.0, 1099.0, 910.0, True, 1000),
+        (1300, 910.0, 1100.0, 910.0, True, 1300),
+        (1358, 950.0, 900.0, 950.0, True, 1358),
+        # Usage fell again: nothing rises, though the average is still higher.
+        (800, 560.0, 1150.0, 900.0, True, 900),
+        # A fall leaves the peak of usage, and adds nothing.
+        (500, 350.0, 900.0, 800.0, True, 800),
+        (500, 350.0, 900.0, 800.0, False, 800),
+        (500, 350.0, 900.0, 1200.0, True, 1000),
+        (600, 420.0, 500.0, 420.0, True, 600),
+    ],
+)
+def test_a_total_without_noise(total, used, mean, peak, doubted, expected):
+    """There is 1000, and an increase of 100 is enough."""
+    assert without_noise(total, used, mean, peak, 1000, 100, doubted) == expected
+
+
+@given(
+    total=amounts, used=fractions, mean=fractions, peak=fractions, now=amounts, needed=amounts, doubted=st.booleans()
+)
+def test_without_noise_stays_between_what_is_there_and_what_is_asked(total, used, mean, peak, now, needed, doubted):
+    """It is never above the larger of both, and never below the smaller: no noise rule adds or removes by itself."""
+    assert min(total, now) <= without_noise(total, used, mean, peak, now, needed, doubted) <= max(total, now)

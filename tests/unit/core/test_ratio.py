@@ -197,11 +197,11 @@ def test_pods_without_a_sample_do_not_support_the_change():
     assert total(600, 500, missing=(2, 500), doubtful=500) == 1200
 
 
-def test_pods_that_are_not_ready_count_as_in_an_hpa():
-    """Going up they use nothing, going down they are ignored."""
+def test_pods_that_are_not_ready_keep_what_they_have():
+    """Going up they use nothing, as in an HPA. Going down they are not measured, so they keep their requests."""
     assert total(450, 500, unready=(2, 500)) == 1000
     assert total(600, 500, unready=(2, 500)) == 1200
-    assert total(100, 500, unready=(2, 500)) == 200
+    assert total(100, 500, unready=(2, 500)) == 700
 
 
 def test_pods_that_crashed_lower_nothing():

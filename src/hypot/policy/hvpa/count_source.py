@@ -5,13 +5,13 @@ exact, so it also counts within the tolerance. Every other metric votes for a nu
 request it would rise with every resize. So does a utilization where the size of pods may not change.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from hypot.core import bounds
 from hypot.core.amount import CPU, RESOURCES, brief, of_milli, to_milli
-from hypot.core.gate import lags_after_removal
+from hypot.core.gate import averaged, is_peak, lags_after_removal, may_be_noise, without_noise
 from hypot.kinds.base import count_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
@@ -29,13 +29,14 @@ from hypot.policy.horizontal.hpa_metrics import (
     utilization_total,
 )
 from hypot.policy.horizontal.proposal import CannotRead, MetricContext
-from hypot.policy.hvpa.gates import settle_time
-from hypot.policy.hvpa.proposal import Bound, HvpaContext, SizeProposal
+from hypot.policy.hvpa.gates import scale_type, settle_time, threshold
+from hypot.policy.hvpa.proposal import Bound, HvpaContext, SizeProposal, kept_step
 from hypot.policy.hvpa.size_source import knobs_for
 from hypot.policy.model.current_size import CurrentSize
-from hypot.policy.model.decision import MetricReading, Step
+from hypot.policy.model.decision import MetricReading, Step, show_seconds
 from hypot.policy.model.seen import CountAdvice, Failure
 from hypot.policy.model.size import Place
+from hypot.policy.model.state import RecentUse
 from hypot.policy.stages.restrain import Limited, limit_step
 
 NAME = "hpa"
@@ -86,7 +87,7 @@ def _from_readings(
     steps = [reading.step for reading in readings]
     broken = [reading for reading in readings if reading.proposal is None]
     missing = [reading.error for reading in broken] if readings else ["there is no metric"]
-    totals: dict[Place, int] = {}
+    asked: dict[Place, UtilizationNeed] = {}
     counts: list[int] = []
     for metric, reading in zip(hpa.metrics or (), readings, strict=True):
         by_total = utilization_metric(metric)
@@ -110,18 +111,80 @@ def _from_readings(
                 continue
             now = to_milli(by_total.resource, one.totals[by_total.resource])
             total = of_milli(by_total.resource, utilization_total(use, by_total.target, now))
-            least = least_of(context, *place) * context.replicas
             if samples_lag(context):
                 total = max(total, one.totals[by_total.resource])
-            totals[place] = max(totals.get(place, 0), total, least)
-            steps.append(_total_step(one, by_total, use, totals[place]))
+            asked[place] = asked.get(place, NO_NEED).with_metric(total, by_total.target)
+            shown = max(asked[place].total, least_of(context, *place) * context.replicas)
+            steps.append(_total_step(one, by_total, use, shown))
+    totals, recent, calmed = _without_noise(context, asked)
+    steps += calmed
     count = _bounded(hpa, max(counts)) if counts else None
     steps += _bound_steps(hpa, max(counts)) if counts else []
     # A total that is already there asks for no other count.
     has = {(one.container, resource): one.totals[resource] for one in context.current_sizes for resource in RESOURCES}
     bounded: dict[Place, Bound] = {place: "exactly" for place, total in totals.items() if total == has[place]}
     why = missing[0] if missing else ""
-    return SizeProposal(NAME, tuple(steps), totals, replicas=count, bounded=bounded, missing=why)
+    return SizeProposal(NAME, tuple(steps), totals, replicas=count, bounded=bounded, recent=recent, missing=why)
+
+
+class UtilizationNeed(NamedTuple):
+    """The largest total that utilization metrics ask for, and the usage that it stands for."""
+
+    total: int
+    used: float
+
+    def with_metric(self, total: int, target: int) -> "UtilizationNeed":
+        return UtilizationNeed(max(self.total, total), max(self.used, float(total) * target / 100.0))
+
+
+NO_NEED = UtilizationNeed(0, 0.0)
+
+
+def _without_noise(
+    context: HvpaContext, asked: Mapping[Place, UtilizationNeed]
+) -> tuple[dict[Place, int], dict[str, RecentUse], list[Step]]:
+    """The totals without what does not last, what to remember of them, and the steps that say so."""
+    totals: dict[Place, int] = {}
+    recent: dict[str, RecentUse] = {}
+    steps: list[Step] = []
+    sizes = {one.container: one.totals for one in context.current_sizes}
+    window = scale_type(context.hvpa, "down").stabilization_seconds or 0.0
+    last_down = context.vertical.last_down
+    soon_after = last_down is not None and may_be_noise(last_down, window, context.seen.now)
+    for place, need in asked.items():
+        now, key = sizes[place[0]][place[1]], "/".join(place)
+        recent[key] = after = _recent_use(need, context.vertical.recent.get(key), window, context.seen.now)
+        needed = threshold(context.hvpa, "up", place[1], now)
+        doubted = soon_after and not context.near_cap(place)
+        total = without_noise(need.total, need.used, after.mean, after.peak, now, needed, doubted)
+        if total != need.total:
+            steps.append(_noise_step(place, need.total, total, window))
+        kept = context.least_kept(place, now)
+        if kept > total:
+            steps.append(kept_step(place, kept))
+        totals[place] = max(total, kept, least_of(context, *place) * context.replicas)
+    return totals, recent, steps
+
+
+def _recent_use(need: UtilizationNeed, before: RecentUse | None, window: float, now: float) -> RecentUse:
+    if before is None:
+        return RecentUse(float(need.total), now, need.used, now)
+    mean = averaged(before.mean, before.at, need.total, window, now)
+    if is_peak(need.used, before.peak, before.peak_at, window, now):
+        return RecentUse(mean, now, need.used, now)
+    return RecentUse(mean, now, before.peak, before.peak_at)
+
+
+def _noise_step(place: Place, asked: int, total: int, window: float) -> Step:
+    container, resource = place
+    what = f"{resource} of {container} counts as {brief(resource, total)}, not as {brief(resource, asked)}"
+    why = (
+        f"a rise soon after a scale-down counts once the average over about {show_seconds(window)} shows it too, or "
+        "once usage reaches the requests or nears what pods can get"
+        if asked > total
+        else f"usage had this peak in the last {show_seconds(window)}"
+    )
+    return Step("recommend", "without-noise", None, None, f"{what}: {why}.", {"asked": asked, "total": total})
 
 
 def samples_lag(context: HvpaContext) -> bool:
@@ -177,24 +240,26 @@ def _from_status(context: HvpaContext, hpa: HPA, advice: CountAdvice | Failure |
     if len(by_total) < len(metrics):
         return SizeProposal(NAME, steps, replicas=count)
     if by_total and all((metric.resource, metric.container) in advice.utilization for metric in by_total):
-        totals, exact = _reported_totals(context, advice, by_total), True
-    else:
-        totals, exact = _totals_of_count(context, count), False
+        totals, recent, calmed = _without_noise(context, _reported_needs(context, advice, by_total))
+        return SizeProposal(NAME, (step, *calmed), totals, replicas=None if totals else count, recent=recent)
+    totals = _totals_of_count(context, count)
     # Without a container that may be sized only the count can change.
-    return SizeProposal(NAME, (step,) if exact else steps, totals, exact=exact, replicas=None if totals else count)
+    return SizeProposal(NAME, steps, totals, exact=False, replicas=None if totals else count)
 
 
-def _reported_totals(context: HvpaContext, advice: CountAdvice, metrics: list[UtilizationMetric]) -> dict[Place, int]:
+def _reported_needs(
+    context: HvpaContext, advice: CountAdvice, metrics: list[UtilizationMetric]
+) -> dict[Place, UtilizationNeed]:
     """The current totals, scaled by the utilization that the status reports."""
-    totals: dict[Place, int] = {}
+    needs: dict[Place, UtilizationNeed] = {}
     for metric in metrics:
         percent = advice.utilization[metric.resource, metric.container]
         for one in _measured_by(context, metric):
             place = (one.container, metric.resource)
             if _is_sized(context, *place):
                 total = -(-one.totals[metric.resource] * percent // metric.target)
-                totals[place] = max(totals.get(place, 0), total, least_of(context, *place) * context.replicas)
-    return totals
+                needs[place] = needs.get(place, NO_NEED).with_metric(total, metric.target)
+    return needs
 
 
 def _totals_of_count(context: HvpaContext, desired: int) -> dict[Place, int]:

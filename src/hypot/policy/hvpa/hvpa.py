@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hypot.core.amount import MEMORY
+from hypot.core.amount import CPU, MEMORY
 from hypot.core.gate import HOLDS, count_gate, movement_gate
 from hypot.core.interval import may_get_less, reachable
 from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa, refusals
 from hypot.kinds.hvpa.intervals import allowed, counts_of, largest_total
 from hypot.kinds.problem import Problem
-from hypot.policy.hvpa.count_source import count_proposal
+from hypot.policy.hvpa.count_source import count_proposal, samples_lag
 from hypot.policy.hvpa.gates import (
     DIRECTIONS,
     OPEN,
@@ -208,7 +208,8 @@ class _HvpaPass(HvpaFindings):
         for need in needs:
             self.report_need(need)
         advice = next((proposal.advice for proposal in proposals if proposal.advice), {})
-        self.vertical = self.vertical.learnt(advice)
+        recent = {key: each for proposal in proposals for key, each in proposal.recent.items()}
+        self.vertical = self.vertical.learnt(advice).used(recent)
         return self._resolved(context, needs, proposals)
 
     def _context(self, scale: Scale) -> tuple[HvpaContext, Saturation]:
@@ -259,7 +260,10 @@ class _HvpaPass(HvpaFindings):
             return Vote(current, need.container) if self.measures else None
         gate = gate_of(context, need, missing=self.missing)
         if gate == OPEN:
-            return vote_of(self.hvpa, need, current)
+            vote = vote_of(self.hvpa, need, current)
+            if vote is None or not allowed(self.hvpa, need.container).requests_only:
+                return vote
+            return vote._replace(replicas=self._with_room(context, vote.replicas))
         self._block(need, gate)
         return Vote(current, need.container) if gate.reason in _HOLDS else None
 
@@ -272,7 +276,26 @@ class _HvpaPass(HvpaFindings):
     def _count_votes(self, context: HvpaContext, proposals: tuple[SizeProposal, ...]) -> list[Vote]:
         """Votes without sizes; the time gates apply to them too."""
         asked = [(one.source, self._in_intervals(one.replicas)) for one in proposals if one.replicas is not None]
-        return [Vote(self._in_time(context, source, count), source=source) for source, count in asked]
+        return [
+            Vote(self._with_room(context, self._in_time(context, source, count)), source=source)
+            for source, count in asked
+        ]
+
+    def _with_room(self, context: HvpaContext, count: int) -> int:
+        """This count, or more if pods that can get no more than now would reach their cap."""
+        current = context.replicas
+        if count >= current:
+            return count
+        fewest = {place[0]: each.fewest(current) for place, each in context.pressures.items() if place[1] == CPU}
+        container = max(fewest, key=lambda name: (fewest[name], name), default="")
+        least = fewest.get(container, 0)
+        message = f"with fewer than {count_of(least, 'replica')}, {CPU} of {container} would reach its cap"
+        if least and samples_lag(context):
+            least, message = current, "replicas were removed, and samples do not show yet what the others have to do"
+        if least <= count:
+            return count
+        self.step("restrain", "kept-replicas", count, least, sentence(message))
+        return least
 
     def _in_intervals(self, count: int) -> int:
         low, high = counts_of(self.hvpa)

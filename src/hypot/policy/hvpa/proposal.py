@@ -6,13 +6,14 @@ A source is a function of the observed workload. The decision has a list of sour
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
+from hypot.core.amount import brief
 from hypot.kinds.hvpa import Hvpa
 from hypot.policy.model.current_size import CurrentSize
 from hypot.policy.model.decision import Step
 from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Place
-from hypot.policy.model.state import Vertical
+from hypot.policy.model.state import RecentUse, Vertical
 from hypot.policy.stages.saturation import ResourcePressure
 
 # Whether a total may only keep or lower the count, only keep or raise it, or only keep it.
@@ -39,6 +40,15 @@ class HvpaContext(NamedTuple):
     def replicas(self) -> int:
         return self.scale.replicas
 
+    def near_cap(self, place: Place) -> bool:
+        pressure = self.pressures.get(place)
+        return pressure is not None and pressure.near
+
+    def least_kept(self, place: Place, total: int) -> int:
+        """What this total may fall to at most: what is learnt while pods are at their cap is too little."""
+        pressure = self.pressures.get(place)
+        return 0 if pressure is None else pressure.least_kept(total)
+
 
 class SizeProposal(NamedTuple):
     """What one source proposes, and how it was computed."""
@@ -54,12 +64,20 @@ class SizeProposal(NamedTuple):
     replicas: int | None = None
     # The size per pod that the totals were computed from.
     advice: Mapping[str, Mapping[str, int]] = {}
+    # What its totals were lately, by `container/resource`.
+    recent: Mapping[str, RecentUse] = {}
     # Totals that were learnt at another count, and so must not raise, or not lower, the current count.
     bounded: Mapping[Place, Bound] = {}
     # The total before the count rose, and that count, if it rose lately.
     raised: Mapping[Place, tuple[int, int]] = {}
     # Why the proposal is incomplete; there is no scale-down while any recommendation is missing.
     missing: str = ""
+
+
+def kept_step(place: Place, least: int) -> Step:
+    container, resource = place
+    message = f"With less than {brief(resource, least)} of {resource} in total, {container} would reach its cap"
+    return Step("recommend", "kept-size", None, None, f"{message}: it keeps that.", {"total": least})
 
 
 Source = Callable[[HvpaContext], SizeProposal | None]

@@ -11,7 +11,7 @@ from hypot.kinds.hvpa.intervals import allowed
 from hypot.kinds.node import Itself
 from hypot.kinds.vpa.knobs import Knobs, knobs_of
 from hypot.policy.hvpa.gates import settle_time
-from hypot.policy.hvpa.proposal import Bound, HvpaContext, SizeProposal
+from hypot.policy.hvpa.proposal import Bound, HvpaContext, SizeProposal, kept_step
 from hypot.policy.model.decision import Step, show_seconds
 from hypot.policy.model.seen import Bounds, Failure, Recommendation
 from hypot.policy.model.size import Place, briefly, shown
@@ -71,7 +71,7 @@ def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:
     bounded: dict[Place, Bound] = {}
     raised: dict[Place, tuple[int, int]] = {}
     stale: list[str] = []
-    kept: list[str] = []
+    kept: list[Step] = []
     own = context.hvpa.recommendations == "own"
     for bounds in found.containers:
         name = bounds.container
@@ -83,37 +83,25 @@ def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:
         for resource, amount in advice[name].items():
             place, now = (name, resource), current_size[name].totals[resource]
             total, bound = _learned(context, name, resource, amount)
-            learned, least = held_to(total, now, bound), _least_kept(context, place, now)
+            learned, least = held_to(total, now, bound), context.least_kept(place, now)
             totals[place] = max(learned, least)
             # A total that was held at what is there asks for no other count.
             bounded[place] = BOUNDS[EXACTLY if bound != FREE and totals[place] == now else bound]
             if learned != amount * replicas:
                 stale.append(f"{resource} of {name} ({brief(resource, amount)} per pod)")
             if least > learned:
-                kept.append(f"{resource} of {name} ({brief(resource, least)} in total)")
+                kept.append(kept_step(place, least))
             before = _before_it_rose(context, name, resource)
             if before is not None:
                 raised[place] = before
     steps = [_advice_step(advice, found.origin, replicas)]
     if stale:
         steps.append(_report_stale(context, stale))
-    if kept:
-        steps.append(_report_kept(kept))
+    steps += kept
     missing = "" if totals else f"there is no recommendation for the existing containers in the {found.origin}"
     return SizeProposal(
         NAME, tuple(steps), totals, measured=True, advice=advice, bounded=bounded, raised=raised, missing=missing
     )
-
-
-def _least_kept(context: HvpaContext, place: Place, now: int) -> int:
-    """What was learnt while pods were at their cap is too little: no less than what they use now needs."""
-    pressure = context.pressures.get(place)
-    return 0 if pressure is None else pressure.least_kept(now)
-
-
-def _report_kept(places: list[str]) -> Step:
-    message = f"With less than what is used now needs, pods would reach their cap: {', '.join(places)}."
-    return Step("recommend", "kept-size", None, None, message)
 
 
 def _learned(context: HvpaContext, container: str, resource: str, amount: int) -> tuple[int, int]:

@@ -25,18 +25,36 @@ class Recount(NamedTuple):
         return self._asdict()
 
 
+class RecentUse(NamedTuple):
+    """The average of the total that a utilization asked for, and the recent peak of usage, each with its time."""
+
+    mean: float
+    at: float
+    peak: float
+    peak_at: float
+
+    def until(self, now: float) -> "RecentUse":
+        return self._replace(at=min(self.at, now), peak_at=min(self.peak_at, now))
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._asdict()
+
+
 @dataclass(frozen=True, slots=True)
 class Vertical:
     """The history of one autoscaler's sizes."""
 
     # When the workload last got more of anything.
     last_up: float | None = None
+    last_down: float | None = None
     # The replica count and the recommended sizes at the last observation.
     replicas: int | None = None
     advice: Amounts = field(default_factory=dict, hash=False)
     recount: Recount | None = field(default=None, hash=False)
     # `container/resource` -> the time of the first of the consecutive samples at the cap.
     hot: Mapping[str, float] = field(default_factory=dict, hash=False)
+    # `container/resource` -> what its utilization lately asked for.
+    recent: Mapping[str, RecentUse] = field(default_factory=dict, hash=False)
     # Pod uid -> when its resize was first observed to wait.
     stuck: Mapping[str, float] = field(default_factory=dict, hash=False)
     # Pod uid -> the requests that its node cannot grant.
@@ -63,6 +81,14 @@ class Vertical:
         known = {**self.advice, **advice}
         return self if known == self.advice else replace(self, advice=known)
 
+    def resized(self, at: float, *, grows: bool) -> "Vertical":
+        return replace(self, last_up=at) if grows else replace(self, last_down=at)
+
+    def used(self, recent: Mapping[str, RecentUse]) -> "Vertical":
+        """With what utilization asks for now; what it does not mention stays."""
+        known = {**self.recent, **recent}
+        return self if known == self.recent else replace(self, recent=known)
+
     @classmethod
     def from_status(cls, status: Mapping[str, Any], at: float | None) -> Self:
         """Read from an Hvpa's status: the last scaling, and the sizes that were recommended before it."""
@@ -79,10 +105,12 @@ class Vertical:
     def to_dict(self) -> dict[str, Any]:
         return {
             "lastUp": self.last_up,
+            **({} if self.last_down is None else {"lastDown": self.last_down}),
             "replicas": self.replicas,
             "advice": _plain(self.advice),
             "recount": None if self.recount is None else self.recount.to_dict(),
             "hot": dict(self.hot),
+            **({"recent": {key: each.to_dict() for key, each in self.recent.items()}} if self.recent else {}),
             "stuck": dict(self.stuck),
             "infeasible": {uid: _plain(amounts) for uid, amounts in self.infeasible.items()},
             **({} if self.evicted is None else {"evicted": self.evicted}),
@@ -94,10 +122,12 @@ class Vertical:
         recount = data.get("recount")
         return cls(
             last_up=data.get("lastUp"),
+            last_down=data.get("lastDown"),
             replicas=data.get("replicas"),
             advice=dict(data.get("advice") or {}),
             recount=None if recount is None else Recount(**recount),
             hot=dict(data.get("hot") or {}),
+            recent={key: RecentUse(**each) for key, each in (data.get("recent") or {}).items()},
             stuck=dict(data.get("stuck") or {}),
             infeasible=dict(data.get("infeasible") or {}),
             evicted=data.get("evicted"),
@@ -217,8 +247,9 @@ class State(NamedTuple):
             times += self.recommendations.times
         sizes = self.vertical
         if sizes is not NO_PAST:
-            times += (sizes.last_up or 0.0, sizes.evicted or 0.0, *sizes.stuck.values())
+            times += (sizes.last_up or 0.0, sizes.last_down or 0.0, sizes.evicted or 0.0, *sizes.stuck.values())
             times.append(0.0 if sizes.recount is None else sizes.recount.at)
+            times += [each.at for each in sizes.recent.values()]
         if self.plan is not None:
             times.append(self.plan.since)
         return max(times)
@@ -246,7 +277,7 @@ class State(NamedTuple):
             desired=decision.desired,
             conditions=decision.conditions,
             scalings=self.scalings + 1,
-            vertical=replace(self.vertical, last_up=at) if decision.desired_sizes and decision.grows else self.vertical,
+            vertical=self.vertical.resized(at, grows=decision.grows) if decision.desired_sizes else self.vertical,
         )
         if decision.event_period is None:
             return moved
@@ -328,7 +359,9 @@ def _sizes_until(sizes: Vertical, now: float) -> Vertical:
     return replace(
         sizes,
         last_up=_until(sizes.last_up, now),
+        last_down=_until(sizes.last_down, now),
         recount=None if recount is None else recount._replace(at=min(recount.at, now)),
+        recent={key: each.until(now) for key, each in sizes.recent.items()},
         stuck={uid: min(at, now) for uid, at in sizes.stuck.items()},
         evicted=_until(sizes.evicted, now),
     )

@@ -5,7 +5,7 @@ from math import inf
 from typing import NamedTuple
 
 from hypot.core.amount import RESOURCES, brief, of_milli
-from hypot.core.saturation import beyond, is_at_cap, is_full, least_kept
+from hypot.core.saturation import beyond, fewest, is_at_cap, is_full, is_near, least_kept
 from hypot.policy.model.current_size import live
 from hypot.policy.model.seen import Container, Failure, Pod, Seen
 from hypot.policy.model.size import Place
@@ -25,6 +25,10 @@ class ResourcePressure(NamedTuple):
         return self.reaches and self.cap is not None and self.cap > 0 and is_at_cap(self.usage, self.cap)
 
     @property
+    def near(self) -> bool:
+        return self.cap is not None and self.cap > 0 and is_near(self.usage, self.cap)
+
+    @property
     def total(self) -> int:
         """The total to propose, which is more than the cap."""
         return 0 if self.cap is None else beyond(self.cap)
@@ -32,6 +36,10 @@ class ResourcePressure(NamedTuple):
     def least_kept(self, total: int) -> int:
         """The least that this total may shrink to."""
         return least_kept(total, self.usage, self.cap) if self.cap else 0
+
+    def fewest(self, replicas: int) -> int:
+        """The fewest of these replicas that may remain, if each can get as much as now."""
+        return fewest(replicas, self.usage, self.cap) if self.cap else 0
 
 
 # A pod, one of its containers, the usage of the container, and when it was measured.

@@ -6,8 +6,20 @@ It gives only the desired replicas and size. A test checks that both agree.
 from math import inf
 from typing import Any
 
-from hypot.core.gate import FREE, UNSET, belief, held_to, lags_after_removal, learned_total
-from hypot.core.saturation import beyond, is_at_cap, is_full, least_kept
+from hypot.core.gate import (
+    FREE,
+    UNSET,
+    averaged,
+    belief,
+    held_to,
+    is_peak,
+    lags_after_removal,
+    learned_total,
+    may_be_noise,
+    needed_change,
+    without_noise,
+)
+from hypot.core.saturation import beyond, fewest, is_at_cap, is_full, is_near, least_kept
 from hypot.core.window import forced_into
 from hypot.replay.numbers.hpa import FAILED, propose, total_of_utilization
 from hypot.replay.numbers.hvpa_resolve import (
@@ -41,6 +53,8 @@ def hvpa_step(
         return False
     urgent = killed > (past.last_scale[0] if past.last_up[0] == -inf else past.last_up[0])
     hot = detect_saturation(past, c, p, i, now, blind)
+    if past.fewest[0] > 0 and lags(rule, past, now):
+        past.fewest[0] = current
     heard = False
     missing = False
     count = FAILED
@@ -117,6 +131,8 @@ def hvpa_moved(past: HvpaPast, now: float) -> None:
     past.last_scale[0] = now
     if past.grows[0]:
         past.last_up[0] = now
+    else:
+        past.last_down[0] = now
 
 
 def recount(past: HvpaPast, current: int, now: float) -> None:
@@ -177,8 +193,9 @@ def stay(past: HvpaPast, current: int) -> None:
     past.resizes[0] = past.grows[0] = past.rises[0] = 0
     for r in range(2):
         past.by_usage[r] = past.by_metrics[r] = past.by_saturation[r] = past.total[r] = UNSET
-        past.kept[r] = 0
+        past.kept[r] = past.near[r] = past.fewest[0] = 0
         past.bound[r] = FREE
+        past.used[r] = 0.0
 
 
 def ask_metrics(
@@ -197,22 +214,44 @@ def ask_metrics(
             missing = True
         elif not by_total:
             by_count = max(by_count, forced_into(asked, hpa.low, hpa.high))
+    calm(rule, rule.cpu, past, CPU, s.asked[0], now)
+    calm(rule, rule.memory, past, MEMORY, s.asked[0], now)
     return by_count, missing
 
 
 def ask_total(rule: HvpaRule, past: HvpaPast, m: int, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
-    """Record the total that a utilization asks for; idle pods keep the least that usage would give them."""
+    """Record the total that a utilization asks for, and the usage that it stands for."""
     r = rule.hpa.subjects[m]
     unit = 1 if r == CPU else 1000
     total = total_of_utilization(rule.hpa, m, past.current_total[r] * unit, c, s, p, i, now)
     if total == FAILED:
         return FAILED
-    floor = rule.cpu.floor if r == CPU else rule.memory.floor
     total = -(-total // unit)
-    if lags_after_removal(past.recount_at[0], past.recount_before[0], past.recount_after[0], rule.settle, now):
+    if lags(rule, past, now):
         total = max(total, past.current_total[r])
-    past.by_metrics[r] = max(past.by_metrics[r], total, floor * s.asked[0])
+    past.by_metrics[r] = max(past.by_metrics[r], total)
+    past.used[r] = max(past.used[r], float(total) * rule.hpa.targets[m] / 100.0)
     return int(past.by_metrics[r])
+
+
+def lags(rule: HvpaRule, past: HvpaPast, now: float) -> bool:
+    """Whether samples may still be of the time before replicas were removed."""
+    return lags_after_removal(past.recount_at[0], past.recount_before[0], past.recount_after[0], rule.settle, now)
+
+
+def calm(rule: HvpaRule, of: ResourceRule, past: HvpaPast, r: int, replicas: int, now: float) -> None:
+    """Take out of a total what does not last; idle pods keep the least that usage would give them."""
+    total, used, had = past.by_metrics[r], past.used[r], past.current_total[r]
+    if total < 0:
+        return
+    past.mean[r] = averaged(past.mean[r], past.mean_at[r], total, rule.wait_down, now)
+    past.mean_at[r] = now
+    if is_peak(used, past.peak[r], past.peak_at[r], rule.wait_down, now):
+        past.peak[r], past.peak_at[r] = used, now
+    needed = needed_change(of.up_value, of.up_percent, had, of.default_change)
+    doubted = may_be_noise(past.last_down[0], rule.wait_down, now) and not past.near[r]
+    kept = without_noise(total, used, past.mean[r], past.peak[r], had, needed, doubted)
+    past.by_metrics[r] = max(kept, past.kept[r], of.floor * replicas)
 
 
 def ask_usage(rule: HvpaRule, past: HvpaPast, u: Any, current: int, urgent: bool, now: float) -> bool:
@@ -265,8 +304,11 @@ def detect_saturation(past: HvpaPast, c: Cohorts, p: Params, i: int, now: float,
     memory_is_hot = pods > 0 and is_full(used_memory * 1000, memory * 1000)
     memory_is_hot = memory_is_hot and most_memory > 0 and is_at_cap(used_memory, most_memory)
     if most_cpu > 0:
+        past.near[CPU] = is_near(used_cpu, most_cpu)
         past.kept[CPU] = least_kept(past.current_total[CPU], used_cpu, most_cpu)
+        past.fewest[0] = fewest(past.replicas[0], used_cpu, most_cpu)
     if most_memory > 0:
+        past.near[MEMORY] = is_near(used_memory, most_memory)
         past.kept[MEMORY] = least_kept(past.current_total[MEMORY], used_memory, most_memory)
     twice = note_saturation(past, CPU, cpu_is_hot, most_cpu, at)
     return note_saturation(past, MEMORY, memory_is_hot, most_memory, at) or twice

@@ -102,6 +102,7 @@ class HvpaPast(NamedTuple):
     # When it last moved, and last scaled up on any axis; -inf: never.
     last_scale: Any
     last_up: Any
+    last_down: Any
     # At the last look: the replicas, and the recommended sizes.
     replicas: Any
     advice: Any
@@ -112,6 +113,11 @@ class HvpaPast(NamedTuple):
     recount_advice: Any
     # The first of the samples that are all at the cap; infinite if none is.
     hot: Any
+    # The average of the total that utilization asked for, and the recent peak of usage; negative: none.
+    mean: Any
+    mean_at: Any
+    peak: Any
+    peak_at: Any
     # The proposal: replicas, their size with both limits, whether the size changes, and whether anything scales up.
     desired: Any
     size: Any
@@ -130,9 +136,13 @@ class HvpaPast(NamedTuple):
     by_usage: Any
     bound: Any
     by_metrics: Any
+    used: Any
     by_saturation: Any
-    # The least totals that what is used now leaves.
+    # The least totals, and the fewest replicas, that what is used now leaves.
     kept: Any
+    fewest: Any
+    # Whether usage is near what pods can get.
+    near: Any
     total: Any
 
 
@@ -141,16 +151,24 @@ def no_hvpa_past() -> HvpaPast:
     return past._replace(
         last_scale=[-inf],
         last_up=[-inf],
+        last_down=[-inf],
         replicas=[-1],
         recount_at=[-inf],
         recount_before=[0],
         recount_after=[0],
         hot=[inf, inf],
+        mean=[-1.0, -1.0],
+        mean_at=[-inf, -inf],
+        peak=[-1.0, -1.0],
+        peak_at=[-inf, -inf],
+        used=[0.0, 0.0],
         desired=[0],
         size=[0, 0, -1, -1],
         resizes=[0],
         grows=[0],
         rises=[0],
+        fewest=[0],
+        near=[0, 0],
     )
 
 
@@ -182,7 +200,7 @@ def resolve(rule: HvpaRule, past: HvpaPast, current: int, count: int, missing: b
         vote = max(vote, vote_of(rule, past, way, current))
     if count != FAILED:
         asked = forced_into(count, rule.first, rule.last)
-        vote = max(vote, 2 * in_time(rule, past, asked, current, missing, urgent, now))
+        vote = max(vote, 2 * with_room(past, in_time(rule, past, asked, current, missing, urgent, now), current))
     low, high = rule.first, rule.last
     inside = forced_into(current, low, high)
     if (held and inside < current) or in_time(rule, past, inside, current, missing, urgent, now) != inside:
@@ -269,10 +287,18 @@ def vote_of(rule: HvpaRule, past: HvpaPast, way: int, current: int) -> int:
     """The most replicas that any source asks for by any resource; if nothing rises or falls, the current replicas."""
     if way == STAYS:
         return 2 * current
-    return max(
+    vote = max(
         resource_vote(rule.cpu, past, CPU, rule.first, current),
         resource_vote(rule.memory, past, MEMORY, rule.first, current),
     )
+    if vote == NO_VOTE or not rule.requests_only:
+        return vote
+    return 2 * with_room(past, vote // 2, current) + 1
+
+
+def with_room(past: HvpaPast, count: int, current: int) -> int:
+    """These replicas, or more if pods that can get no more than now would reach their cap."""
+    return max(count, past.fewest[0]) if count < current else count
 
 
 def resource_vote(of: ResourceRule, past: HvpaPast, r: int, first: int, current: int) -> int:

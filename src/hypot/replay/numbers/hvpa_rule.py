@@ -27,7 +27,7 @@ from hypot.policy.hvpa.gates import DEFAULT_LEAST_CHANGE, MODES, scale_type, set
 from hypot.policy.hvpa.hvpa import forbidding
 from hypot.policy.hvpa.resolve import GRAINS
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Recount, State, Vertical
+from hypot.policy.model.state import RecentUse, Recount, State, Vertical
 from hypot.replay.numbers import hpa_rule
 from hypot.replay.numbers.hpa import HpaRule, NumericPace
 from hypot.replay.numbers.hvpa_resolve import HvpaPast, HvpaRule, ResourceRule
@@ -168,12 +168,18 @@ def state_of(past: HvpaPast, container: str) -> State:
         last_scale=_time(past.last_scale[0]),
         vertical=Vertical(
             last_up=_time(past.last_up[0]),
+            last_down=_time(past.last_down[0]),
             replicas=None if past.replicas[0] < 0 else past.replicas[0],
             advice=advice,
             recount=Recount(past.recount_at[0], *counts, _advised(container, past.recount_advice))
             if recounted
             else None,
             hot={f"{container}/{r}": first for r, first in zip(RESOURCES, past.hot, strict=True) if first < inf},
+            recent={
+                f"{container}/{name}": RecentUse(past.mean[r], past.mean_at[r], past.peak[r], past.peak_at[r])
+                for r, name in enumerate(RESOURCES)
+                if past.mean[r] >= 0.0
+            },
         ),
     )
 

@@ -10,6 +10,7 @@ from hypot.policy.hvpa.hvpa import SOURCES, recommend
 from hypot.policy.hvpa.proposal import SizeProposal, Total, total_of
 from hypot.policy.hvpa.size_source import size_proposal
 from hypot.policy.model.seen import Bounds, CountAdvice, Ended, Failure, metric_key
+from hypot.policy.model.state import RecentUse, State, Vertical
 from hypot.policy.observe.read_sizes import read_advice, read_count_advice
 from unit.policy.hvpa.hvpa_cases import hpa, policy, vpa
 from unit.policy.hvpa.hvpa_world import (
@@ -25,6 +26,7 @@ from unit.policy.hvpa.hvpa_world import (
     hvpa,
     one,
     point,
+    run,
     sentences,
     sizes,
     used,
@@ -470,3 +472,112 @@ class TestThird:
         """The size source keeps it for a later change of the count."""
         proposal = size_proposal(context(hvpa(), world(2, APP, size_advice=advice(app=SAME, gone=SAME))))
         assert proposal.advice == {"app": SAME}
+
+
+LEAST = {"minChange": {"cpu": {"percentage": 10}}}
+AT_70 = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
+CALM = hvpa(hpa=hpa(metrics=[AT_70]), vpa=NO_VPA, scaleUp=LEAST, scaleDown={**LEAST, "stabilizationDuration": "10m"})
+
+
+class TestNoise:
+    """One pod of 1000m with a target of 70 %. The last scale-down, of at most one in ten minutes, was an hour ago."""
+
+    def proposal(self, usage, recent=None):
+        look = context(CALM, world(1, box(cpu=1000), pod_metrics=used(1, app=sizes(usage))))
+        past = Vertical(last_down=NOW - 3600, recent={} if recent is None else {"app/cpu": recent})
+        return count_proposal(look._replace(vertical=past))
+
+    @pytest.mark.parametrize(
+        ("usage", "mean", "peak", "expected"),
+        [
+            # It rises for a short time, for long enough, and to the requests.
+            (840, 900.0, 800.0, 1000),
+            (840, 1150.0, 800.0, 1200),
+            (952, 700.0, 900.0, 1360),
+            # It falls: the peak stays, then all of it is removed.
+            (490, 700.0, 850.0, 850),
+            (490, 700.0, 500.0, 700),
+        ],
+    )
+    def test_what_lasts_counts(self, usage, mean, peak, expected):
+        """The average is ten minutes old: half of it is new."""
+        proposal = self.proposal(usage, RecentUse(mean, NOW - 600, peak, NOW - 60))
+        assert proposal.totals == {("app", "cpu"): expected}
+
+    def test_it_is_explained(self):
+        """The step has both totals and the reason."""
+        proposal = self.proposal(840, RecentUse(900.0, NOW - 15, 800.0, NOW - 60))
+        assert proposal.steps[-1].sentence == (
+            "cpu of app counts as 1, not as 1200m: a rise soon after a scale-down counts once the average over about "
+            "10 min shows it too, or once usage reaches the requests or nears what pods can get."
+        )
+
+    def test_it_is_remembered(self):
+        """The average and the peak; looking again at the same time changes nothing."""
+        proposal = self.proposal(840, RecentUse(1000.0, NOW - 600, 700.0, NOW - 60))
+        assert proposal.recent == {"app/cpu": RecentUse(1100.0, NOW, 840.0, NOW)}
+        again = self.proposal(840, proposal.recent["app/cpu"])
+        assert (again.totals, again.recent) == (proposal.totals, proposal.recent)
+
+    def test_without_a_past_everything_counts(self):
+        """The first sample is its own average. A decision keeps it in the state."""
+        assert self.proposal(840).totals == {("app", "cpu"): 1200}
+        state = run(CALM, world(1, box(cpu=1000), pod_metrics=used(1, app=sizes(840))))[1]
+        assert state.vertical.recent == {"app/cpu": RecentUse(1200.0, NOW, 840.0, NOW)}
+        assert State.from_dict(state.to_dict()) == state
+
+
+class TestRoom:
+    """Nothing falls so far that what is used now would be above 90 % of what pods can get."""
+
+    def busy(self, usage, **more):
+        """Four pods of 500m, which is also their limit."""
+        pods = box(cpu=500, limits=sizes(500))
+        return world(4, pods, pod_metrics=used(4, app=sizes(usage)), **more)
+
+    def fewer(self, usage, **spec):
+        """What remains if a metric asks for a single replica."""
+        made = hvpa(hpa=hpa(metrics=[QUEUE], minReplicas=1), vpa=NO_VPA, **spec)
+        return decided(made, self.busy(usage), sources=[asking("hpa", exact=False, replicas=1)])
+
+    @pytest.mark.parametrize(("usage", "expected"), [(100, 1), (120, 2), (337, 3), (338, 4), (500, 4)])
+    def test_a_vote_for_replicas(self, usage, expected):
+        """One pod serves 450m."""
+        assert self.fewer(usage).desired == expected
+
+    def test_it_is_explained(self):
+        """The step names the container and how many replicas stay."""
+        message = "With fewer than 3 replicas, cpu of app would reach its cap."
+        assert sentences(self.fewer(330), "kept-replicas") == [message]
+        assert sentences(self.fewer(100), "kept-replicas") == []
+
+    def test_soon_after_replicas_were_removed(self):
+        """Samples are of the time before, so nothing more is removed until they show what the others have to do."""
+        made = hvpa(hpa=hpa(metrics=[QUEUE], minReplicas=1), vpa=NO_VPA)
+        _, state = run(made, world(6, box(cpu=500), now=NOW - 60))
+        for at, expected in ((NOW, 4), (NOW + 180, 1)):
+            seen = self.busy(50, now=at)
+            decision, state = run(made, seen, state, sources=[asking("hpa", exact=False, replicas=1)])
+            assert decision.desired == expected
+            assert bool(sentences(decision, "kept-replicas")) is (expected == 4)
+
+    def test_without_a_cap_or_samples_it_is_unknown(self):
+        """Then the vote counts."""
+        made = hvpa(hpa=hpa(metrics=[QUEUE], minReplicas=1), vpa=NO_VPA)
+        for seen in (world(4, box(cpu=500), pod_metrics=used(4, app=sizes(500))), world(4, box(cpu=500))):
+            assert decided(made, seen, sources=[asking("hpa", exact=False, replicas=1)]).desired == 1
+
+    @pytest.mark.parametrize(("values", "expected"), [("RequestsOnly", 3), ("RequestsAndLimits", 1)])
+    def test_a_total_where_limits_are_fixed(self, values, expected):
+        """400m fit in one pod, but three pods of 500m must serve 1200m; if limits follow, the total itself is right."""
+        spec = hvpa(vpa=vpa(policy("app", controlledValues=values)))
+        assert decided(spec, self.busy(300), sources=[asking("vpa", app=sizes(400))]).desired == expected
+
+    def test_a_total_of_a_utilization(self):
+        """At a target of 100 %, 1600m would be enough; at 90 % of their limits pods need 1777m."""
+        spec = hvpa(hpa=hpa(metrics=[UTILIZATION]), vpa=NO_VPA)
+        proposal = count_proposal(context(spec, self.busy(400)))
+        assert proposal.totals == {("app", "cpu"): 1777}
+        assert proposal.steps[-1].sentence == (
+            "With less than 1777m of cpu in total, app would reach its cap: it keeps that."
+        )

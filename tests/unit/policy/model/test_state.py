@@ -12,7 +12,16 @@ from hypot.policy.decide import decide
 from hypot.policy.model.decision import Condition, show_seconds, show_time, with_condition
 from hypot.policy.model.plan import Plan
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import NO_PAST, Recount, State, TimedValues, Vertical, read_conditions, read_time
+from hypot.policy.model.state import (
+    NO_PAST,
+    RecentUse,
+    Recount,
+    State,
+    TimedValues,
+    Vertical,
+    read_conditions,
+    read_time,
+)
 
 FULL = State(
     recommendations=TimedValues((3, 500), (NOW - 20.5, NOW)),
@@ -58,7 +67,14 @@ def ahead(seconds):
         at,
         7,
         (Condition("AbleToScale", "True", "ReadyForNewScale", "words", at),),
-        vertical=Vertical(at, recount=Recount(at, 2, 3, {}), stuck={"uid": at}, evicted=at),
+        vertical=Vertical(
+            at,
+            at,
+            recount=Recount(at, 2, 3, {}),
+            recent={"app/cpu": RecentUse(7, at, 5, at)},
+            stuck={"uid": at},
+            evicted=at,
+        ),
         plan=Plan(3, (), at, waits=False, resizing="InPlace", before_replicas=2),
     )
 
@@ -89,7 +105,7 @@ class TestClock:
         odd = State()._replace(**{name: getattr(ahead(1), name)})
         assert odd.until(NOW) == State()._replace(**{name: getattr(ahead(0), name)})
 
-    @pytest.mark.parametrize("name", ["last_up", "recount", "stuck", "evicted"])
+    @pytest.mark.parametrize("name", ["last_up", "last_down", "recount", "stuck", "evicted"])
     def test_one_time_of_sizes_is_enough(self, name):
         """A single time in the future is corrected, in any field of the vertical state."""
         odd, right = [replace(NO_PAST, **{name: getattr(ahead(at).vertical, name)}) for at in (1, 0)]

@@ -13,7 +13,7 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.fields import Change, ResourceChanges, interval
 from hypot.kinds.vpa.fields import ContainerPolicy
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Recount, State, Vertical
+from hypot.policy.model.state import RecentUse, Recount, State, Vertical
 from hypot.replay.numbers import plan as planning
 from hypot.replay.numbers.hvpa import (
     ask_metrics,
@@ -107,12 +107,14 @@ class TestPast:
     def test_all_of_it(self):
         """Times that never occurred and values that were never measured are absent."""
         past = no_hvpa_past()
-        past.last_scale[0], past.last_up[0], past.replicas[0] = 50.0, 40.0, 3
+        past.last_scale[0], past.last_up[0], past.last_down[0], past.replicas[0] = 50.0, 40.0, 35.0, 3
         past.advice[0], past.hot[1] = 700, 45.0
+        past.mean[0], past.mean_at[0], past.peak[0], past.peak_at[0] = 900.0, 50.0, 640.0, 20.0
         past.recount_at[0], past.recount_before[0], past.recount_after[0] = 30.0, 2, 3
         past.recount_advice[1] = GIB
         recount = Recount(30.0, 2, 3, {"app": {"memory": GIB}})
-        vertical = Vertical(40.0, 3, {"app": {"cpu": 700}}, recount, {"app/memory": 45.0})
+        recent = {"app/cpu": RecentUse(900.0, 50.0, 640.0, 20.0)}
+        vertical = Vertical(40.0, 35.0, 3, {"app": {"cpu": 700}}, recount, {"app/memory": 45.0}, recent)
         assert state_of(past, "app") == State(last_scale=50.0, vertical=vertical)
 
     @pytest.mark.parametrize(("target", "grows"), [([3000, GIB], True), ([100, GIB // 4], False)])
@@ -122,6 +124,7 @@ class TestPast:
         assert step(place, past, target)
         hvpa_moved(past, 99.0)
         assert (past.last_scale[0], past.last_up[0]) == (99.0, 99.0 if grows else -inf)
+        assert past.last_down[0] == (-inf if grows else 99.0)
 
 
 class TestStep:
