@@ -28,7 +28,7 @@ from hypot.policy.continuity import Remembered  # noqa: E402
 from hypot.policy.model.decision import Condition  # noqa: E402
 from hypot.policy.model.seen import Container, Pod, PodSample  # noqa: E402
 from hypot.policy.model.settings import Settings  # noqa: E402
-from hypot.policy.model.state import Recount, State, Vertical  # noqa: E402
+from hypot.policy.model.state import RecentUse, Recount, State, Vertical  # noqa: E402
 from hypot.run.store.checkpoints import restore  # noqa: E402
 from hypot.run.store.shards import Shards  # noqa: E402
 from hypot.run.store.usage_history import UsageHistory  # noqa: E402
@@ -105,7 +105,15 @@ class World:
 
         conditions = tuple(Condition(*each, float(int(ago()))) for each in CONDITIONS)
         advice = {"app": {"cpu": drawn.randrange(10, 4000), "memory": drawn.randrange(2**27, 2**33)}}
-        vertical = Vertical(ago(), 3, advice, Recount(ago(), 2, 3, advice))
+        used = advice["app"]["cpu"] * drawn.uniform(1.0, 3.0)
+        vertical = Vertical(
+            last_up=ago(),
+            last_down=ago(),
+            replicas=3,
+            advice=advice,
+            recount=Recount(ago(), 2, 3, advice),
+            recent={"app/cpu": RecentUse(used / 0.7, ago(60), used, ago(600))},
+        )
         state = State(
             last_scale=ago(), desired=3, conditions=conditions, scalings=drawn.randrange(50), vertical=vertical
         )

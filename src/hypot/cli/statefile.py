@@ -113,9 +113,8 @@ def _is_vertical(data: Any) -> bool:
 def _is_recent_use(data: Any) -> bool:
     if not isinstance(data, dict) or set(data) != {"mean", "at", "peak", "peak_at"}:
         return False
-    return all(_is_time(data[name]) for name in ("at", "peak_at")) and all(
-        type(data[name]) in {int, float} for name in ("mean", "peak")
-    )
+    amounts, times = (data["mean"], data["peak"]), (data["at"], data["peak_at"])
+    return all(map(_is_time, times)) and all(type(each) in {int, float} and 0 <= each < 1e300 for each in amounts)
 
 
 def _values(data: Any) -> list[Any]:

@@ -96,7 +96,7 @@ def without_noise(total: int, used: float, mean: float, peak: float, now: int, n
 
     What is added cannot be removed again before the stabilisation of scale-downs is over. So a rise that is `doubted`
     counts only if the average over about that time asks for enough more too, or once usage has practically reached the
-    requests. A fall leaves at least the peak of usage in that time.
+    requests; near their cap, pods leave no time for doubt. A fall leaves at least the peak of usage in that time.
     """
     if total <= now:
         return min(max(total, int(peak)), now)

@@ -38,7 +38,7 @@ class Remembered:
         """All that must not be lost.
 
         A crash may lose the rest: when the object was last observed, how long its last recommendation lasted, the texts
-        of conditions, and the sizes that were recommended last.
+        of conditions, the sizes that were recommended last, and what utilization lately asked for.
         """
         state, sizes = self.state, self.state.vertical
         known = state.recommendations

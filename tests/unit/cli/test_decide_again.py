@@ -77,7 +77,10 @@ def test_saturation_over_two_dumps(tmp_path):
 def test_a_state_file_that_was_tampered_with(tmp_path):
     """The file is refused, whichever part of it is broken."""
     file = tmp_path / "state.json"
-    for vertical in ([1], "x", {"recount": [1]}, {"recount": {"at": 1}}, {"stuck": 3}, {"advice": {"app": 3}}):
+    use = {"mean": 1, "at": 1, "peak": 1, "peak_at": 1}
+    recent = [3, {"mean": 1}, {**use, "mean": "x"}, {**use, "peak": 10**400}, {**use, "at": -1e300}]
+    broken = ([1], "x", {"recount": [1]}, {"recount": {"at": 1}}, {"stuck": 3}, {"advice": {"app": 3}})
+    for vertical in (*broken, *({"recent": {"app/cpu": each}} for each in recent)):
         entry = {"VerticalPodAutoscaler/shop/web": {"vertical": vertical}, "Hvpa/shop/web": {"vertical": vertical}}
         file.write_text(json.dumps({"version": 1, "autoscalers": entry}), encoding="utf-8")
         result = ran(tmp_path, vpa(), hvpa(), CHECKPOINT, *fleet(2), args=("--state", file))

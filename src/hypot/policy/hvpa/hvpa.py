@@ -260,12 +260,17 @@ class _HvpaPass(HvpaFindings):
             return Vote(current, need.container) if self.measures else None
         gate = gate_of(context, need, missing=self.missing)
         if gate == OPEN:
-            vote = vote_of(self.hvpa, need, current)
-            if vote is None or not allowed(self.hvpa, need.container).requests_only:
-                return vote
-            return vote._replace(replicas=self._with_room(context, vote.replicas))
+            return self._asked(context, need)
         self._block(need, gate)
         return Vote(current, need.container) if gate.reason in _HOLDS else None
+
+    def _asked(self, context: HvpaContext, need: ContainerNeed) -> Vote | None:
+        """The vote for what it needs; if its limits are fixed, other replicas are all that gives it more."""
+        vote = vote_of(self.hvpa, need, context.replicas)
+        if vote is None or not allowed(self.hvpa, need.container).requests_only:
+            return vote
+        count = self._with_room(context, vote.replicas)
+        return vote._replace(replicas=count, keeps_room=count != vote.replicas)
 
     def _block(self, need: ContainerNeed, gate: Gate) -> None:
         self.blocked[need.container] = gate
@@ -331,7 +336,7 @@ class _HvpaPass(HvpaFindings):
         point, frozen = self._settled(current, free, votes, reach)
         if waiting and point.changes(current, self.sizes):
             # Waiting containers change together with the others, so that they keep what they need.
-            votes += [vote for need in waiting if (vote := vote_of(self.hvpa, need, current)) is not None]
+            votes += [vote for need in waiting if (vote := self._asked(context, need)) is not None]
             point, frozen = self._settled(current, [*free, *waiting], votes, reach)
         for need, gate in frozen:
             self._block(need, gate)

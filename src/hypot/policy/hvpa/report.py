@@ -80,14 +80,9 @@ class HvpaFindings(Findings):
         if vote is not None and vote.resource:
             message = _vote_reason(vote, needs)
             numbers = {"container": vote.container, "resource": vote.resource, "source": vote.source}
-            self.step(
-                "resolve",
-                "interval",
-                current,
-                vote.replicas,
-                sentence(f"{message}: its interval is for {count_of(vote.replicas, 'replica')}{self._minimum(vote)}"),
-                numbers,
-            )
+            count = count_of(vote.replicas, "replica")
+            why = f"{count} must remain" if vote.keeps_room else f"its interval is for {count}{self._minimum(vote)}"
+            self.step("resolve", "interval", current, vote.replicas, sentence(f"{message}: {why}"), numbers)
         elif vote is not None and vote.replicas != current:
             message = f"{ASKS.get(vote.source, vote.source)} asks for {count_of(vote.replicas, 'replica')}"
             self.step("resolve", "votes", current, vote.replicas, sentence(message), {"source": vote.source})

@@ -53,6 +53,8 @@ class Vote(NamedTuple):
     resource: str = ""
     source: str = ""
     total: int = 0
+    # Whether its interval is for fewer replicas, with which pods would reach their cap.
+    keeps_room: bool = False
 
 
 def vote_of(hvpa: HvpaSpec, need: ContainerNeed, current: int) -> Vote | None:

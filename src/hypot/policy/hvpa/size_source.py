@@ -129,9 +129,9 @@ def _before_it_rose(context: HvpaContext, container: str, resource: str) -> tupl
 def _advice_step(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:
     message = "; ".join(f"{name} {_listed(briefly(target))}" for name, target in advice.items()) or "nothing"
     whose = "the one pod" if replicas == 1 else f"each of the {replicas} pods"
-    told = f"According to the {origin} {whose} needs: {message}."
+    text = f"According to the {origin} {whose} needs: {message}."
     numbers = {"origin": origin, "targets": {name: shown(target) for name, target in advice.items()}}
-    return Step("recommend", "size", None, None, told, numbers)
+    return Step("recommend", "size", None, None, text, numbers)
 
 
 def _listed(target: Mapping[str, str]) -> str:

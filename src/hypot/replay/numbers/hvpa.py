@@ -190,10 +190,10 @@ def record_current_size(past: HvpaPast, c: Cohorts, s: Site, current: int) -> fl
 def stay(past: HvpaPast, current: int) -> None:
     """Reset: no source asks for anything yet, and the proposal is the current state."""
     past.desired[0] = current
-    past.resizes[0] = past.grows[0] = past.rises[0] = 0
+    past.resizes[0] = past.grows[0] = past.rises[0] = past.fewest[0] = 0
     for r in range(2):
         past.by_usage[r] = past.by_metrics[r] = past.by_saturation[r] = past.total[r] = UNSET
-        past.kept[r] = past.near[r] = past.fewest[0] = 0
+        past.kept[r] = past.near[r] = 0
         past.bound[r] = FREE
         past.used[r] = 0.0
 

@@ -571,7 +571,21 @@ class TestRoom:
     def test_a_total_where_limits_are_fixed(self, values, expected):
         """400m fit in one pod, but three pods of 500m must serve 1200m; if limits follow, the total itself is right."""
         spec = hvpa(vpa=vpa(policy("app", controlledValues=values)))
-        assert decided(spec, self.busy(300), sources=[asking("vpa", app=sizes(400))]).desired == expected
+        decision = decided(spec, self.busy(300), sources=[asking("vpa", app=sizes(400))])
+        assert decision.desired == expected
+        why = "3 replicas must remain" if expected == 3 else "its interval is for 1 replica"
+        assert sentences(decision, "interval") == [f"Cpu of app needs 400m in total (vpa): {why}."]
+
+    def test_a_container_that_moves_along_with_another(self):
+        """The change of app is too small to cause a move; side would leave one replica, and app needs three."""
+        spec = hvpa(
+            vpa=vpa(policy("app", controlledValues="RequestsOnly")),
+            scaleDown={"minChange": {"cpu": {"percentage": 90}}},
+        )
+        pods = (box(cpu=500, limits=sizes(500)), box("side", cpu=1000, limits=sizes(1000)))
+        seen = world(4, *pods, pod_metrics=used(4, app=sizes(300), side=sizes(10)))
+        asked = asking("vpa", app=sizes(400), side=sizes(100))
+        assert decided(spec, seen, sources=[asked]).desired == 3
 
     def test_a_total_of_a_utilization(self):
         """At a target of 100 %, 1600m would be enough; at 90 % of their limits pods need 1777m."""
