@@ -91,7 +91,11 @@ def _is_vertical(data: Any) -> bool:
     if not isinstance(data, dict):
         return False
     recount, infeasible = data.get("recount"), data.get("infeasible") or {}
-    times = [data.get("lastUp"), data.get("lastDown"), *_values(data.get("hot")), *_values(data.get("stuck"))]
+    times = [
+        *(data.get(name) for name in ("lastUp", "lastDown", "evicted")),
+        *_values(data.get("hot")),
+        *_values(data.get("stuck")),
+    ]
     recent = _values(data.get("recent"))
     amounts = [data.get("advice") or {}, *_values(infeasible)]
     if recount is not None:
@@ -101,12 +105,12 @@ def _is_vertical(data: Any) -> bool:
         amounts.append(recount["advice"])
         if not _is_count(recount["before"]) or not _is_count(recount["after"]):
             return False
-    known = data.get("replicas")
+    counts = [data.get(name) for name in ("replicas", "swings", "tries")]
     return (
         all(at is None or _is_time(at) for at in times)
         and all(map(_is_recent_use, recent))
         and all(map(_are_amounts, amounts))
-        and (known is None or _is_count(known))
+        and all(count is None or _is_count(count) for count in counts)
     )
 
 

@@ -23,6 +23,9 @@ CLEARLY = 0.1
 SETTLE = 180.0
 # For this many stabilisation times after a fall, a rise may be noise.
 NOISY = 36.0
+# Scale-downs in a row that were reversed, as far as they are counted, and how long these make the next one wait.
+MOST_SWINGS = 16
+LONGEST_WAIT = 86400.0
 # After this many half-lives, older samples weigh less than a tenth: a 90th percentile no longer shows higher ones.
 HALF_LIVES = 3.5
 
@@ -89,6 +92,24 @@ def is_peak(used: float, peak: float, at: float, window: float, now: float) -> b
 def may_be_noise(last_down: float, window: float, now: float) -> bool:
     """Whether a rise follows a fall so closely that usage may only vary around a level."""
     return seconds_left(last_down, NOISY * window, now) > 0
+
+
+def swings_after(swings: int, last_up: float, last_down: float, evicted: float, window: float, now: float) -> int:
+    """How many scale-downs in a row restarted pods and were soon reversed, now that the workload grows.
+
+    While a pod restarts, the others do its work. That may be what asks for more: then the next scale-down would only
+    cause the same again.
+    """
+    if last_down <= last_up:
+        return swings
+    if not may_be_noise(last_down, window, now):
+        return max(swings - 1, 0)
+    return min(swings + 1, MOST_SWINGS) if last_down <= evicted < now else swings
+
+
+def patience(window: float, swings: int) -> float:
+    """How long a scale-down waits after the last scaling: twice as long for each in a row that was soon reversed."""
+    return max(window, min(window * 2.0 ** min(swings, MOST_SWINGS), LONGEST_WAIT))
 
 
 def without_noise(total: int, used: float, mean: float, peak: float, now: int, needed: int, doubted: bool) -> int:

@@ -50,6 +50,7 @@ class Remembered:
             or (
                 sizes.last_up,
                 sizes.last_down,
+                sizes.swings,
                 sizes.replicas,
                 sizes.recount,
                 sizes.hot,

@@ -1,5 +1,6 @@
 """The numeric step of an Hvpa and the full decision are the same decision, in any world."""
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -10,7 +11,7 @@ from builders import hvpa_decided
 from hypot.policy.model.state import State
 from hypot.replay.engine import engine
 from hypot.replay.engine.acting import plain
-from hypot.replay.engine.deciders import UsageFeed
+from hypot.replay.engine.deciders import UsageFeed, with_evictions
 from hypot.replay.numbers.hvpa import hvpa_act, hvpa_step, is_held, no_hvpa_past
 from hypot.replay.numbers.hvpa_rule import rule_of, state_of
 from hypot.replay.numbers.plan import no_plan, pursue_plan
@@ -42,10 +43,13 @@ class Both:
         if is_held(self.rule, past, self.plan, moves):
             pursue_plan(self.plan, c, s, p, scene.in_place, now)
         elif moves:
-            self.memory = self.memory.acted(decision, now)
-            hvpa_act(past, self.plan, c, s, p, scene.in_place, now)
+            self.memory = with_evictions(self.memory, self.plan).acted(decision, now)
+            hvpa_act(self.rule, past, self.plan, c, s, p, scene.in_place, now)
         known = state_of(past, scene.container)
-        assert (known.last_scale, known.vertical) == (self.memory.last_scale, self.memory.vertical)
+        assert (known.last_scale, known.vertical) == (
+            self.memory.last_scale,
+            replace(self.memory.vertical, evicted=None),
+        )
 
     def compare(self, decision, moves):
         past = self.past

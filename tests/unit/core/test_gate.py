@@ -15,6 +15,7 @@ from hypot.core.gate import (
     FREE,
     IN_WINDOW,
     MAINTENANCE,
+    MOST_SWINGS,
     OFF,
     OPEN,
     STABILIZATION,
@@ -32,6 +33,8 @@ from hypot.core.gate import (
     learned_total,
     may_be_noise,
     needed_change,
+    patience,
+    swings_after,
     way_of,
     without_noise,
 )
@@ -226,6 +229,46 @@ def test_the_peak_of_usage(used, at, replaces):
 def test_a_rise_after_a_fall(last_down, doubted):
     """It may be noise for six hours if falls wait ten minutes."""
     assert may_be_noise(last_down, 600.0, 1000.0) is doubted
+
+
+@pytest.mark.parametrize(
+    ("swings", "last_up", "last_down", "evicted", "expected"),
+    [
+        # The first growth after a scale-down that restarted pods.
+        (0, -inf, 400.0, 400.0, 1),
+        (3, 100.0, 400.0, 700.0, 4),
+        (MOST_SWINGS, 100.0, 400.0, 700.0, MOST_SWINGS),
+        # Pods were resized in place, were restarted before it, or are restarted only now.
+        (2, 100.0, 400.0, -inf, 2),
+        (2, 100.0, 400.0, 399.0, 2),
+        (2, 100.0, 400.0, 1000.0, 2),
+        # More growth counts once.
+        (2, 500.0, 400.0, 700.0, 2),
+        (0, -inf, -inf, -inf, 0),
+        # The scale-down lasted for more than six hours.
+        (2, -inf, -30_000.0, -30_000.0, 1),
+        (0, -inf, -30_000.0, -30_000.0, 0),
+    ],
+)
+def test_scale_downs_that_were_reversed(swings, last_up, last_down, evicted, expected):
+    """They count if they restarted pods."""
+    assert swings_after(swings, last_up, last_down, evicted, 600.0, 1000.0) == expected
+
+
+@pytest.mark.parametrize(
+    ("window", "swings", "waits"),
+    [
+        (300.0, 0, 300.0),
+        (300.0, 1, 600.0),
+        (300.0, 5, 9600.0),
+        (300.0, 10**6, 86400.0),
+        (90_000.0, 3, 90_000.0),
+        (0, 9, 0),
+    ],
+)
+def test_a_scale_down_waits_longer_after_reversed_ones(window, swings, waits):
+    """At most a day, unless the window itself is longer."""
+    assert patience(window, swings) == waits
 
 
 @pytest.mark.parametrize(

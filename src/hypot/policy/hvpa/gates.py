@@ -83,20 +83,33 @@ def closed_by(mode: str, window: float, since_last: float | None, *, patient: bo
     return REASONS[gate.closed(MODES.get(mode, gate.AUTO), window, since, patient, in_window)]
 
 
-def time_gate(hvpa: HvpaSpec, direction: Direction, last: float | None, now: float, *, urgent: bool) -> Gate:
-    """Whether the time allows a change; urgency skips stabilisation, for scale-ups only."""
+def time_gate(
+    hvpa: HvpaSpec, direction: Direction, last: float | None, now: float, *, urgent: bool, swings: int = 0
+) -> Gate:
+    """Whether the time allows a change; urgency skips stabilisation, for scale-ups only.
+
+    `swings` is how many scale-downs in a row were soon reversed.
+    """
     kind = scale_type(hvpa, direction)
-    window, since = kind.stabilization_seconds or 0.0, None if last is None else now - last
+    written, since = kind.stabilization_seconds or 0.0, None if last is None else now - last
+    window = gate.patience(written, swings) if direction == "down" else written
     patient = not (urgent and direction == "up")
     reason = closed_by(kind.mode, window, since, patient=patient, in_window=in_window(hvpa, now))
     if not reason:
         return OPEN
     message = {
         "UpdatePolicy": f"scaling {direction} is switched off",
-        "StabilizationWindow": f"scaling {direction} waits until {show_seconds(window)} after the last scaling",
+        "StabilizationWindow": f"scaling {direction} waits until {show_seconds(window)} after the last scaling"
+        f"{_because(swings) if window > written else ''}",
         "MaintenanceWindow": f"scaling {direction} waits for the maintenance window",
     }
     return Gate(reason, message[reason])
+
+
+def _because(swings: int) -> str:
+    return (
+        ", because the last one was soon reversed" if swings == 1 else f", because the last {swings} were soon reversed"
+    )
 
 
 def in_window(hvpa: HvpaSpec, now: float) -> bool:

@@ -19,6 +19,7 @@ from hypot.policy.hvpa.gates import (
     Gate,
     change_gate,
     direction_of,
+    scale_type,
     time_gate,
 )
 from hypot.policy.hvpa.proposal import HvpaContext, SizeProposal, Source, Total, total_of
@@ -111,10 +112,15 @@ def gate_of(context: HvpaContext, need: ContainerNeed, *, missing: bool) -> Gate
     if need.direction == "none":
         return OPEN
     pressing = bool(context.urgency) or need.saturated
-    timed = time_gate(context.hvpa, need.direction, context.last_scale, context.seen.now, urgent=pressing)
+    timed = _time_gate(context, need.direction, urgent=pressing)
     change = change_gate(context.hvpa, need.direction, need.current_size.totals, need.amounts)
     way = DIRECTIONS.index(need.direction)
     return _gate(movement_gate(way, timed.number, missing, pressing, change == OPEN), timed, change)
+
+
+def _time_gate(context: HvpaContext, direction: Direction, *, urgent: bool) -> Gate:
+    swings = context.vertical.swings
+    return time_gate(context.hvpa, direction, context.last_scale, context.seen.now, urgent=urgent, swings=swings)
 
 
 def outcome_gate(context: HvpaContext, need: ContainerNeed, size: Size) -> Gate:
@@ -313,7 +319,7 @@ class _HvpaPass(HvpaFindings):
         """This count if the gates allow it now, else the current count."""
         current = context.replicas
         direction: Direction = "up" if count > current else "down"
-        timed = time_gate(self.hvpa, direction, context.last_scale, self.now, urgent=bool(context.urgency))
+        timed = _time_gate(context, direction, urgent=bool(context.urgency))
         gate = _gate(count_gate(count, current, timed.number, self.missing), timed)
         if gate == OPEN:
             return count
@@ -447,7 +453,9 @@ class _HvpaPass(HvpaFindings):
 
     def _finish(self, scale: Scale, desired: int, reason: str) -> tuple[Move, State]:
         self.report_blocked()
-        return self.move(scale.replicas, desired, self.status(scale), reason=reason), self._remembered()
+        move = self.move(scale.replicas, desired, self.status(scale), reason=reason)
+        window = scale_type(self.hvpa, "down").stabilization_seconds or 0.0
+        return move._replace(window=window), self._remembered()
 
     def _remembered(self) -> State:
         return self.state.after_deciding(None, self.vertical)

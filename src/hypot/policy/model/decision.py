@@ -264,6 +264,8 @@ class Move(NamedTuple):
     dry_run: bool = False
     # How long a scale event matters to rate limits, downwards and upwards; None if no events are kept.
     event_periods: tuple[float | None, float | None] = (None, None)
+    # How long its scale-downs wait after any scaling; for kinds that count those that were reversed.
+    window: float = 0.0
     readings: tuple[MetricReading, ...] = ()
     # For kinds that size pods: the current and the desired size of each container.
     sizes: tuple[Size, ...] = ()

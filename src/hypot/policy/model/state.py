@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from math import inf
 from typing import Any, NamedTuple, Self
 
+from hypot.core.gate import swings_after
 from hypot.core.window import NO_SLOT, last_older
 from hypot.kinds.vpa.fields import amounts_of
 from hypot.policy.model.decision import EARLIEST, LATEST, Condition, Conditions, Decision, show_time
@@ -47,6 +49,8 @@ class Vertical:
     # When the workload last got more of anything.
     last_up: float | None = None
     last_down: float | None = None
+    # Scale-downs in a row that restarted pods and were soon reversed.
+    swings: int = 0
     # The replica count and the recommended sizes at the last observation.
     replicas: int | None = None
     advice: Amounts = field(default_factory=dict, hash=False)
@@ -81,8 +85,12 @@ class Vertical:
         known = {**self.advice, **advice}
         return self if known == self.advice else replace(self, advice=known)
 
-    def resized(self, at: float, *, grows: bool) -> "Vertical":
-        return replace(self, last_up=at) if grows else replace(self, last_down=at)
+    def resized(self, at: float, *, grows: bool, window: float) -> "Vertical":
+        if not grows:
+            return replace(self, last_down=at)
+        last_up, last_down, evicted = (_or_never(time) for time in (self.last_up, self.last_down, self.evicted))
+        swings = swings_after(self.swings, last_up, last_down, evicted, window, at)
+        return replace(self, last_up=at, swings=swings)
 
     def used(self, recent: Mapping[str, RecentUse]) -> "Vertical":
         """With what utilization asks for now; what it does not mention stays."""
@@ -106,6 +114,7 @@ class Vertical:
         return {
             "lastUp": self.last_up,
             **({} if self.last_down is None else {"lastDown": self.last_down}),
+            **({"swings": self.swings} if self.swings else {}),
             "replicas": self.replicas,
             "advice": _plain(self.advice),
             "recount": None if self.recount is None else self.recount.to_dict(),
@@ -123,6 +132,7 @@ class Vertical:
         return cls(
             last_up=data.get("lastUp"),
             last_down=data.get("lastDown"),
+            swings=data.get("swings", 0),
             replicas=data.get("replicas"),
             advice=dict(data.get("advice") or {}),
             recount=None if recount is None else Recount(**recount),
@@ -277,11 +287,14 @@ class State(NamedTuple):
             desired=decision.desired,
             conditions=decision.conditions,
             scalings=self.scalings + 1,
-            vertical=self.vertical.resized(at, grows=decision.grows) if decision.desired_sizes else self.vertical,
+            vertical=self._resized(decision, at) if decision.desired_sizes else self.vertical,
         )
         if decision.event_period is None:
             return moved
         return moved.with_event(decision.current, decision.desired, at, decision.event_period)
+
+    def _resized(self, decision: Decision, at: float) -> Vertical:
+        return self.vertical.resized(at, grows=decision.grows, window=decision.window)
 
     def reported(self, decision: Decision) -> "State":
         """The state with the conditions that were reported after the writes."""
@@ -348,6 +361,10 @@ class State(NamedTuple):
             vertical=Vertical.from_dict(data["vertical"]) if data.get("vertical") else NO_PAST,
             plan=_plan(data.get("plan")),
         )
+
+
+def _or_never(at: float | None) -> float:
+    return -inf if at is None else at
 
 
 def _until(at: float | None, now: float) -> float | None:

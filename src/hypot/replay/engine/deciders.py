@@ -1,7 +1,7 @@
 """The autoscalers of a policy in the simulated world, and the usage history that they read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Protocol
 
@@ -152,6 +152,7 @@ class ExplainedDecider:
     def step(self, scene: Scene, i: int, now: float) -> None:
         usage = None if self.feed is None else self.feed.view()
         decision, state = decide(self.autoscaler, scene.observer.seen(i, now, usage), self.state, scene.settings)
+        state = with_evictions(state, self.plan)
         if carry_out(scene, self.plan, self.autoscaler, decision, now):
             state = state.acted(decision, now)
         elif decision.by_pod and not family_of(self.autoscaler).is_off(self.autoscaler):
@@ -218,7 +219,7 @@ class HvpaDecider:
         if held:
             pursue_plan(self.plan, c, s, p, scene.in_place, now)
         elif moves:
-            hvpa_act(past, self.plan, c, s, p, scene.in_place, now)
+            hvpa_act(self.rule, past, self.plan, c, s, p, scene.in_place, now)
 
     def _report(self, scene: Scene, i: int, now: float, *, moves: bool) -> None:
         """Record the full decision, which must agree with the numeric step."""
@@ -232,6 +233,12 @@ class HvpaDecider:
 
 
 _ACTIONS = {RESIZED: "resize", EVICTED: "evict"}
+
+
+def with_evictions(state: State, plan: NumericPlan) -> State:
+    """The state with the time of the last eviction, as the controller records it."""
+    at = plan.evicted[0]
+    return state if at == -inf else state._replace(vertical=replace(state.vertical, evicted=at))
 
 
 def prepare(scene: Scene, decision: Decision) -> None:

@@ -229,7 +229,7 @@ def hvpa_loop(
         if is_held(rule, past, plan, moves):
             pursue_plan(plan, c, s, p, in_place, now)
         elif moves:
-            hvpa_act(past, plan, c, s, p, in_place, now)
+            hvpa_act(rule, past, plan, c, s, p, in_place, now)
         else:
             continue
         if not fits(c, s):

@@ -17,6 +17,7 @@ from hypot.core.gate import (
     learned_total,
     may_be_noise,
     needed_change,
+    swings_after,
     without_noise,
 )
 from hypot.core.saturation import beyond, fewest, is_at_cap, is_full, is_near, least_kept
@@ -102,9 +103,11 @@ def is_held(rule: HvpaRule, past: HvpaPast, plan: NumericPlan, moves: bool) -> b
     return is_bound(plan, past.desired[0] if moves else 0, cpu, memory)
 
 
-def hvpa_act(past: HvpaPast, plan: NumericPlan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> None:
+def hvpa_act(
+    rule: HvpaRule, past: HvpaPast, plan: NumericPlan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float
+) -> None:
     """Carry out the decision, as far as possible at once."""
-    hvpa_moved(past, now)
+    hvpa_moved(rule, past, plan, now)
     cpu, memory, cpu_limit, memory_limit = past.size[0], past.size[1], past.size[2], past.size[3]
     had_cpu, had_memory, resizes = past.request[CPU], past.request[MEMORY], past.resizes[0] != 0
     replicas = past.desired[0]
@@ -126,10 +129,13 @@ def hvpa_act(past: HvpaPast, plan: NumericPlan, c: Cohorts, s: Site, p: Params, 
     )
 
 
-def hvpa_moved(past: HvpaPast, now: float) -> None:
+def hvpa_moved(rule: HvpaRule, past: HvpaPast, plan: NumericPlan, now: float) -> None:
     """Record that the last decision was carried out."""
     past.last_scale[0] = now
     if past.grows[0]:
+        past.swings[0] = swings_after(
+            past.swings[0], past.last_up[0], past.last_down[0], plan.evicted[0], rule.wait_down, now
+        )
         past.last_up[0] = now
     else:
         past.last_down[0] = now

@@ -19,6 +19,7 @@ from hypot.core.gate import (
     keeps_added,
     movement_gate,
     needed_change,
+    patience,
     way_of,
 )
 from hypot.core.interval import (
@@ -103,6 +104,8 @@ class HvpaPast(NamedTuple):
     last_scale: Any
     last_up: Any
     last_down: Any
+    # Scale-downs in a row that restarted pods and were soon reversed.
+    swings: Any
     # At the last look: the replicas, and the recommended sizes.
     replicas: Any
     advice: Any
@@ -152,6 +155,7 @@ def no_hvpa_past() -> HvpaPast:
         last_scale=[-inf],
         last_up=[-inf],
         last_down=[-inf],
+        swings=[0],
         replicas=[-1],
         recount_at=[-inf],
         recount_before=[0],
@@ -253,6 +257,7 @@ def time_gate(rule: HvpaRule, past: HvpaPast, way: int, urgent: bool, now: float
     """Whether a move is allowed at this time; urgency skips stabilisation, upwards only."""
     mode, wait = (rule.mode_up, rule.wait_up) if way == UP else (rule.mode_down, rule.wait_down)
     open_now = mode == IN_WINDOW and rule.begin >= 0 and contains(rule.begin, rule.end, int(now % 86400))
+    wait = patience(wait, past.swings[0]) if way == DOWN else wait
     return closed(mode, wait, now - past.last_scale[0], not (urgent and way == UP), open_now)
 
 

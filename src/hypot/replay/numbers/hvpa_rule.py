@@ -169,6 +169,7 @@ def state_of(past: HvpaPast, container: str) -> State:
         vertical=Vertical(
             last_up=_time(past.last_up[0]),
             last_down=_time(past.last_down[0]),
+            swings=past.swings[0],
             replicas=None if past.replicas[0] < 0 else past.replicas[0],
             advice=advice,
             recount=Recount(past.recount_at[0], *counts, _advised(container, past.recount_advice))

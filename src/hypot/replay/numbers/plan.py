@@ -38,7 +38,10 @@ UNSEEN, CHOSEN = -1, 1
 
 
 class NumericPlan(NamedTuple):
-    """The planned replicas and size with both limits, since when, the previous state, and whether scale-down waits."""
+    """The planned replicas and size with both limits, since when, the previous state, and whether scale-down waits.
+
+    `evicted` is when a pod was last evicted to change its size.
+    """
 
     active: Any
     replicas: Any
@@ -47,6 +50,7 @@ class NumericPlan(NamedTuple):
     waits: Any
     before: Any
     had: Any
+    evicted: Any
 
 
 class PlanStep(NamedTuple):
@@ -58,7 +62,7 @@ class PlanStep(NamedTuple):
 
 
 def no_plan() -> NumericPlan:
-    return NumericPlan([0], [0], [0, 0, -1, -1], [0.0], [0], [0], [0, 0])
+    return NumericPlan([0], [0], [0, 0, -1, -1], [0.0], [0], [0], [0, 0], [-inf])
 
 
 def begin_plan(
@@ -295,6 +299,7 @@ def act_on_groups(plan: NumericPlan, c: Cohorts, s: Site, p: Params, now: float)
             split(c, p.slots, k, c.count[k] - taken)
         if action == EVICT:
             evict(c, s, p, k, taken, now)
+            plan.evicted[0] = now
         else:
             resize(c, s, p, k, cpu, memory, cpu_limit, memory_limit, now)
         k = next_group(c, CHOSEN)

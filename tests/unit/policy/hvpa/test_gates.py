@@ -11,7 +11,7 @@ from hypot.policy.decide import decide as decide_any
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import State
+from hypot.policy.model.state import State, Vertical
 from unit.policy.hvpa.hvpa_cases import RELEASED, manifest, policy, vpa
 from unit.policy.hvpa.hvpa_world import (
     FRESH,
@@ -89,6 +89,33 @@ class TestGates:
         assert sentences(held, "stabilization-window") == [
             "app waits: scaling up waits until 5 min after the last scaling."
         ]
+
+    @pytest.mark.parametrize(
+        ("swings", "text"),
+        [
+            (1, "10 min after the last scaling, because the last one was"),
+            (3, "40 min after the last scaling, because the last 3 were"),
+        ],
+    )
+    def test_scale_downs_that_were_reversed(self, swings, text):
+        """The next one waits longer, and says why; a scale-up does not."""
+        state = ago(301)._replace(vertical=Vertical(swings=swings))
+        made = hvpa(**{way: scale(stabilizationDuration="5m") for way in ("scaleUp", "scaleDown")})
+        held = decided(made, DOWN, state)
+        assert sentences(held, "stabilization-window") == [f"app waits: scaling down waits until {text} soon reversed."]
+        assert decided(made, DOWN, ago(301)).moves
+        assert not held.moves
+        assert decided(made, UP, state).moves
+
+    def test_a_reversed_scale_down_is_remembered(self):
+        """If it restarted pods; the move brings the window with it."""
+        made = hvpa(scaleDown=scale(stabilizationDuration="5m"))
+        past = Vertical(last_down=NOW - 400, evicted=NOW - 400)
+        decision, after = run(made, UP, State(vertical=past))
+        assert after.acted(decision, NOW).vertical.swings == 1
+        quiet = State(vertical=replace(past, evicted=None))
+        decision, after = run(made, UP, quiet)
+        assert after.acted(decision, NOW).vertical.swings == 0
 
     @pytest.mark.parametrize(
         ("mode", "waits"), [("Auto", "app waits, unless other containers change"), ("Off", "app waits")]

@@ -108,13 +108,14 @@ class TestPast:
         """Times that never occurred and values that were never measured are absent."""
         past = no_hvpa_past()
         past.last_scale[0], past.last_up[0], past.last_down[0], past.replicas[0] = 50.0, 40.0, 35.0, 3
+        past.swings[0] = 2
         past.advice[0], past.hot[1] = 700, 45.0
         past.mean[0], past.mean_at[0], past.peak[0], past.peak_at[0] = 900.0, 50.0, 640.0, 20.0
         past.recount_at[0], past.recount_before[0], past.recount_after[0] = 30.0, 2, 3
         past.recount_advice[1] = GIB
         recount = Recount(30.0, 2, 3, {"app": {"memory": GIB}})
         recent = {"app/cpu": RecentUse(900.0, 50.0, 640.0, 20.0)}
-        vertical = Vertical(40.0, 35.0, 3, {"app": {"cpu": 700}}, recount, {"app/memory": 45.0}, recent)
+        vertical = Vertical(40.0, 35.0, 2, 3, {"app": {"cpu": 700}}, recount, {"app/memory": 45.0}, recent)
         assert state_of(past, "app") == State(last_scale=50.0, vertical=vertical)
 
     @pytest.mark.parametrize(("target", "grows"), [([3000, GIB], True), ([100, GIB // 4], False)])
@@ -122,7 +123,7 @@ class TestPast:
         """The time of the move, and whether something increased."""
         place, past = settled(), no_hvpa_past()
         assert step(place, past, target)
-        hvpa_moved(past, 99.0)
+        hvpa_moved(rule(hvpa()), past, no_plan(), 99.0)
         assert (past.last_scale[0], past.last_up[0]) == (99.0, 99.0 if grows else -inf)
         assert past.last_down[0] == (-inf if grows else 99.0)
 
@@ -271,7 +272,7 @@ class TestPlan:
         past.desired[0], past.resizes[0] = 9, 0
         past.request[0], past.request[1] = past.size[0], past.size[1] = 500, GIB
         past.size[2], past.size[3] = 600, GIB
-        hvpa_act(past, plan, place.c, place.s, place.p, True, place.now)  # noqa: FBT003
+        hvpa_act(rule(hvpa()), past, plan, place.c, place.s, place.p, True, place.now)  # noqa: FBT003
         assert (plan.active[0], place.s.asked[0]) == (0, 9)
 
     def test_another_client_scales(self):
