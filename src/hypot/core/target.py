@@ -1,0 +1,24 @@
+"""The target utilization that leaves just enough room for the highest usage while new pods start."""
+
+
+def fixed_point(target: int, used: int, request: int) -> int:
+    """The target at which a 90th percentile of usage, which moves along with the target, just fills the request.
+
+    It is the same whatever the current target is, so it is reached at once and does not ring.
+    """
+    return target if used <= 0 else target * request // used
+
+
+def plain_step(target: int, used: int, request: int) -> int:
+    """The formula as published. It rings once usage is far above the target: it adds what is missing, again and again.
+
+    A result outside of 1 to 100 is none.
+    """
+    upper = -(-100 * used // request)
+    wanted = 100 - (upper - target)
+    return wanted if target <= upper and 0 < wanted <= 100 else target
+
+
+def stepped(current: int, wanted: int, low: int, high: int, most_up: int) -> int:
+    """The next target: what is wanted, within its bounds, and at most so many points higher than now."""
+    return min(max(min(wanted, high), low), current + most_up)
