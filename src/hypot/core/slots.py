@@ -5,17 +5,12 @@ hours. The occurrence number `turn` is in row `turn % rows`, so it replaces the 
 bits: 11 binary digits, their exponent, and whether it stays only because nothing newer is known. 0 is unknown.
 """
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 from math import ceil
 from zoneinfo import ZoneInfo
-
-import numpy as np
-import numpy.typing as npt
-
-Codes = npt.NDArray[np.uint16]
-Needs = npt.NDArray[np.int64]
 
 DAYS, HOURS = 7, 24
 WEEKEND = (0, 6)
@@ -24,6 +19,65 @@ STALE = 1 << 15
 MOST = ((1 << DIGITS) - 1) << 15
 # A need is exact to one in 2,048: a count is not rounded up because of less.
 GRAIN = 1.0 - 2.0**-DIGITS
+CODE = "H"
+
+
+class SlotTable:
+    """The codes of one workload, row by row."""
+
+    __slots__ = ("codes", "slots")
+
+    def __init__(self, slots: int, codes: bytes) -> None:
+        self.slots = slots
+        self.codes = array(CODE, codes)
+
+    @property
+    def rows(self) -> int:
+        return len(self.codes) // self.slots
+
+    def column(self, slot: int) -> Sequence[int]:
+        """The codes of one slot, one for each row."""
+        return self.codes[slot :: self.slots]
+
+    def record(self, turn: int, slot: int, needed: int | None) -> None:
+        """Record an occurrence that has ended; None if it says nothing about what is needed.
+
+        The last need that is known stays until there is a newer one. An older need that is not higher than a newer one
+        never counts again, so it is dropped: half as much is stored.
+        """
+        here = turn % self.rows * self.slots + slot
+        others = [place for place in range(slot, len(self.codes), self.slots) if place != here]
+        if needed is not None:
+            code = packed(needed)
+            for place in others:
+                # Codes are in the order of their needs, and stale ones are above all others.
+                if self.codes[place] >= STALE or self.codes[place] <= code:
+                    self.codes[place] = 0
+            self.codes[here] = code
+        elif any(self.codes[place] for place in others):
+            self.codes[here] = 0
+        elif self.codes[here]:
+            self.codes[here] |= STALE
+
+    def skip(self, first: int, end: int) -> None:
+        """Record that nothing was observed from one occurrence up to another, counted over all turns and slots."""
+        for occurrence in range(max(first, end - len(self.codes)), end):
+            self.record(occurrence // self.slots, occurrence % self.slots, None)
+
+    def highest(self, slot: int) -> int:
+        """The most that was needed in this slot; 0 if unknown."""
+        return max(map(unpacked, self.column(slot)))
+
+    def nearest(self, slot: int, per_day: int) -> tuple[int, tuple[int, ...]]:
+        """The most that was needed in the slots nearest to one without history, and these slots; 0 and none if unknown.
+
+        First the same time on days of the same type, weekdays or weekends, then earlier and later on these days.
+        """
+        for slots in _neighbours(slot, per_day, self.slots // per_day):
+            known = tuple([each for each in slots if any(self.column(each))])
+            if known:
+                return max(self.highest(each) for each in known), known
+        return 0, ()
 
 
 def rows_of(weeks: int, daily: bool) -> int:
@@ -34,8 +88,9 @@ def slots_of(hours: int, daily: bool) -> int:
     return HOURS // hours * (1 if daily else DAYS)
 
 
-def empty(weeks: int, hours: int, daily: bool) -> Codes:
-    return np.zeros((rows_of(weeks, daily), slots_of(hours, daily)), np.uint16)
+def empty(weeks: int, hours: int, daily: bool) -> SlotTable:
+    slots = slots_of(hours, daily)
+    return SlotTable(slots, bytes(2 * rows_of(weeks, daily) * slots))
 
 
 @lru_cache(64)
@@ -56,68 +111,26 @@ def place(at: float, hours: int, daily: bool, zone: str) -> tuple[int, int]:
     return week, weekday * (HOURS // hours) + slot
 
 
-def packed(needed: npt.ArrayLike) -> Codes:
-    """Needs as codes, rounded to the nearest. A need below 1 is 1, because 0 is unknown."""
-    amounts = np.clip(np.asarray(needed, np.float64), 1.0, float(MOST))
-    exponents = np.maximum(np.frexp(amounts)[1] - DIGITS, 0)
-    digits = np.rint(np.ldexp(amounts, -exponents)).astype(np.int64)
-    carried = digits >> DIGITS
-    codes: Codes = ((exponents + carried << DIGITS) | (digits >> carried)).astype(np.uint16)
-    return codes
+def packed(needed: int) -> int:
+    """A need as a code, rounded to the nearest. A need below 1 is 1, because 0 is unknown."""
+    amount = min(max(needed, 1), MOST)
+    exponent = max(amount.bit_length() - DIGITS, 0)
+    digits = amount + (1 << exponent >> 1) >> exponent
+    if digits >> DIGITS:
+        digits, exponent = digits >> 1, exponent + 1
+    return exponent << DIGITS | digits
 
 
-def unpacked(codes: Codes) -> Needs:
-    numbers = codes.astype(np.int64)
-    return (numbers & ((1 << DIGITS) - 1)) << ((numbers >> DIGITS) & 15)
+def unpacked(code: int) -> int:
+    return (code & ((1 << DIGITS) - 1)) << (code >> DIGITS & 15)
 
 
-def record(table: Codes, turn: int, slot: int, needed: int | None) -> None:
-    """Record an occurrence that has ended; None if it says nothing about what is needed.
-
-    The last need that is known stays until there is a newer one.
-    """
-    row = turn % len(table)
-    if needed is not None:
-        column = table[:, slot]
-        column[column >= STALE] = 0
-        table[row, slot] = packed(needed)
-    elif any(table[other, slot] for other in range(len(table)) if other != row):
-        table[row, slot] = 0
-    elif table[row, slot]:
-        table[row, slot] |= STALE
-
-
-def skip(table: Codes, turn: int, slot: int, until_turn: int, until_slot: int) -> None:
-    """Record that nothing was observed from one occurrence up to another; all of a table at most."""
-    rows, slots = table.shape
-    first, end = turn * slots + slot, until_turn * slots + until_slot
-    for occurrence in range(max(first, end - rows * slots), end):
-        record(table, occurrence // slots, occurrence % slots, None)
-
-
-def highest(table: Codes, slot: int) -> int:
-    """The most that was needed in this slot; 0 if unknown."""
-    return int(unpacked(table[:, slot]).max())
-
-
-def nearest(table: Codes, slot: int, hours: int, daily: bool) -> tuple[int, tuple[int, ...]]:
-    """The most that was needed in the slots nearest to one without history, and these slots; 0 and none if unknown.
-
-    First the same time on days of the same type, weekdays or weekends, then earlier and later on these days.
-    """
-    for slots in _neighbours(slot, HOURS // hours, daily):
-        known = tuple([each for each in slots if table[:, each].any()])
-        if known:
-            return max(highest(table, each) for each in known), known
-    return 0, ()
-
-
-def _neighbours(slot: int, per_day: int, daily: bool) -> Iterator[list[int]]:
+def _neighbours(slot: int, per_day: int, days: int) -> Iterator[list[int]]:
     day, time = divmod(slot, per_day)
-    days = [0] if daily else [each for each in range(DAYS) if (each in WEEKEND) == (day in WEEKEND)]
+    alike = [each for each in range(days) if days == 1 or (each in WEEKEND) == (day in WEEKEND)]
     for away in range(per_day):
         times = [each for each in dict.fromkeys((time - away, time + away)) if 0 <= each < per_day]
-        yield [each * per_day + near for each in days for near in times]
+        yield [each * per_day + near for each in alike for near in times]
 
 
 def replicas_of(needed: int, size: int, factor: float) -> int:

@@ -2,12 +2,11 @@
 
 import itertools
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hypot.core.shape import count_of, size_at
-from hypot.core.slots import MOST, bounds_of, empty, highest, nearest, packed, place, record, unpacked
+from hypot.core.slots import MOST, bounds_of, empty, packed, place, unpacked
 from hypot.core.target import fixed_point, stepped
 
 amounts = st.integers(1, MOST)
@@ -18,9 +17,9 @@ factors = st.tuples(st.floats(0.1, 1.0), st.floats(1.0, 5.0))
 @given(amounts)
 def test_codes_are_exact_to_one_in_2048(needed):
     """And packing what was unpacked changes nothing."""
-    stored = int(unpacked(packed(needed)))
+    stored = unpacked(packed(needed))
     assert abs(stored - needed) * 2048 <= needed
-    assert int(unpacked(packed(stored))) == stored
+    assert unpacked(packed(stored)) == stored
 
 
 @given(amounts, amounts, factors, st.integers(1, 50), st.integers(1, 100), st.integers(1, 500))
@@ -38,11 +37,11 @@ def test_the_window(weeks):
     """The highest of the last four weeks that count, else the last that did."""
     table = empty(4, 24, daily=False)
     for week, needed in enumerate(weeks):
-        record(table, week, 2, needed)
+        table.record(week, 2, needed)
     known = [(week, needed) for week, needed in enumerate(weeks) if needed is not None]
     recent = [needed for week, needed in known if week >= len(weeks) - 4]
     expected = max(recent, default=known[-1][1] if known else 0)
-    assert highest(table, 2) == (int(unpacked(packed(expected))) if expected else 0)
+    assert table.highest(2) == (unpacked(packed(expected)) if expected else 0)
 
 
 @given(needs, st.integers(0, 39))
@@ -51,9 +50,9 @@ def test_a_week_that_is_left_out_never_lowers_the_highest(weeks, left_out):
     tables = [empty(4, 24, daily=False) for _ in range(2)]
     for week, needed in enumerate(weeks):
         for table, instead in zip(tables, (None, 1), strict=True):
-            record(table, week, 0, instead if week == left_out else needed)
-    known = highest(tables[0], 0)
-    assert known == 0 or known >= highest(tables[1], 0)
+            table.record(week, 0, instead if week == left_out else needed)
+    known = tables[0].highest(0)
+    assert known == 0 or known >= tables[1].highest(0)
 
 
 @given(st.integers(0, 167), st.lists(st.tuples(st.integers(0, 167), amounts)))
@@ -61,10 +60,10 @@ def test_neighbours_are_known(slot, known):
     """What is found is the need of a slot that has one."""
     table = empty(4, 1, daily=False)
     for each, needed in known:
-        record(table, 0, each, needed)
-    found, used = nearest(table, slot, 1, daily=False)
-    assert found == max([highest(table, each) for each in used], default=0)
-    assert all(np.count_nonzero(table[:, each]) for each in used)
+        table.record(0, each, needed)
+    found, used = table.nearest(slot, 24)
+    assert found == max([table.highest(each) for each in used], default=0)
+    assert all(any(table.column(each)) for each in used)
 
 
 @given(st.floats(0, 4e9), st.sampled_from([1, 2, 3, 4, 6, 8, 12, 24]), st.booleans())
@@ -73,7 +72,7 @@ def test_every_time_has_a_place(at, hours, daily):
     for zone in ("UTC", "Asia/Kathmandu", "America/St_Johns", "Pacific/Apia"):
         turn, slot = place(at, hours, daily, zone)
         assert turn >= 0
-        assert 0 <= slot < empty(4, hours, daily).shape[1]
+        assert 0 <= slot < empty(4, hours, daily).slots
 
 
 @given(st.integers(1, 200), st.integers(1, 400), st.integers(1, 100), st.integers(0, 40), st.integers(1, 30))
@@ -100,7 +99,7 @@ def test_a_target_moves_monotonically_to_its_end(start, percent, low, wide, step
     st.integers(0, 40),
 )
 def test_shapes_rest_and_hold(total, current, size, wider, smallest, least, preferred, more):
-    """A shape asked for again changes nothing, no pod exceeds the largest size, and the pods hold the total if any can."""
+    """Asking again changes nothing, no pod exceeds the largest size, and the pods hold the total if any can."""
     largest, most = max(size, smallest) + wider, max(least, preferred) + more
     size = max(size, smallest)
     seen = [(current, size)]

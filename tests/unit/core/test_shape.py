@@ -54,7 +54,7 @@ def test_the_next_day_changes_no_size(peak, lowest):
             own = count_of(total, current, size, LARGEST, smallest, LEAST, PREFERRED, MOST)
             current, before = own, size
             size = size_at(own, own, total, size, LARGEST, smallest, LEAST, PREFERRED)
-            written |= {size} - {before}
+            written.update({size} - {before})
     assert not sizes[1]
 
 

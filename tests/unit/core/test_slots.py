@@ -3,21 +3,16 @@
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import pytest
 
 from hypot.core.slots import (
     MOST,
     bounds_of,
     empty,
-    highest,
-    nearest,
     packed,
     place,
-    record,
     replicas_of,
     rows_of,
-    skip,
     slots_of,
     unpacked,
 )
@@ -82,7 +77,8 @@ class TestPlaces:
     )
     def test_tables(self, weeks, hours, daily, shape):
         """A row for each occurrence in the window, a column for each slot."""
-        assert empty(weeks, hours, daily).shape == shape == (rows_of(weeks, daily), slots_of(hours, daily))
+        table = empty(weeks, hours, daily)
+        assert (table.rows, table.slots) == shape == (rows_of(weeks, daily), slots_of(hours, daily))
 
 
 class TestCodes:
@@ -90,12 +86,13 @@ class TestCodes:
 
     def test_what_is_exact(self):
         """Up to 2,047, and what has as many digits."""
-        exact = np.array([1, 2, 999, 2047, 2048, 4094, 8000, 10_000, 20_000, 64_000, MOST])
-        assert unpacked(packed(exact)).tolist() == exact.tolist()
+        exact = [1, 2, 999, 2047, 2048, 4094, 8000, 10_000, 20_000, 64_000, MOST]
+        assert [unpacked(packed(each)) for each in exact] == exact
 
     def test_what_is_not(self):
         """The rest is rounded to the nearest, nothing is 1, and more than the most is the most."""
-        assert unpacked(packed([0, -5, 2049, 2051, 10_001, 10**12])).tolist() == [1, 1, 2048, 2052, 10_000, MOST]
+        stored = [unpacked(packed(each)) for each in (0, -5, 2049, 2051, 4095, 10_001, 10**12)]
+        assert stored == [1, 1, 2050, 2052, 4096, 10_000, MOST]
 
 
 class TestNeeds:
@@ -104,15 +101,15 @@ class TestNeeds:
     def table(self, *needs, slot=5, hours=1):
         table = empty(4, hours, daily=False)
         for week, needed in enumerate(needs):
-            record(table, week, slot, needed)
+            table.record(week, slot, needed)
         return table
 
     def test_the_window_slides(self):
         """In week five the first leaves, and the second week after it the next."""
         table, seen = self.table(8000, 10_000, 6000, 9000), []
         for week in (4, 5, 6):
-            record(table, week, 5, 4000)
-            seen.append(highest(table, 5))
+            table.record(week, 5, 4000)
+            seen.append(table.highest(5))
         assert seen == [10_000, 9000, 9000]
 
     @pytest.mark.parametrize(
@@ -132,41 +129,41 @@ class TestNeeds:
     )
     def test_what_is_left_out(self, needs, expected):
         """A week that says nothing lowers nothing; the last need that is known stays."""
-        assert highest(self.table(*needs), 5) == expected
+        assert self.table(*needs).highest(5) == expected
 
     def test_a_gap_is_left_out(self):
         """While nobody observes, weeks pass, and the last need stays."""
         table = self.table(8000, 9000)
-        skip(table, 2, 5, 40, 5)
-        assert highest(table, 5) == 9000
-        record(table, 40, 5, 1000)
-        assert highest(table, 5) == 1000
+        table.skip(2 * 168 + 5, 40 * 168 + 5)
+        assert table.highest(5) == 9000
+        table.record(40, 5, 1000)
+        assert table.highest(5) == 1000
 
     def test_a_short_gap(self):
         """Only the slots in between are left out."""
         table = empty(4, 1, daily=False)
         for slot in range(168):
             for week in range(4):
-                record(table, week, slot, 1000 + week)
-        skip(table, 4, 10, 4, 12)
-        assert [int(unpacked(table[0])[slot]) for slot in (9, 10, 11, 12)] == [1000, 0, 0, 1000]
+                table.record(week, slot, 1003 - week)
+        table.skip(4 * 168 + 10, 4 * 168 + 12)
+        assert [unpacked(table.column(slot)[0]) for slot in (9, 10, 11, 12)] == [1003, 0, 0, 1003]
 
     def test_neighbours(self):
         """The same time on days of the same type, then the nearest times on these days."""
         monday_nine = 24 + 9
-        assert nearest(empty(4, 1, daily=False), monday_nine, 1, daily=False) == (0, ())
+        assert empty(4, 1, daily=False).nearest(monday_nine, 24) == (0, ())
         table = self.table(7000, slot=2 * 24 + 9)
-        record(table, 0, 0 * 24 + 9, 64_000)
-        record(table, 0, 3 * 24 + 11, 32_000)
-        assert nearest(table, monday_nine, 1, daily=False) == (7000, (57,))
-        assert nearest(table, monday_nine + 2, 1, daily=False) == (32_000, (83,))
-        assert nearest(table, 6 * 24 + 20, 1, daily=False) == (64_000, (9,))
+        table.record(0, 0 * 24 + 9, 64_000)
+        table.record(0, 3 * 24 + 11, 32_000)
+        assert table.nearest(monday_nine, 24) == (7000, (57,))
+        assert table.nearest(monday_nine + 2, 24) == (32_000, (83,))
+        assert table.nearest(6 * 24 + 20, 24) == (64_000, (9,))
 
     def test_neighbours_of_a_day(self):
         """Daily slots have only earlier and later ones."""
         table = empty(4, 6, daily=True)
-        record(table, 0, 3, 5000)
-        assert nearest(table, 0, 6, daily=True) == (5000, (3,))
+        table.record(0, 3, 5000)
+        assert table.nearest(0, 4) == (5000, (3,))
 
 
 class TestBounds:
@@ -199,6 +196,6 @@ class TestBounds:
 
     def test_what_a_code_rounds_up_is_not_a_replica(self):
         """11.5 cores are stored as 11.504."""
-        stored = int(unpacked(packed(11_500)))
+        stored = unpacked(packed(11_500))
         assert stored == 11_504
         assert replicas_of(stored, 1000, 2.0) == 23

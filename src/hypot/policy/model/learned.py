@@ -1,0 +1,177 @@
+"""What was learned about a workload over weeks: the most that it needed in each slot, and what was left out."""
+
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, Self, get_args
+
+from hypot.core.slots import HOURS, SlotTable, empty, place, slots_of, unpacked
+
+# Why a time says nothing about what a workload needs.
+Reason = Literal["saturated", "crash-loop", "unmeasured", "no-pods"]
+REASONS: tuple[Reason, ...] = get_args(Reason)
+MOST_LEFT_OUT = 168
+LENGTHS = (1, 2, 3, 4, 6, 8, 12, 24)
+MOST_WEEKS = 53
+
+
+class SlotLayout(NamedTuple):
+    """How time is divided: slots of so many hours, in a week or a day, by the clock of a zone, over so many weeks."""
+
+    hours: int = 1
+    daily: bool = False
+    zone: str = "UTC"
+    weeks: int = 4
+
+    def place(self, at: float) -> tuple[int, int]:
+        """The turn and the slot of a time."""
+        return place(at, self.hours, self.daily, self.zone)
+
+
+class SlotTally(NamedTuple):
+    """A slot in progress: the most needed so far, and how many observations count and do not count, by reason."""
+
+    turn: int
+    slot: int
+    needed: int = 0
+    counted: int = 0
+    left_out: tuple[int, ...] = (0,) * len(REASONS)
+
+    def observed(self, needed: int | None, reason: Reason | None) -> "SlotTally":
+        if needed is not None:
+            return self._replace(needed=max(self.needed, needed), counted=self.counted + 1)
+        times = tuple([times + (each == reason) for each, times in zip(REASONS, self.left_out, strict=True)])
+        return self._replace(left_out=times)
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why most of the slot says nothing; None if at least half of it counts."""
+        if self.counted >= max(sum(self.left_out), 1):
+            return None
+        return REASONS[max(range(len(REASONS)), key=lambda each: self.left_out[each])]
+
+
+class LeftOut(NamedTuple):
+    """An occurrence of a slot that was left out, and why."""
+
+    turn: int
+    slot: int
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The needs of the main resource by slot, in millicores or mebibytes."""
+
+    layout: SlotLayout
+    # The container and the resource that needs are counted in.
+    place: str
+    # When it began to observe.
+    since: float
+    # The rows of `core.slots`.
+    codes: bytes
+    tally: SlotTally | None = None
+    # The last occurrences that were left out, the oldest first.
+    left_out: tuple[LeftOut, ...] = ()
+
+    @classmethod
+    def begun(cls, layout: SlotLayout, place: str, at: float) -> Self:
+        return cls(layout, place, at, bytes(empty(layout.weeks, layout.hours, layout.daily).codes))
+
+    def table(self) -> SlotTable:
+        """A copy of the table, which may be changed."""
+        return SlotTable(slots_of(self.layout.hours, self.layout.daily), self.codes)
+
+    def observed(self, at: float, needed: int | None, reason: Reason | None = None) -> "Learned":
+        """With what is needed now, or why that is not known. The first observation in a slot ends the slot before."""
+        turn, slot = self.layout.place(at)
+        tally = self.tally
+        if tally is not None and (turn, slot) < (tally.turn, tally.slot):
+            # The clock was set back: this time was observed before.
+            return self
+        if tally is None or (turn, slot) != (tally.turn, tally.slot):
+            return replace(self._ended(turn, slot), tally=SlotTally(turn, slot).observed(needed, reason))
+        return replace(self, tally=tally.observed(needed, reason))
+
+    def _ended(self, turn: int, slot: int) -> "Learned":
+        """With the slot that was in progress recorded, and those after it that nobody observed."""
+        tally = self.tally
+        if tally is None:
+            return self
+        table, left_out, reason = self.table(), self.left_out, tally.reason
+        table.record(tally.turn, tally.slot, None if reason else tally.needed)
+        if reason:
+            left_out = (*left_out, LeftOut(tally.turn, tally.slot, reason))[-MOST_LEFT_OUT:]
+        table.skip(tally.turn * table.slots + tally.slot + 1, turn * table.slots + slot)
+        return replace(self, codes=table.codes.tobytes(), left_out=left_out)
+
+    def needed(self, at: float) -> tuple[int, tuple[int, ...]]:
+        """The most that was needed in the slot of this time, now included; and the slots it was taken from instead.
+
+        0 if nothing is known.
+        """
+        _, slot = self.layout.place(at)
+        table, tally = self.table(), self.tally
+        known = table.highest(slot)
+        now = tally.needed if tally is not None and tally.slot == slot else 0
+        if known:
+            return max(known, now), ()
+        near, used = table.nearest(slot, HOURS // self.layout.hours)
+        return (max(near, now), used) if near else (now, ())
+
+    def peak(self) -> int:
+        """The most that was needed at any time."""
+        return max(_peak(self.codes), 0 if self.tally is None else self.tally.needed)
+
+    def to_dict(self) -> dict[str, Any]:
+        layout = self.layout
+        return {
+            "hours": layout.hours,
+            "daily": layout.daily,
+            "zone": layout.zone,
+            "weeks": layout.weeks,
+            "place": self.place,
+            "since": self.since,
+            "codes": b64encode(zlib.compress(self.codes, 9)).decode("ascii"),
+            **({} if self.tally is None else {"tally": [*self.tally[:-1], *self.tally.left_out]}),
+            **(
+                {"leftOut": [[each.turn, each.slot, REASONS.index(each.reason)] for each in self.left_out]}
+                if self.left_out
+                else {}
+            ),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Raises a ValueError if it is not what `to_dict` gives."""
+        try:
+            return cls._read(data)
+        except (KeyError, TypeError, IndexError, OverflowError, OSError, zlib.error) as error:
+            raise ValueError(f"the learned slots cannot be read: {error}") from error
+
+    @classmethod
+    def _read(cls, data: Mapping[str, Any]) -> Self:
+        layout = SlotLayout(int(data["hours"]), bool(data["daily"]), str(data["zone"]), int(data["weeks"]))
+        if layout.hours not in LENGTHS or not 1 <= layout.weeks <= MOST_WEEKS:
+            raise ValueError(f"slots of {layout.hours} hours over {layout.weeks} weeks are not possible")
+        layout.place(0.0)
+        size = len(empty(layout.weeks, layout.hours, layout.daily).codes) * 2
+        codes = zlib.decompressobj().decompress(b64decode(data["codes"], validate=True), size + 1)
+        if len(codes) != size:
+            raise ValueError("the table of slots has another size")
+        tally = data.get("tally")
+        left_out = [LeftOut(int(turn), int(slot), REASONS[reason]) for turn, slot, reason in data.get("leftOut", ())]
+        begun = None if tally is None else _tally([int(each) for each in tally])
+        return cls(layout, str(data["place"]), float(data["since"]), codes, begun, tuple(left_out))
+
+
+def _tally(numbers: list[int]) -> SlotTally:
+    turn, slot, needed, counted, *left_out = numbers
+    return SlotTally(turn, slot, needed, counted, (*left_out, *[0] * len(REASONS))[: len(REASONS)])
+
+
+@lru_cache(4096)
+def _peak(codes: bytes) -> int:
+    return max(map(unpacked, memoryview(codes).cast("H")))

@@ -1,0 +1,185 @@
+"""What is learned about a workload over weeks."""
+
+from base64 import b64decode
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hypot.policy.model.learned import MOST_LEFT_OUT, REASONS, Learned, LeftOut, SlotLayout
+
+HOUR, WEEK = 3600.0, 7 * 24 * 3600.0
+# A Sunday at midnight.
+START = 1_767_484_800.0
+CPU = "app/cpu"
+HOURLY = SlotLayout()
+
+
+def learned(layout=HOURLY, at=START):
+    return Learned.begun(layout, CPU, at)
+
+
+def over(weeks, layout=HOURLY, every=HOUR / 4):
+    """Observations all the time: `weeks` has what is needed in each week, or why this is unknown."""
+    found = learned(layout)
+    for week, needed in enumerate(weeks):
+        for i in range(int(WEEK / every)):
+            at = START + week * WEEK + i * every
+            found = found.observed(at, *((None, needed) if isinstance(needed, str) else (needed, None)))
+    return found
+
+
+def test_nothing_is_known_at_first():
+    """Neither of a slot, nor of its neighbours."""
+    assert learned().needed(START) == (0, ())
+    assert learned().peak() == 0
+
+
+def test_the_slot_in_progress_counts():
+    """It can raise what is known, and it is recorded when the next slot begins."""
+    now = learned().observed(START, 500).observed(START + 60, 900).observed(START + 120, 400)
+    assert now.needed(START + 180) == (900, ())
+    assert now.codes == learned().codes
+    after = now.observed(START + HOUR, 100)
+    assert after.table().highest(0) == 900
+    assert after.needed(START + WEEK) == (900, ())
+    assert after.peak() == 900
+
+
+def test_four_weeks():
+    """Maxima of 8, 10, 6 and 9 give 10; in week six the 10 has left."""
+    assert over([8000, 10_000, 6000, 9000]).needed(START + 4 * WEEK) == (10_000, ())
+    later = over([8000, 10_000, 6000, 9000, 5000])
+    assert later.needed(START + 5 * WEEK) == (10_000, ())
+    assert later.observed(START + 5 * WEEK, 5000).observed(START + 5 * WEEK + HOUR, 1).needed(START + 6 * WEEK) == (
+        9000,
+        (),
+    )
+
+
+def test_an_empty_slot_takes_its_neighbours():
+    """And says which."""
+    now = learned().observed(START + 33 * HOUR, 7000).observed(START + 34 * HOUR, 100)
+    assert now.needed(START + 57 * HOUR) == (7000, (33,))
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_weeks_that_say_nothing(reason):
+    """A pinned, crashing or unmeasured week lowers nothing, however long it lasts; the reason is kept."""
+    for weeks in ([8000, reason], [8000, *[reason] * 6]):
+        now = over(weeks)
+        assert now.needed(START + len(weeks) * WEEK) == (8000, ())
+        assert {each.reason for each in now.left_out} == {reason}
+        assert len(now.left_out) <= MOST_LEFT_OUT
+
+
+def test_half_of_a_slot_is_enough():
+    """If fewer observations count, the most frequent reason is kept."""
+    now, bad = learned(), ["saturated", "crash-loop", "crash-loop"]
+    for i in range(6):
+        now = now.observed(START + i, 100 if i % 2 else None, None if i % 2 else bad[i // 2])
+    assert now.observed(START + HOUR, 1).table().highest(0) == 100
+    worse = now.observed(START + 7, None, "crash-loop").observed(START + HOUR, 1)
+    assert worse.table().highest(0) == 0
+    assert worse.left_out == (LeftOut(*SlotLayout().place(START), "crash-loop"),)
+
+
+def test_a_capped_incident_does_not_double():
+    """While pinned at the maximum nothing is learned: week after week the same."""
+    now, seen = over([5000]), []
+    for week in range(1, 8):
+        at = START + week * WEEK
+        for i in range(3):
+            now = now.observed(at + i * 60, None, "saturated")
+        now = now.observed(at + HOUR, 5000)
+        seen.append(now.needed(at + WEEK)[0])
+    assert seen == [5000] * 7
+
+
+def test_a_minimum_that_binds_does_not_halve():
+    """What counts is the demand, not the replicas that were there; so nothing falls by itself."""
+    assert [over([16_000] * weeks).needed(START + weeks * WEEK)[0] for weeks in (1, 5, 9)] == [16_000] * 3
+
+
+def test_a_gap_in_the_observation():
+    """Weeks without a controller are left out, and the last known need stays."""
+    now = over([8000, 9000]).observed(START + 30 * WEEK, 2000)
+    assert now.needed(START + 30 * WEEK + HOUR) == (9000, ())
+
+
+def test_a_clock_that_was_set_back():
+    """What was observed before is not observed again."""
+    now = over([8000])
+    assert now.observed(START + 3 * HOUR, 90_000) is now
+
+
+@pytest.mark.parametrize(
+    "layout", [SlotLayout(), SlotLayout(24, daily=True), SlotLayout(6, daily=False, zone="Asia/Tokyo", weeks=2)]
+)
+def test_it_is_stored_and_read(layout):
+    """Nothing is lost."""
+    now = over([8000, 9000, "crash-loop"], layout)
+    assert Learned.from_dict(now.to_dict()) == now
+    assert Learned.from_dict(learned(layout).to_dict()) == learned(layout)
+
+
+@pytest.mark.parametrize("level", [0, 9000])
+def test_what_is_stored_is_small(level):
+    """At most a kibibyte, also if every hour of four weeks needs something else."""
+    drawn, now = np.random.default_rng(1), learned()
+    for hour in range(4 * 168 + 1):
+        needed = int(drawn.integers(500, 40_000) if level == 0 else drawn.normal(level, 500))
+        now = now.observed(START + hour * HOUR, needed)
+    assert len(b64decode(now.to_dict()["codes"])) <= 1024
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"hours": 5},
+        {"hours": 0},
+        {"weeks": 0},
+        {"weeks": 10**9},
+        {"zone": "Mars/Olympus"},
+        {"zone": "../../etc/passwd"},
+        {"zone": ""},
+        {"codes": "!"},
+        {"codes": "eJwDAAAAAAE="},
+        {"codes": 7},
+        {"tally": [1]},
+        {"tally": "x"},
+        {"leftOut": [[1, 2, 99]]},
+        {"leftOut": [[1]]},
+        {"since": "x"},
+        {"place": None, "hours": None},
+    ],
+)
+def test_what_cannot_be_read(change):
+    """It is one kind of error, whatever is wrong."""
+    with pytest.raises(ValueError):  # noqa: PT011  the texts differ
+        Learned.from_dict({**over([800]).to_dict(), **change})
+
+
+times = st.lists(st.floats(0, 60 * 24 * HOUR), min_size=1, max_size=60).map(sorted)
+needs = st.integers(1, 60_000)
+
+
+@given(times, st.data())
+def test_whatever_is_observed(at, data):
+    """The peak is the most that was observed, within rounding, and storing changes nothing."""
+    now, most = learned(), 0
+    for each in at:
+        needed = data.draw(st.none() | needs)
+        most = max(most, needed or 0)
+        now = now.observed(START + each, needed, None if needed else "unmeasured")
+    assert Learned.from_dict(now.to_dict()) == now
+    assert now.peak() <= most * (1 + 2**-11) + 1
+    assert now.needed(START + at[-1])[0] <= now.peak()
+
+
+def test_another_order_of_observations_in_a_slot_is_the_same():
+    """Only the highest counts."""
+    two = [learned().observed(START, first).observed(START + 1, last) for first, last in ((1, 9), (9, 1))]
+    assert replace(two[0], since=0) == replace(two[1], since=0)
