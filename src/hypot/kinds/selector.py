@@ -8,6 +8,8 @@ from typing import Any
 
 from hypot.kinds.names import label_value, qualified_name
 
+# No workload needs a longer selector, and each decision reads it.
+LONGEST = 16_384
 _OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 _TERM = re.compile(
     r"\s*(?:(?P<absent>!\s*[^\s,=!()<>]+)"
@@ -60,14 +62,16 @@ def parse_selector(text: str) -> Selector:
 
 
 def _terms(text: str) -> Iterator[Requirement]:
-    position = 0
-    while position < len(text.rstrip()):
+    if len(text) > LONGEST:
+        raise SelectorError(f"the selector has {len(text)} characters, and at most {LONGEST} are read")
+    position, end = 0, len(text.rstrip())
+    while position < end:
         match = _TERM.match(text, position)
         if match is None:
             raise SelectorError(f"unable to parse requirement: {text[position:].strip()!r} in {text!r}")
         position = match.end()
         yield _requirement(match)
-        if match["more"] and position >= len(text.rstrip()):
+        if match["more"] and position >= end:
             raise SelectorError(f"found the end after ',', expected a label key in {text!r}")
 
 

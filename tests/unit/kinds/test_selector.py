@@ -170,3 +170,10 @@ def test_a_value_that_no_label_can_have_is_refused(value):
 def test_structure_as_text(data, text):
     """The text that a Scale would have."""
     assert show_selector(data) == text
+
+
+def test_a_selector_that_is_too_long_is_refused():
+    """Each decision reads it; one that is only padded is read in one pass."""
+    with pytest.raises(SelectorError, match="the selector has 20002 characters, and at most 16384 are read"):
+        parse_selector("a," * 10_000 + "a ")
+    assert len(parse_selector("a," * 5000 + "a ").requirements) == 5001

@@ -82,6 +82,10 @@ class Metric(Node):
     container_resource: ContainerResourceSource | None = wire("containerResource", ContainerResourceSource)
 
 
+# hypot reads this many metrics of an object. Kubernetes has no limit, and no HPA needs as many.
+MOST_METRICS = 100
+
+
 @node
 class Limit(Node):
     """How much may change in a period. Write it with `limit`."""

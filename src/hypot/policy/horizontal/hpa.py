@@ -6,7 +6,7 @@ from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
-from hypot.kinds.hpa.fields import Behavior, Pace
+from hypot.kinds.hpa.fields import MOST_METRICS, Behavior, Pace
 from hypot.kinds.selector import SelectorError, parse_selector
 from hypot.kinds.version import REMEMBERS_SCALED_TO_ZERO
 from hypot.policy.horizontal.hpa_metrics import read_metric
@@ -18,6 +18,7 @@ from hypot.policy.model.decision import (
     MetricReading,
     Move,
     MoveReport,
+    Step,
     condition_of,
     placed,
     renewed,
@@ -54,8 +55,19 @@ def decide(hpa: HPA, seen: Seen, state: State, settings: Settings) -> tuple[Move
 
 def recommend(hpa: HPA, seen: Seen, settings: Settings) -> tuple[MetricReading, ...]:
     """What each metric proposes. The scale must have been read."""
-    look = metric_context(hpa, seen, settings)
-    return tuple([read_metric(metric, look) for metric in hpa.metrics or ()])
+    look, metrics = metric_context(hpa, seen, settings), hpa.metrics or ()
+    readings = [read_metric(metric, look) for metric in metrics[:MOST_METRICS]]
+    return (*readings, _not_read(len(metrics), look)) if len(metrics) > MOST_METRICS else tuple(readings)
+
+
+def _not_read(metrics: int, look: MetricContext) -> MetricReading:
+    """The reading of the metrics that are too many: so nothing is scaled down."""
+    error = f"it has {metrics} metrics, and only the first {MOST_METRICS} are read"
+    step = Step("recommend", "metric-failed", look.scale.replicas, None, sentence(error), {})
+    status, reason = {"type": ""}, "TooManyMetrics"
+    return MetricReading(
+        "", "the other metrics", None, step, status=status, error=error, error_kind="spec", failed_reason=reason
+    )
 
 
 def metric_context(hpa: HPA, seen: Seen, settings: Settings) -> MetricContext:

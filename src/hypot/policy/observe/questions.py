@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
+from hypot.kinds.hpa.fields import MOST_METRICS
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.meta import MetricName
 from hypot.kinds.selector import Selector, SelectorError, read_selector
@@ -46,7 +47,8 @@ def of_hpa(hpa: HPA, settings: Settings, *, usage: bool = False) -> Questions:
     pods: list[MetricName] = []
     objects: list[tuple[MetricName, Ref]] = []
     external: list[External] = []
-    for metric in with_defaults(hpa, settings.kubernetes, dict(settings.gates) or None).metrics or ():
+    metrics = with_defaults(hpa, settings.kubernetes, dict(settings.gates) or None).metrics or ()
+    for metric in metrics[:MOST_METRICS]:
         if metric.type in {"Resource", "ContainerResource"}:
             usage = True
         elif metric.type == "Pods" and metric.pods:

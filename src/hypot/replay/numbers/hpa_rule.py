@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hypot.core.quantity import milli
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
-from hypot.kinds.hpa.fields import Metric, Target
+from hypot.kinds.hpa.fields import MOST_METRICS, Metric, Target
 from hypot.kinds.hpa.fields import Pace as WrittenPace
 from hypot.policy.hold import holds_of
 from hypot.policy.horizontal.hpa import tolerances
@@ -26,6 +26,8 @@ def rule_of(hpa: HPA, container: str, names: Mapping[str, Signal], settings: Set
         return None
     full = with_defaults(hpa, settings.kubernetes, settings.gates)
     low = 1 if full.min_replicas is None else full.min_replicas
+    if len(full.metrics or ()) > MOST_METRICS:
+        return None
     lines = [_line(metric, container, names) for metric in full.metrics or ()]
     known = [line for line in lines if line is not None]
     if low < 1 or not known or len(known) < len(lines):

@@ -97,6 +97,8 @@ class Observer:
         self._questions: dict[Key, tuple[Autoscaler, Questions]] = {}
         self._metrics, self._scale_reads = MetricApis(port), Crowd(OF_SCALES)
         self._freshness, self._lasting = Freshness(), NOTHING_EARLIER
+        # The error that was logged while usage could not be read.
+        self._unexpected = ""
 
     async def look(self, keys: Mapping[Key, AutoscalerRow], now: float, boot: float) -> WorldView:
         reading = asyncio.ensure_future(self._source.read())
@@ -120,7 +122,7 @@ class Observer:
             self._metrics.ask(queries, now), self._recommenders.ask(asking.values(), now)
         )
         replies = dict(zip(asking, answers, strict=True))
-        usage = await _read(reading)
+        usage = await self._read(reading)
         samples: Mapping[Named, PodSample] = usage.samples
         stale = frozenset[Named]()
         if samples:
@@ -131,6 +133,19 @@ class Observer:
         self._lasting = snapshot.lasting()
         share = await self._stale_share(snapshot, {key: rows[key] for key in asked if asked[key].asks_usage}, samples)
         return WorldView(now, snapshot, rows, samples, stale, replies, asked, usage.trouble, share)
+
+    async def _read(self, reading: asyncio.Future[PodUsage]) -> PodUsage:
+        try:
+            usage = await reading
+        except Exception as error:
+            # Without usage nothing is scaled down by it; everything else continues.
+            kind = type(error).__name__
+            if kind != self._unexpected:
+                log.exception("usage cannot be read")
+            self._unexpected = kind
+            return PodUsage({}, f"usage cannot be read: {kind}")
+        self._unexpected = ""
+        return usage
 
     async def _with_earlier(self, freshness: Freshness) -> Freshness:
         """Keep earlier samples of pods that still exist: their list could not be read this time."""
@@ -259,15 +274,6 @@ class Observer:
             if time_slice.is_due():
                 await time_slice.take()
         return len(asked - samples.keys()) / len(asked) if asked else 0.0
-
-
-async def _read(reading: asyncio.Future[PodUsage]) -> PodUsage:
-    try:
-        return await reading
-    except Exception as error:
-        # Without usage nothing is scaled down by it; everything else continues.
-        log.exception("usage cannot be read")
-        return PodUsage({}, f"usage cannot be read: {type(error).__name__}")
 
 
 async def _take_samples(snapshot: Snapshot, samples: Mapping[Named, PodSample]) -> None:

@@ -14,7 +14,7 @@ from hypot.core.quantity import QuantityError, milli
 from hypot.policy.model.seen import PodSample
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import inner, read_duration
-from hypot.run.observe.asking import LARGEST_USAGE, USAGE_AT_ONCE
+from hypot.run.observe.asking import LARGEST_USAGE, MOST_CONTAINERS, USAGE_AT_ONCE, has_too_many
 from hypot.run.time_slice import TimeSlice
 
 log = structlog.get_logger()
@@ -79,26 +79,32 @@ class MetricsApi:
         return await _samples(answer)
 
 
+# The objects and texts of one container, and as many for each pod: names, times, usage, and some labels.
+CONTAINER = (6, 48)
+
+
 async def _samples(answer: Answer) -> PodUsage:
+    if has_too_many(answer.body, *CONTAINER):
+        return PodUsage({}, f"the resource metrics API's answer has more than {MOST_CONTAINERS} containers")
     try:
         # Undecoded: decoding all of them at once would block other tasks.
         listed = read_items(answer.body)
     except UnreadableError as error:
         return PodUsage({}, f"the resource metrics API's answer cannot be read: {error}")
     samples: dict[Named, PodSample] = {}
-    odd: list[tuple[msgspec.Raw, str]] = []
+    odd, first, why = 0, "", ""
     time_slice = TimeSlice()
     for raw in listed:
         try:
             item = _item_decoder.decode(raw)
+            samples[item.metadata.namespace, item.metadata.name] = _sample(item)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            odd.append((raw, str(error)))
-            continue
-        samples[item.metadata.namespace, item.metadata.name] = _sample(item)
+            odd += 1
+            first, why = (_named(raw), str(error)) if odd == 1 else (first, why)
         if time_slice.is_due():
             await time_slice.take()
     if odd:
-        log.warning("samples ignored", pods=len(odd), first=_named(odd[0][0]), error=odd[0][1])
+        log.warning("samples ignored", pods=odd, first=first, error=why)
     return PodUsage(samples)
 
 

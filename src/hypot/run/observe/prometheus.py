@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 
 from hypot.policy.model.seen import PodSample
-from hypot.run.observe.asking import LARGEST_USAGE, whole
+from hypot.run.observe.asking import LARGEST_USAGE, MOST_CONTAINERS, has_too_many, whole
 from hypot.run.observe.pod_metrics import Named, PodUsage
 from hypot.run.time_slice import TimeSlice
 
@@ -25,6 +25,10 @@ CPU = f"sum {_BY} (rate(container_cpu_usage_seconds_total{{{_OF}}}[{WINDOW:.0f}s
 MEMORY = f"sum {_BY} (container_memory_working_set_bytes{{{_OF}}})"
 # A query returns its own time; the time of the measurement needs a separate query.
 MEASURED = f"max {_BY} (timestamp(container_memory_working_set_bytes{{{_OF}}}))"
+
+
+# The objects and texts of one series: itself and its labels; their names and values, and the value.
+SERIES = (2, 9)
 
 
 class _PrometheusSeries(msgspec.Struct, gc=False):
@@ -72,6 +76,8 @@ class Prometheus:
             body = await whole(answer.content, LARGEST_USAGE)
             if len(body) > LARGEST_USAGE:
                 raise PrometheusError(f"its answer is over {LARGEST_USAGE >> 20} MiB")
+            if has_too_many(body, *SERIES):
+                raise PrometheusError(f"its answer has more than {MOST_CONTAINERS} series")
             try:
                 read = _decoder.decode(body)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -82,9 +88,12 @@ class Prometheus:
 
     def _token(self) -> str:
         try:
-            return Path(self._token_file).read_text(encoding="utf-8").strip()
+            token = Path(self._token_file).read_text(encoding="utf-8").strip()
         except UnicodeDecodeError:
             raise PrometheusError("its token file is not text") from None
+        if not (token.isascii() and token.isprintable()):
+            raise PrometheusError("its token file has something other than one line of plain characters")
+        return token
 
 
 def _values(series: list[_PrometheusSeries]) -> Iterator[tuple[Place, float]]:

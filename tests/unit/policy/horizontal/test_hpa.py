@@ -207,6 +207,15 @@ class TestSources:
         assert message in decision.error
         assert reason_of(decision, "ScalingActive") == "False/FailedGetResourceMetric"
 
+    def test_too_many_metrics(self):
+        """The first hundred are read. The rest count as one that failed, so nothing is scaled down; it may scale up."""
+        many = hpa(*[cpu(utilization=50)] * 130)
+        up, down = decided(many, busy(900, 900)), decided(many, busy(10, 10))
+        assert (up.desired, down.desired) == (4, 2)
+        assert len(up.readings) == 101
+        assert up.readings[-1].error == "it has 130 metrics, and only the first 100 are read"
+        assert len(decided(hpa(*[cpu(utilization=50)] * 100), busy(10, 10)).readings) == 100
+
 
 class TestTraps:
     """Where a re-implementation goes wrong."""

@@ -3,12 +3,14 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
 from fake_cluster import FakeCluster
 from fake_objects import refusal
 from hypot.cluster.port import Answer, UnreachableError, encoded
+from hypot.run.observe import asking
 from hypot.run.observe.asking import LARGEST_USAGE, USAGE_AT_ONCE
-from hypot.run.observe.pod_metrics import MetricsApi
+from hypot.run.observe.pod_metrics import MetricsApi, PodUsage
 from unit.policy.sizes_world import NAMESPACE, sample
 from unit.run.run_world import NOW
 
@@ -119,3 +121,18 @@ async def test_answers_have_a_largest_size_and_come_a_few_at_a_time():
 
     await MetricsApi(Slow(), [f"space-{number}" for number in range(20)]).read()
     assert (most, sizes) == (USAGE_AT_ONCE, {LARGEST_USAGE})
+
+
+async def test_answers_with_too_many_parts(monkeypatch):
+    """Small parts take more memory than their text, so they are counted before they are read."""
+
+    class Hostile:
+        async def call(self, _request):
+            return Answer(200, b'{"items":[%s]}' % b",".join([b"{}"] * 100))
+
+    monkeypatch.setattr(asking, "MOST_CONTAINERS", 10)
+    assert (await MetricsApi(Hostile(), []).read()).trouble.endswith("answer has more than 150000 containers")
+    monkeypatch.setattr(asking, "MOST_CONTAINERS", 100)
+    with capture_logs() as logs:
+        assert await MetricsApi(Hostile(), []).read() == PodUsage({})
+    assert [(each["event"], each["pods"]) for each in logs] == [("samples ignored", 100)]

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from aiohttp import web as http
 
-from hypot.run.observe import prometheus
+from hypot.run.observe import asking, prometheus
 from hypot.run.observe.prometheus import MEASURED, WINDOW, Prometheus
 from unit.replay.traces.prometheus_server import needs_prometheus, serving
 
@@ -81,7 +81,7 @@ async def test_an_answer_of_another_page(server):
     assert "Prometheus cannot be queried: it answers 404" in usage.trouble
 
 
-async def read_from(answer):
+async def read_from(answer, token_file=""):
     """The usage that is read from a loopback server with this answer."""
     app = http.Application()
     app.router.add_post("/api/v1/query", answer)
@@ -90,7 +90,7 @@ async def read_from(answer):
     await http.TCPSite(runner, "127.0.0.1", 0).start()
     try:
         async with aiohttp.ClientSession() as session:
-            return await Prometheus(session, f"http://127.0.0.1:{runner.addresses[0][1]}").read()
+            return await Prometheus(session, f"http://127.0.0.1:{runner.addresses[0][1]}", token_file).read()
     finally:
         await runner.cleanup()
 
@@ -117,3 +117,25 @@ async def test_answers_that_are_too_large(monkeypatch):
     monkeypatch.setattr(prometheus, "LARGEST_USAGE", 1000)
     usage = await read_from(answer_many)
     assert (usage.samples, usage.trouble) == ({}, "Prometheus cannot be queried: its answer is over 0 MiB")
+
+
+async def answer_small(_request):
+    return http.json_response({"status": "success", "data": {"result": [{}] * 50}})
+
+
+async def test_answers_with_too_many_parts(monkeypatch):
+    """Small parts take more memory than their text, so they are counted before they are read."""
+    monkeypatch.setattr(asking, "MOST_CONTAINERS", 10)
+    usage = await read_from(answer_small)
+    assert usage.trouble == "Prometheus cannot be queried: its answer has more than 150000 series"
+    monkeypatch.setattr(asking, "MOST_CONTAINERS", 50)
+    assert (await read_from(answer_small)).trouble == ""
+
+
+@pytest.mark.parametrize("token", ["two\nlines", "caf\u00e9", "nul\0", "tab\tbed"])
+async def test_a_token_that_no_header_can_have(tmp_path, token):
+    """It is a failure with a reason, without an exception and without the token."""
+    file = tmp_path / "token"
+    file.write_text(token, encoding="utf-8")
+    usage = await read_from(answer_many, str(file))
+    assert usage.trouble.endswith("its token file has something other than one line of plain characters")
