@@ -370,6 +370,10 @@ def _broken(settings: TortoiseSettings) -> Iterator[_Broken]:
     """The rules between settings, and for values that a range does not express."""
     if HOURS_PER_DAY % settings.slot_hours:
         yield _Broken(("slot_hours",), f"{settings.slot_hours} does not divide the {HOURS_PER_DAY} hours of a day")
+    room = settings.maximum_max_replicas - settings.minimum_min_replicas
+    if room < 2:
+        text = f"{settings.minimum_min_replicas} leaves no count between it and {{other}}, for the preferred maximum"
+        yield _Broken(("minimum_min_replicas", "maximum_max_replicas"), text)
     for low, high, equal in _ORDER:
         least, most = getattr(settings, low), getattr(settings, high)
         if least > most or (least == most and not equal):
