@@ -60,7 +60,7 @@ def _whole(place: str, resource: str) -> str:
     return f"[quantity('1').add({cel_amount(place)})].all(a, {test})"
 
 
-def _whole_check(place: str, given: str, resource: str, at: str) -> Check:
+def whole_check(place: str, given: str, resource: str, at: str) -> Check:
     message = f"must be a whole number of {_GRAINS[resource]}"
     return Check("whole-amount", f"!({given}) || {_whole(place, resource)}", message, at)
 
@@ -70,8 +70,8 @@ def _bound_checks() -> Iterator[Check]:
         low, high = f"self.minAllowed['{resource}']", f"self.maxAllowed['{resource}']"
         has_low = f"has(self.minAllowed) && '{resource}' in self.minAllowed"
         has_high = f"has(self.maxAllowed) && '{resource}' in self.maxAllowed"
-        yield _whole_check(low, has_low, resource, f".minAllowed.{resource}")
-        yield _whole_check(high, has_high, resource, f".maxAllowed.{resource}")
+        yield whole_check(low, has_low, resource, f".minAllowed.{resource}")
+        yield whole_check(high, has_high, resource, f".maxAllowed.{resource}")
         ordered = f"!({has_low} && {has_high}) || !{cel_amount(high)}.isLessThan({cel_amount(low)})"
         yield Check("allowed-range", ordered, "must not be below minAllowed", f".maxAllowed.{resource}")
 
@@ -95,7 +95,7 @@ def _boost_checks() -> Iterator[Check]:
         )
         message = f"must not be set for type {kind}"
         yield Check("startup-boost", f"{unless}!has(self.{other})", message, f".{other}", "Forbidden")
-    yield _whole_check("self.quantity", "has(self.quantity)", "cpu", ".quantity")
+    yield whole_check("self.quantity", "has(self.quantity)", "cpu", ".quantity")
 
 
 def _part_hints() -> Iterator[tuple[Place, dict[str, Any]]]:

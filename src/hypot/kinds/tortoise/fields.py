@@ -1,0 +1,209 @@
+"""The fields of a Tortoise: its target, the HPA that it edits, and how each resource of a container is scaled."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, ClassVar, Self
+
+from hypot.core.amount import RESOURCES
+from hypot.kinds.base import TRUE_WORDS, Kind, Ref
+from hypot.kinds.hpa.fields import Behavior
+from hypot.kinds.node import INT32, STRING, Itself, Node, node, wire
+from hypot.kinds.problem import Problem
+from hypot.kinds.tortoise.policies import OFF, ContainerAutoscalingPolicy, Policies, written_policies
+from hypot.kinds.tortoise.status import TortoiseStatus
+from hypot.kinds.tortoise.versions import CURRENT, FORMER, old_places, upgraded
+from hypot.kinds.vpa.fields import ANY_CONTAINER, RESOURCE_LIST, ContainerPolicy, ResourceList, ResourcePolicy
+from hypot.kinds.vpa.fields import OFF as NOT_SIZED
+
+AUTO, EMERGENCY = "Auto", "Emergency"
+# Off is a mode, and a policy of a resource.
+UPDATE_MODES = (OFF, AUTO, EMERGENCY)
+DELETE_ALL, NO_DELETE = "DeleteAll", "NoDelete"
+DELETION_POLICIES = (DELETE_ALL, NO_DELETE)
+
+OWN_HPA = "tortoise-hpa-"
+# Whether hypot decides the HPA too, so that no other controller is needed.
+DECIDE = "hypot.dev/decide"
+
+
+@node
+class TargetRefs(Node):
+    GO: ClassVar[str] = "v1beta3.TargetRefs"
+
+    target: Ref | None = wire("scaleTargetRef", Ref, "the workload to scale")
+    hpa: str | None = wire(
+        "horizontalPodAutoscalerName",
+        STRING,
+        f"an existing HPA to edit; if absent, {OWN_HPA} and the name of the Tortoise is made",
+        schema={"minLength": 1, "maxLength": 253},
+    )
+
+
+@node
+class ContainerResourcePolicy(Node):
+    GO: ClassVar[str] = "v1beta3.ContainerResourcePolicy"
+
+    container_name: str | None = wire("containerName", STRING, "the container", schema={"minLength": 1})
+    min_allocated: ResourceList | None = wire(
+        "minAllocatedResources", RESOURCE_LIST, "requests are never less; the administrator's minimum if absent"
+    )
+    max_allocated: ResourceList | None = wire(
+        "maxAllocatedResources", RESOURCE_LIST, "requests are never more; the administrator's maximum holds too"
+    )
+
+
+@node
+class TortoiseSpec(Kind):
+    """The fields of a Tortoise, as read; `Tortoise` adds writing and checking."""
+
+    API_VERSION: ClassVar[str] = CURRENT
+    KIND: ClassVar[str] = "Tortoise"
+    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = FORMER
+    STATUS: ClassVar[type[Node] | None] = TortoiseStatus
+    GO: ClassVar[str] = "v1beta3.TortoiseSpec"
+
+    target_refs: TargetRefs | None = wire("targetRefs", TargetRefs, "the workload, and an HPA if there is one", path="")
+    update_mode: str | None = wire(
+        "updateMode",
+        STRING,
+        "Off computes and reports only, Auto acts, Emergency raises the minimum to the maximum; Off if absent",
+        schema={"enum": list(UPDATE_MODES)},
+        path="mode",
+    )
+    resource_policy: tuple[ContainerResourcePolicy, ...] | None = wire(
+        "resourcePolicy", ContainerResourcePolicy, "the bounds of each container's requests", many=True
+    )
+    deletion_policy: str | None = wire(
+        "deletionPolicy",
+        STRING,
+        "whether an HPA that was made for it is deleted with it; NoDelete if absent",
+        schema={"enum": list(DELETION_POLICIES)},
+    )
+    autoscaling_policy: tuple[ContainerAutoscalingPolicy, ...] | None = wire(
+        "autoscalingPolicy",
+        ContainerAutoscalingPolicy,
+        "how each container is scaled; chosen automatically if absent, else Off for what is not written",
+        many=True,
+    )
+    max_replicas: int | None = wire(
+        "maxReplicas",
+        INT32,
+        "the HPA never gets a higher maximum; the administrator's holds too",
+        schema={"minimum": 1},
+    )
+    behavior: Behavior | None = wire(
+        "horizontalPodAutoscalerBehavior", Behavior, "the behavior of the HPA; the administrator's if absent", path=""
+    )
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read any manifest; what stands where an old version had it is read in every version, with a warning."""
+        made = super(TortoiseSpec, cls).from_dict(data)  # noqa: UP008  slots make a new class, which super() misses
+        if not made.read_from:
+            object.__setattr__(made, "misread", tuple(old_places(data)))
+        return made
+
+    @classmethod
+    def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Read manifests of any version that the API ever had."""
+        return upgraded(data)
+
+    @classmethod
+    def misread_in(cls, data: Mapping[str, Any]) -> tuple[Problem, ...]:
+        """What the conversion from a former version leaves out."""
+        return tuple(old_places(data))
+
+    def unreadable_status(self) -> Iterator[Problem]:
+        """A status must be readable, except for fields of other versions."""
+        if self.read_from:
+            return iter(())
+        return (problem for problem in Kind.unreadable_status(self) if problem.rule != "unknown-field")
+
+    @property
+    def _refs(self) -> TargetRefs:
+        return self.target_refs if isinstance(self.target_refs, TargetRefs) else _NO_REFS
+
+    @property
+    def target(self) -> Ref | None:
+        found = self._refs.target
+        return found if isinstance(found, Ref) else None
+
+    @property
+    def names_hpa(self) -> bool:
+        """Whether it edits an HPA that exists without it."""
+        return isinstance(self._refs.hpa, str) and self._refs.hpa != ""
+
+    @property
+    def hpa_name(self) -> str:
+        """The HPA that it edits: the one that it names, or its own."""
+        written = self._refs.hpa
+        return written if isinstance(written, str) and written else f"{OWN_HPA}{self.name}"
+
+    @property
+    def mode(self) -> str:
+        """The effective update mode; Off if absent."""
+        written = self.update_mode
+        return written if isinstance(written, str) and written else OFF
+
+    @property
+    def deletes_all(self) -> bool:
+        """Whether an HPA that was made for it is deleted with it."""
+        return self.deletion_policy == DELETE_ALL
+
+    @property
+    def decides(self) -> bool:
+        """Whether hypot decides the HPA itself."""
+        return self.annotations.get(DECIDE) in TRUE_WORDS
+
+    @property
+    def knob_annotations(self) -> Mapping[str, str]:
+        """The annotations that may contain knobs of the size recommender."""
+        return self.annotations
+
+    @property
+    def container_policies(self) -> ResourcePolicy | None:
+        """The bounds of requests, and what is never sized, in the form of a VPA; None if nothing is written."""
+        return _container_policies(Itself(self))
+
+    @property
+    def reported(self) -> TortoiseStatus:
+        """The readable part of its status; empty if there is none."""
+        return TortoiseStatus.read(self.status).readable() if isinstance(self.status, dict) else TortoiseStatus()
+
+
+_NO_REFS = TargetRefs()
+
+
+def policies_of(tortoise: TortoiseSpec, containers: Iterable[str]) -> dict[str, dict[str, str]] | None:
+    """How each resource of these containers is scaled, by the spec; None if it leaves that to the controller."""
+    if not tortoise.autoscaling_policy:
+        return None
+    written = written_policies(tortoise.autoscaling_policy)
+    nothing = dict.fromkeys(RESOURCES, OFF)
+    return {container: dict(written.get(container, nothing)) for container in containers}
+
+
+@lru_cache(4096)
+def _container_policies(this: Itself[TortoiseSpec]) -> ResourcePolicy | None:
+    tortoise = this.value
+    sizes: Any = tortoise.resource_policy
+    bounds: dict[str, ContainerResourcePolicy] = {}
+    for item in sizes if isinstance(sizes, tuple) else ():
+        if isinstance(item, ContainerResourcePolicy) and isinstance(item.container_name, str):
+            bounds.setdefault(item.container_name, item)
+    scaled = written_policies(tortoise.autoscaling_policy) if tortoise.autoscaling_policy else None
+    made = [_container_policy(name, bounds.get(name), scaled) for name in dict.fromkeys((*bounds, *(scaled or ())))]
+    if scaled is not None:
+        made.append(ContainerPolicy(ANY_CONTAINER, NOT_SIZED))
+    return ResourcePolicy(tuple(made)) if made else None
+
+
+def _container_policy(
+    name: str, bounds: ContainerResourcePolicy | None, scaled: Mapping[str, Policies] | None
+) -> ContainerPolicy:
+    low, high = (bounds.min_allocated, bounds.max_allocated) if bounds is not None else (None, None)
+    if scaled is None:
+        return ContainerPolicy(name, min_allowed=low, max_allowed=high)
+    types = scaled.get(name, {})
+    sized = [resource for resource in RESOURCES if types.get(resource, OFF) != OFF]
+    return ContainerPolicy(name, None if sized else NOT_SIZED, low, high, controlled_resources=sized)
