@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import structlog
 from aiohttp import StreamReader, web
@@ -52,14 +52,14 @@ class Limits:
     stop_within: float = 1.0
 
 
-class _Held(Protocol):
+class _OfClient(Protocol):
     @property
     def client(self) -> str: ...
     @property
     def since(self) -> float: ...
 
 
-_T = TypeVar("_T", bound=_Held)
+_T = TypeVar("_T", bound=_OfClient)
 _Lost = Callable[["_Connection"], None]
 
 
@@ -115,25 +115,39 @@ class _Connection(web.RequestHandler):
 
 
 @dataclass(eq=False, slots=True)
-class _Body:
-    """A body that is being read."""
+class Held:
+    """Work for a client that has a deadline, and that may have to make room before."""
 
     client: str
     since: float
     within: asyncio.Timeout
+    dropped: bool = field(default=False, init=False)
+
+    @classmethod
+    def begin(cls, client: str, seconds: float) -> Self:
+        return cls(client, asyncio.get_running_loop().time(), asyncio.timeout(seconds))
+
+    def drop(self) -> None:
+        """End it now: the task that does it gets a TimeoutError."""
+        self.dropped = True
+        if not self.within.expired():
+            self.within.reschedule(self.since)
+
+
+@dataclass(eq=False, slots=True)
+class _Body(Held):
+    """A body that is being read."""
+
     parts: list[bytes] = field(default_factory=list)
     size: int = 0
-    dropped: bool = False
 
     def add(self, part: bytes) -> None:
         self.parts.append(part)
         self.size += len(part)
 
     def drop(self) -> None:
-        """End it now: the task that reads it gets a TimeoutError."""
-        self.dropped, self.parts, self.size = True, [], 0
-        if not self.within.expired():
-            self.within.reschedule(self.since)
+        self.parts, self.size = [], 0
+        Held.drop(self)
 
 
 class Listener:
@@ -180,7 +194,7 @@ class Listener:
         limits, connection = self._limits, _connection_of(request)
         if (request.content_length or 0) > limits.body:
             raise _too_large(limits.body)
-        body = _Body(connection.client, asyncio.get_running_loop().time(), asyncio.timeout(limits.body_within))
+        body = _Body.begin(connection.client, limits.body_within)
         self._bodies.add(body)
         try:
             async with body.within:
@@ -210,7 +224,7 @@ class Listener:
     def _make_room_for_bodies(self) -> None:
         while sum(each.size for each in self._bodies) > self._limits.bodies:
             held = [each for each in self._bodies if each.size]
-            _first_to_go(held, lambda each: each.size).drop()
+            first_to_go(held, lambda each: each.size).drop()
 
     async def _accept(self, listening: socket.socket, server: web.Server, tls: ssl.SSLContext | None) -> None:
         loop = asyncio.get_running_loop()
@@ -260,7 +274,7 @@ class Listener:
         if len(self._connections) < self._limits.connections:
             return
         idle = [each for each in self._connections if not each.answering]
-        connection = _first_to_go(idle or self._connections, lambda _: 1)
+        connection = first_to_go(idle or self._connections)
         self._connections.discard(connection)
         if opening := self._opening.get(connection):
             opening.cancel()
@@ -280,7 +294,7 @@ def _connection_of(request: web.BaseRequest) -> _Connection:
     return cast("_Connection", request.protocol)
 
 
-def _first_to_go(held: Collection[_T], weight: Callable[[_T], int]) -> _T:
+def first_to_go(held: Collection[_T], weight: Callable[[_T], int] = lambda _: 1) -> _T:
     """Of the client that holds the most, what it has held longest."""
     by_client: Counter[str] = Counter()
     for each in held:

@@ -8,7 +8,8 @@ from http import HTTPStatus
 import structlog
 from aiohttp import web
 
-from hypot.run.listener import Limits, Listener
+from hypot.run.listener import Held, Limits, Listener, first_to_go
+from hypot.run.logs import RareLine
 from hypot.run.report.gauges import MetricsSnapshot, exposition
 
 TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
@@ -18,6 +19,7 @@ STUCK_PERIODS = 4
 PAGE = "/metrics"
 # How long a client may take to read the answer.
 READING_WITHIN = 30.0
+# Scrapes at the same time. If one more comes, the client that holds the most loses one.
 MOST_SCRAPES = 4
 
 Refusal = Callable[[web.BaseRequest], Awaitable[web.Response | None]]
@@ -74,7 +76,8 @@ class Metrics:
     def __init__(self, snapshot: Callable[[], MetricsSnapshot], refusal: Refusal | None = None) -> None:
         self._snapshot, self._refusal = snapshot, refusal
         self._listener = Listener(self._answer, Limits())
-        self._scrapes = 0
+        self._scrapes: set[Held] = set()
+        self._cut = RareLine("scrape-cut")
 
     @property
     def port(self) -> int:
@@ -97,20 +100,28 @@ class Metrics:
         return await self._metrics(request) if refused is None else refused
 
     async def _metrics(self, request: web.BaseRequest) -> web.StreamResponse:
-        if self._scrapes >= MOST_SCRAPES:
-            return said(HTTPStatus.SERVICE_UNAVAILABLE, "too many scrapes at once")
         response = web.StreamResponse(headers={"Content-Type": TEXT_FORMAT})
-        self._scrapes += 1
+        scrape = self._begun(request)
         try:
-            async with asyncio.timeout(READING_WITHIN):
+            async with scrape.within:
                 await self._report(request, response)
         except (TimeoutError, ConnectionError) as error:
-            log.info("scrape-cut", reason=str(error) or "the client reads too slowly")
+            late = "too many scrapes at once" if scrape.dropped else "the client reads too slowly"
+            self._cut.log(reason=str(error) or late)
             if request.transport is not None:
                 request.transport.abort()
         finally:
-            self._scrapes -= 1
+            self._scrapes.discard(scrape)
         return response
+
+    def _begun(self, request: web.BaseRequest) -> Held:
+        if len(self._scrapes) >= MOST_SCRAPES:
+            first = first_to_go(self._scrapes)
+            self._scrapes.discard(first)
+            first.drop()
+        scrape = Held.begin(request.remote or "", READING_WITHIN)
+        self._scrapes.add(scrape)
+        return scrape
 
     async def _report(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
         """Write slice by slice, so that a long scrape does not block other tasks."""

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple, assert_never
 
 import msgspec
-import structlog
 
 from hypot.core.amount import MOST
 from hypot.kinds.catalogue import Autoscaler
@@ -56,18 +55,18 @@ _CLUSTER = Knobs()
 # would come back as large as before. The holds for unsized new pods must not keep new pods unsized.
 _NOT_FOR_NEW_PODS = frozenset({"Paused", "Held", WAITS.reason, WEBHOOK_UNAVAILABLE, NOT_EVICTING})
 
-log = structlog.get_logger()
-
 
 class BadReviewError(ValueError):
     """The body is not an AdmissionReview of version v1 with a request."""
 
 
 class Reviewed(NamedTuple):
-    """The AdmissionReview of the answer, and whether it changes the pod."""
+    """The AdmissionReview of the answer, and whether it changes the pod; `error` is why a pod stays as it is."""
 
     body: bytes
     patched: bool
+    namespace: str
+    error: str = ""
 
 
 class Sizing(NamedTuple):
@@ -77,21 +76,25 @@ class Sizing(NamedTuple):
     otherwise: str = ""
 
 
-class _ReviewedResource(msgspec.Struct, gc=False):
+class _ReviewedResource(msgspec.Struct, gc=False, frozen=True):
     group: str = ""
     version: str = ""
     resource: str = ""
+
+
+# Shared defaults: a body may repeat its request a hundred thousand times, and each one is decoded.
+_NO_RESOURCE, _NO_OBJECT = _ReviewedResource(), msgspec.Raw(b"null")
 
 
 class _Request(msgspec.Struct, gc=False):
     """The part of a request that is used. The object is decoded when it is needed."""
 
     uid: str
-    resource: _ReviewedResource = msgspec.field(default_factory=_ReviewedResource)
+    resource: _ReviewedResource = _NO_RESOURCE
     sub_resource: str = msgspec.field(default="", name="subResource")
     operation: str = ""
     namespace: str = ""
-    object: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
+    object: msgspec.Raw = _NO_OBJECT
 
     @property
     def creates_a_pod(self) -> bool:
@@ -126,20 +129,20 @@ def review(
     Raises BadReviewError if the body is not a review, and nothing else.
     """
     request = _read(body)
-    operations: list[Operation] = []
+    operations, left = list[Operation](), ""
     if request.creates_a_pod:
         try:
             operations = _operations(request, find, limit_ranges_of, knobs, may_shrink)
         except LargePodError as error:
-            log.warning("pod left as it is", namespace=request.namespace, error=str(error))
+            left = str(error)
         except Exception as error:  # noqa: BLE001 - a pod must start, whatever fails here
-            log.warning("pod left as it is", namespace=request.namespace, error=type(error).__name__)
+            left = type(error).__name__
     response: dict[str, Any] = {"uid": request.uid, "allowed": True}
     if operations:
         patch = base64.b64encode(msgspec.json.encode(operations)).decode()
         response |= {"patchType": "JSONPatch", "patch": patch}
     written = msgspec.json.encode({"apiVersion": _VERSION, "kind": _KIND, "response": response})
-    return Reviewed(written, bool(operations))
+    return Reviewed(written, bool(operations), request.namespace, left)
 
 
 def _read(body: bytes) -> _Request:

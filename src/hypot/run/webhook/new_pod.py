@@ -47,8 +47,8 @@ class _NewContainer(msgspec.Struct, gc=False, rename="camel"):
 
 
 class _NewSpec(msgspec.Struct, gc=False, rename="camel"):
-    containers: list[msgspec.Raw] | None = None
-    init_containers: list[msgspec.Raw] | None = None
+    containers: msgspec.Raw = _ABSENT
+    init_containers: msgspec.Raw = _ABSENT
     resources: msgspec.Raw = _ABSENT
     overhead: msgspec.Raw = _ABSENT
 
@@ -58,18 +58,24 @@ class _NewPod(msgspec.Struct, gc=False):
     spec: _NewSpec = msgspec.field(default_factory=_NewSpec)
 
 
-_POD, _CONTAINER = msgspec.json.Decoder(_NewPod), msgspec.json.Decoder(_NewContainer)
+# A list as a structure with a field for each element: elements without a field are skipped, and no object is made for
+# them. One field more than MOST_CONTAINERS shows that there are too many.
+_Listed = msgspec.defstruct(
+    "_Listed",
+    [(f"container{place}", _NewContainer, msgspec.field(default=None)) for place in range(MOST_CONTAINERS + 1)],
+    array_like=True,
+    gc=False,
+)
+_POD, _LISTED = msgspec.json.Decoder(_NewPod), msgspec.json.Decoder(_Listed | None)
 
 
 def read_new_pod(written: msgspec.Raw) -> dict[str, Any]:
     """The pod with the fields that sizing needs; raises LargePodError, or DecodeError if it is not a pod."""
     pod = _POD.decode(written)
-    lists = {"containers": pod.spec.containers or (), "initContainers": pod.spec.init_containers or ()}
-    count = sum(map(len, lists.values()))
-    if count > MOST_CONTAINERS:
-        raise LargePodError(f"it has {count} containers, more than {MOST_CONTAINERS}")
-    read = {name: [_CONTAINER.decode(each) for each in listed] for name, listed in lists.items()}
-    pod.spec.containers = pod.spec.init_containers = None
+    read = {"containers": _listed(pod.spec.containers), "initContainers": _listed(pod.spec.init_containers)}
+    if sum(map(len, read.values())) > MOST_CONTAINERS:
+        raise LargePodError(f"it has more than {MOST_CONTAINERS} containers")
+    pod.spec.containers = pod.spec.init_containers = _ABSENT
     parts = (pod, *read.values())
     size = sum(map(_size, parts))
     if size > MOST_READ:
@@ -77,6 +83,12 @@ def read_new_pod(written: msgspec.Raw) -> dict[str, Any]:
     plain: dict[str, Any] = _plain(pod)
     plain["spec"] |= {name: _plain(containers) for name, containers in read.items()}
     return plain
+
+
+def _listed(written: msgspec.Raw) -> list[_NewContainer]:
+    """The containers of a list, at most one more than MOST_CONTAINERS."""
+    listed = None if written is _ABSENT else _LISTED.decode(written)
+    return [] if listed is None else [each for each in msgspec.structs.astuple(listed) if each is not None]
 
 
 def _size(value: Any) -> int:

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.run.listener import Limits, Listener
+from hypot.run.logs import RareLine
 from hypot.run.webhook.admission import LARGEST_BODY, BadReviewError, Find, LimitRangesOf, MayShrink, always, review
 from hypot.run.webhook.certificates import Issued
 from hypot.run.webhook.registration import PATH, configuration
@@ -30,6 +31,8 @@ LIMITS = Limits(
     body_within=4.0,
     stop_within=2.0,
 )
+# Of the name of a namespace. A review that is not from the API server may have any.
+LONGEST_NAME = 63
 
 
 class Times:
@@ -104,6 +107,7 @@ class Webhook:
         self._find, self._limit_ranges_of, self._knobs, self._clock = find, limit_ranges_of, knobs or Knobs(), clock
         self._may_shrink = may_shrink
         self._listener = Listener(self._answer, LIMITS)
+        self._left = RareLine("pod left as it is")
         self.times = Times()
         self.answered = self.patched = self.refused = 0
 
@@ -135,6 +139,8 @@ class Webhook:
         except BadReviewError as error:
             self.refused += 1
             return web.Response(status=400, text=str(error))
+        if done.error:
+            self._left.log(namespace=done.namespace[:LONGEST_NAME], error=done.error)
         self.answered += 1
         self.patched += done.patched
         self.times.observe(self._clock() - began)

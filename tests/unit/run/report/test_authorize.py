@@ -1,5 +1,6 @@
 """Who may read the metrics: the API server is asked about each token, and its answer counts for a minute."""
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from fake_objects import refusal
 from hypot.cluster.port import Answer, UnreachableError, encoded
 from hypot.run.report import authorize
-from hypot.run.report.authorize import ACCESS_REVIEWS, KEPT_FOR, MOST_KEPT, TOKEN_REVIEWS, Readers
+from hypot.run.report.authorize import ACCESS_REVIEWS, KEPT_FOR, MOST_ASKED, MOST_KEPT, TOKEN_REVIEWS, Readers
 
 pytestmark = pytest.mark.asyncio
 READER = {"username": "system:serviceaccount:monitoring:prometheus", "groups": ["system:authenticated"], "uid": "u"}
@@ -18,6 +19,9 @@ class ApiServer:
 
     def __init__(self, *, allowed=True):
         self.asked, self.allowed, self.trouble = [], allowed, None
+        # Wrong tokens wait for this.
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
 
     async def call(self, request):
         body = __import__("json").loads(request.body)
@@ -28,6 +32,8 @@ class ApiServer:
             return self.trouble
         if request.path == TOKEN_REVIEWS:
             known = body["spec"]["token"].startswith("good")
+            if not known:
+                await self.may_answer.wait()
             return Answer(201, encoded({"status": {"authenticated": known, "user": READER} if known else {}}))
         assert request.path == ACCESS_REVIEWS
         return Answer(201, encoded({"status": {"allowed": self.allowed}}))
@@ -37,9 +43,10 @@ def made(api, now=(0.0,)):
     return Readers(api, lambda: now[0])
 
 
-async def asked(readers, header=None):
+async def asked(readers, header=None, client="10.0.0.1"):
     """The status and text of the refusal; 200 if there is none."""
-    found = await readers.refusal(SimpleNamespace(headers={} if header is None else {"Authorization": header}))
+    headers = {} if header is None else {"Authorization": header}
+    found = await readers.refusal(SimpleNamespace(headers=headers, remote=client))
     return (200, "") if found is None else (found.status, found.text)
 
 
@@ -121,9 +128,85 @@ async def test_without_the_api_server_nobody_reads(trouble):
     assert await asked(readers, "Bearer good") == (200, "")
 
 
-async def test_few_tokens_are_checked_at_once(monkeypatch):
-    """Else anybody could make hypot flood the API server."""
-    monkeypatch.setattr(authorize, "MOST_ASKED", 0)
+async def wrong(readers, clients):
+    """A wrong token of each of these clients, all being checked."""
+    readers._port.may_answer.clear()
+    checks = []
+    for number, client in enumerate(clients):
+        checks.append(asyncio.create_task(asked(readers, f"Bearer bad{number}", client)))
+        await asyncio.sleep(0)
+    return checks
+
+
+async def answered(readers, checks):
+    readers._port.may_answer.set()
+    return [status for status, _ in await asyncio.gather(*checks)]
+
+
+@pytest.mark.parametrize(
+    ("holders", "client", "status", "ended"),
+    [
+        ("aaaa", "a", 503, []),
+        ("aaaa", "b", 200, [0]),
+        ("baaa", "c", 200, [1]),
+        ("baaa", "b", 200, [1]),
+        ("aabb", "c", 200, [0]),
+        ("aabb", "a", 503, []),
+        ("aabc", "b", 503, []),
+        ("abcd", "e", 503, []),
+    ],
+)
+async def test_clients_share_the_checks(holders, client, status, ended):
+    """A client with two more checks than the next one loses its oldest. Else anybody could flood the API server."""
     readers = made(ApiServer())
+    checks = await wrong(readers, holders)
+    assert len(checks) == MOST_ASKED
+    assert (await asked(readers, "Bearer good", client))[0] == status
+    expected = [503 if place in ended else 401 for place in range(MOST_ASKED)]
+    assert await answered(readers, checks) == expected
+
+
+async def test_many_wrong_tokens_of_a_client_are_not_sent():
+    """They get 503, and the checks that run go on."""
+    readers = made(ApiServer())
+    checks = await wrong(readers, "a" * 50)
+    assert len(readers._port.asked) == MOST_ASKED
+    assert sorted(await answered(readers, checks)) == [401] * MOST_ASKED + [503] * (50 - MOST_ASKED)
+
+
+async def test_a_token_that_was_valid_does_not_wait_behind_wrong_ones():
+    """Also if they come from the same address."""
+    now = [0.0]
+    readers = made(ApiServer(), now)
+    assert await asked(readers, "Bearer good") == (200, "")
+    checks = await wrong(readers, ["10.0.0.1"] * MOST_ASKED)
+    now[0] = KEPT_FOR
+    assert (await asked(readers, "Bearer good2"))[0] == 503
+    assert await asked(readers, "Bearer good") == (200, "")
+    assert await answered(readers, checks) == [401] * MOST_ASKED
+
+
+async def test_a_token_stays_known_while_the_api_server_does_not_answer():
+    """It is refused for that time, but it keeps its own places."""
+    api, now = ApiServer(), [0.0]
+    readers = made(api, now)
+    assert await asked(readers, "Bearer good") == (200, "")
+    api.trouble, now[0] = UnreachableError("gone"), KEPT_FOR
     assert (await asked(readers, "Bearer good"))[0] == 503
-    assert readers._port.asked == []
+    api.trouble = None
+    checks = await wrong(readers, ["10.0.0.1"] * MOST_ASKED)
+    assert await asked(readers, "Bearer good") == (200, "")
+    assert await answered(readers, checks) == [401] * MOST_ASKED
+
+
+@pytest.mark.parametrize("places", ["_known", "_unknown"])
+async def test_no_place_is_left_taken(places, monkeypatch):
+    """Whatever the answer was, and where there is no place nobody is asked."""
+    readers = made(ApiServer())
+    for token in ("good", "bad"):
+        await asked(readers, f"Bearer {token}")
+    assert getattr(readers, places) == set()
+    monkeypatch.setattr(authorize, "ANSWER_WITHIN", 0.0)
+    (check,) = await wrong(readers, "a")
+    assert await check == (503, "the API server cannot check the token\n")
+    assert getattr(readers, places) == set()

@@ -7,6 +7,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
+from structlog.testing import capture_logs
 
 from builders import NOW
 from hypot.run.report import serve
@@ -174,19 +175,48 @@ async def test_a_client_that_reads_too_slowly_is_cut(monkeypatch):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
         writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
         assert await reader.readexactly(15) == b"HTTP/1.1 200 OK"
-        await until(lambda: server._scrapes == 0)
+        await until(lambda: not server._scrapes)
         assert (await got(client, "/elsewhere"))[0] == 404
         with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
             await reader.readexactly(10**9)
         writer.close()
 
 
+async def unread(server, client):
+    """A scrape from this address that is not read."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024, local_addr=(client, 0))
+    writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert await reader.readexactly(15) == b"HTTP/1.1 200 OK"
+    return writer
+
+
+@pytest.mark.parametrize(
+    ("holders", "left"),
+    [
+        (["127.0.0.1"] * 4, [1, 2, 3]),
+        (["127.0.0.2"] * 4, [1, 2, 3]),
+        (["127.0.0.3", "127.0.0.2", "127.0.0.2", "127.0.0.3"], [1, 2, 3]),
+        (["127.0.0.3", "127.0.0.2", "127.0.0.2", "127.0.0.4"], [0, 2, 3]),
+    ],
+)
 @pytest.mark.asyncio
-async def test_few_scrapes_run_at_once(monkeypatch):
-    """Each scrape holds its text in memory."""
-    monkeypatch.setattr(serve, "MOST_SCRAPES", 0)
-    async with metrics() as (_, client):
-        assert (await got(client, "/metrics"))[0] == 503
+async def test_scrapes_that_are_not_read_lock_nobody_out(holders, left):
+    """Few run at once, because each holds its text. The client with the most loses its oldest one."""
+    huge = MetricsSnapshot(NOW, outcomes=[MOVES] * 6000)
+    async with metrics(huge) as (server, client):
+        held, writers = [], []
+        for address in holders:
+            writers.append(await unread(server, address))
+            held += [each for each in server._scrapes if each not in held]
+        assert len(held) == serve.MOST_SCRAPES
+        with capture_logs() as logs:
+            status, page = await got(client, "/metrics")
+            await until(lambda: len(server._scrapes) == len(left))
+        assert (status, page.encode()) == (200, b"".join(exposition(huge)))
+        assert [place for place, each in enumerate(held) if each in server._scrapes] == left
+        assert [each["reason"] for each in logs] == ["too many scrapes at once"]
+        for writer in writers:
+            writer.transport.abort()
 
 
 @pytest.mark.parametrize("server", [Probes(str, str), Metrics(lambda: WELL)], ids=["probes", "metrics"])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hypot.kinds.vpa.knobs import Knobs
-from hypot.run.webhook.admission import LARGEST_BODY, BadReviewError, review
+from hypot.run.webhook.admission import LARGEST_BODY, BadReviewError, _read, review
 from unit.policy.sizes_world import recommended
 from unit.run.webhook.admission_world import TWO, applied, pod, request, scaled, sizer
 
@@ -83,7 +83,16 @@ class TestReview:
         """An error in hypot must not stop a pod from being created."""
         done = review(json.dumps(request(pod())).encode(), lambda _pod, _namespace: {}["no"], lambda _namespace: ())
         assert json.loads(done.body)["response"]["allowed"] is True
-        assert not done.patched
+        assert (done.patched, done.error) == (False, "KeyError")
+
+    def test_repeated_requests_make_one_object_each(self):
+        """The last one counts. What they leave out is shared: a body has room for a hundred thousand of them."""
+        head, _ = json.dumps(request({})).encode().split(b'"request"')
+        body = head + b'"request":{"uid":"a"},"request":{"uid":"b"}}'
+        assert json.loads(review(body, lambda *_: TWO, lambda _: ()).body)["response"]["uid"] == "b"
+        first, second = _read(body), _read(body)
+        assert first.resource is second.resource
+        assert first.object is second.object
 
     @pytest.mark.parametrize(
         "body",

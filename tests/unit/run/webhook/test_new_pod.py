@@ -1,12 +1,12 @@
 """The part of a new pod that sizing needs; what is too large for a webhook stays as it is."""
 
 import json
+import tracemalloc
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
 
 from hypot.policy.observe.read_pods import read_pod
 from hypot.policy.vertical.need import OBSERVED_CONTAINERS
@@ -95,15 +95,54 @@ LARGE = {
 
 @pytest.mark.parametrize("document", LARGE.values(), ids=LARGE)
 def test_a_pod_that_is_too_large_stays_as_it_is(document):
-    """The log says why; nothing of it is decoded."""
+    """The result says why; nothing of it is decoded."""
     with pytest.raises(LargePodError):
         read(document)
-    with capture_logs() as logs:
-        done = review(json.dumps(request(document)).encode(), lambda *_: TWO, lambda _: ())
+    done = review(json.dumps(request(document)).encode(), lambda *_: TWO, lambda _: ())
     assert not done.patched
     assert json.loads(done.body)["response"].keys() == {"uid", "allowed"}
-    (logged,) = logs
-    assert "more than" in logged["error"]
+    assert "more than" in done.error
+
+
+@pytest.mark.parametrize("count", [MOST_CONTAINERS, MOST_CONTAINERS + 1])
+def test_only_containers_are_counted(count):
+    """Brackets, commas and lists inside of a container do not count."""
+    made = pod(*({"name": "],[,{", "args": [[], {}, "]"]} for _ in range(count)))
+    if count > MOST_CONTAINERS:
+        with pytest.raises(LargePodError):
+            read(made)
+    else:
+        assert [each["name"] for each in read(made)["spec"]["containers"]] == ["],[,{"] * count
+
+
+def filled(head, unit, tail):
+    """A body of the largest size with this unit again and again."""
+    return head + b",".join([unit] * ((LARGEST_BODY - len(head) - len(tail)) // (len(unit) + 1))) + tail
+
+
+def spec_of(part):
+    head, tail = json.dumps(request({"metadata": {}, "spec": {part: ["HERE"]}})).encode().split(b'"HERE"')
+    return head, tail
+
+
+MANY = {
+    f"{part} {unit.decode()}": filled(spec_of(part)[0], unit, spec_of(part)[1])
+    for part in ("containers", "initContainers")
+    for unit in (b"0", b"{}", b'{"name":"c"}')
+}
+
+
+@pytest.mark.parametrize("body", MANY.values(), ids=MANY)
+def test_no_object_is_made_for_each_part_of_a_large_review(body):
+    """A million objects would take a hundred times this memory, and block all other reviews while they are made."""
+    tracemalloc.start()
+    try:
+        done = review(body, lambda *_: TWO, lambda _: ())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert not done.patched
+    assert peak < 1 << 20
 
 
 def test_a_large_part_that_is_not_needed_does_no_harm():

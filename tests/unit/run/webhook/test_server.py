@@ -12,11 +12,12 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from hypot.run.webhook import server as module
 from hypot.run.webhook.admission import LARGEST_BODY
 from hypot.run.webhook.certificates import issue
-from hypot.run.webhook.server import CertificateHolder, Times, Webhook, configuration
+from hypot.run.webhook.server import LONGEST_NAME, CertificateHolder, Times, Webhook, configuration
 from unit.policy.sizes_world import recommended
 from unit.run.webhook.admission_world import TWO, pod, request, sizer
 
@@ -123,6 +124,18 @@ class TestAnswers:
             session.post(address(webhook), json=request(pod())) as answer,
         ):
             assert (await answer.json())["response"].keys() == {"uid", "allowed"}
+
+    async def test_reviews_cannot_fill_the_log(self):
+        """Whoever sends them: one line for many, without the whole text of a client."""
+        issued = issue(NAMES, now())
+        with capture_logs() as logs:
+            async with listening(issued) as (webhook, _), client(issued) as session:
+                for number in range(5):
+                    body = request([number], namespace="n" * 10_000)
+                    async with session.post(address(webhook), json=body) as answer:
+                        assert (await answer.json())["response"]["allowed"] is True
+        (line,) = [each for each in logs if each["event"] == "pod left as it is"]
+        assert line["namespace"] == "n" * LONGEST_NAME
 
     async def test_many_at_once(self):
         """A Deployment that scales up asks for all of its pods together."""
