@@ -7,6 +7,8 @@ from pathlib import Path
 from hypot.kinds.wpa.fields import TLSConfig
 from hypot.run.files import FileError, checked_file
 
+# The TLS library normalises other names, which takes quadratic time.
+LONGEST_SERVER_NAME = 253
 _VERSIONS = {"TLS11": ssl.TLSVersion.TLSv1_1, "TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 
 
@@ -25,6 +27,8 @@ class Certificates:
         """Changed files are read again."""
         if tls is not None and tls.insecure_skip_verify and not self._insecure:
             raise CertificateError("insecureSkipVerify is not allowed; the administrator can set recommenderInsecure")
+        if tls is not None and not _is_short_ascii(tls.server_name or ""):
+            raise CertificateError(f"serverName is not ASCII, or longer than {LONGEST_SERVER_NAME} characters")
         files = (tls.ca_file, tls.cert_file, tls.key_file) if tls else (None, None, None)
         found = tuple([self._file(name) if name else "" for name in files])
         return _context(tls, found, tuple([Path(path).stat().st_mtime_ns for path in found if path]))
@@ -37,6 +41,10 @@ class Certificates:
             return str(checked_file(self._folder, name))
         except FileError as error:
             raise CertificateError(f"recommenderFiles: {error}") from error
+
+
+def _is_short_ascii(name: str) -> bool:
+    return len(name) <= LONGEST_SERVER_NAME and name.isascii()
 
 
 @lru_cache(64)

@@ -14,7 +14,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from hypot.cluster.port import encoded
-from hypot.kinds.address import shown_address
+from hypot.kinds.address import shown_address, url_fault
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import Recommender
 from hypot.policy.horizontal.recommender import build_request, read_reply
@@ -109,6 +109,8 @@ class Recommenders:
 
     async def _post(self, asking: Asking, now: float) -> Reply | Failure:
         recommender = asking.wpa.recommender or Recommender()
+        if why := url_fault(recommender.url or ""):
+            return Failure(f"the recommender's url is not allowed: {why}", "spec")
         # Checked as the client reads it: other readers find other hosts in odd texts.
         url = URL(recommender.url or "")
         if why := self._allowed.fault(str(url)):

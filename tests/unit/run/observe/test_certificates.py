@@ -60,3 +60,10 @@ def test_skipping_verification_needs_the_administrator():
     with pytest.raises(CertificateError, match="recommenderInsecure"):
         Certificates().context(TLSConfig(insecure_skip_verify=True))
     assert Certificates(insecure=True).context(TLSConfig(insecure_skip_verify=True)).verify_mode is ssl.CERT_NONE
+
+
+@pytest.mark.parametrize("name", ["x" * 254, "b\u00fccher.example", "\u0300\u0323" * 125_000])
+def test_a_server_name_that_is_not_used(name):
+    """The TLS library takes very long to normalise some of them."""
+    with pytest.raises(CertificateError, match="serverName is not ASCII, or longer than 253"):
+        Certificates().context(TLSConfig(server_name=name))

@@ -235,6 +235,18 @@ async def test_secrets_in_an_address_are_not_reported(url):
     assert not [secret for secret in ("pass", "w0rd", "k3y") if secret in reply.message]
 
 
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [("\u0300\u0323" * 125_000, "longer than 2048"), ("a" * 3000, "longer than 2048"), ("\u0300\u0323", "not ASCII")],
+)
+async def test_an_address_that_takes_long_to_parse(host, why):
+    """It is refused before, and the next recommender is asked."""
+    async with serving(ANSWER) as (url, _):
+        bad, good = await ask(asking(f"http://{host}.b.svc/"), asking(url))
+    assert (bad.kind, why in bad.message, len(bad.message) < 300) == ("spec", True, True)
+    assert isinstance(good, Reply)
+
+
 async def test_credentials_are_not_sent_without_tls():
     """The message says what to change."""
     async with serving(ANSWER) as (url, asked):
@@ -357,7 +369,12 @@ async def test_a_hostile_answer_fails_alone(answer):
     assert isinstance(good, Reply)
 
 
-HOSTILE_TLS = [{"serverName": "a\0b"}, {"serverName": "x" * 10_000}, {"minVersion": "TLS13", "maxVersion": "TLS11"}]
+HOSTILE_TLS = [
+    {"serverName": "a\0b"},
+    {"serverName": "x" * 10_000},
+    {"serverName": "\u0300\u0323" * 125_000},
+    {"minVersion": "TLS13", "maxVersion": "TLS11"},
+]
 
 
 @pytest.mark.parametrize("tls", HOSTILE_TLS)
@@ -389,7 +406,7 @@ async def test_an_address_is_checked_as_the_client_reads_it(host):
     allowed = AllowedAddresses(["*.1", "*.svc"])
     async with replies.new_session(allowed) as session:
         (reply,) = await Recommenders(session, allowed, Certificates()).ask([asking(f"http://{host}:1/")], NOW)
-    assert "loopback" in reply.message or "cannot be read" in reply.message
+    assert [why for why in ("loopback", "cannot be read", "not ASCII") if why in reply.message]
 
 
 async def test_a_namespace_that_has_not_opted_in_is_not_asked():
