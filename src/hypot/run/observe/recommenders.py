@@ -66,8 +66,12 @@ def _resolved(
 
 
 def new_session(allowed: AllowedAddresses) -> aiohttp.ClientSession:
-    """A session for recommenders only: tenants choose their host names, and other lookups must not wait for them."""
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(resolver=Lookups(allowed)))
+    """A session for recommenders only: tenants choose their host names, and other lookups must not wait for them.
+
+    It keeps no cookies: a recommender could set one that is sent to those of other tenants.
+    """
+    connector = aiohttp.TCPConnector(resolver=Lookups(allowed))
+    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
 
 class Asking(NamedTuple):

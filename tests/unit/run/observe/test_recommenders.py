@@ -409,6 +409,21 @@ async def test_an_address_is_checked_as_the_client_reads_it(host):
     assert [why for why in ("loopback", "cannot be read", "not ASCII") if why in reply.message]
 
 
+async def test_cookies_are_not_kept():
+    """A cookie of one tenant's recommender would be sent to those of others."""
+
+    async def with_cookie(_):
+        answer = http.json_response(ANSWER)
+        answer.headers["Set-Cookie"] = "tenant=a; Path=/"
+        return answer
+
+    async with serving(with_cookie) as (url, asked), replies.new_session(LOOPBACK) as session:
+        recommenders = recommenders_with(session)
+        for _ in range(2):
+            await recommenders.ask([asking(url)], NOW)
+    assert [headers.get("Cookie") for headers, _ in asked] == [None, None]
+
+
 async def test_a_namespace_that_has_not_opted_in_is_not_asked():
     """Its objects must not make hypot call anything."""
     async with serving(ANSWER) as (url, asked):
