@@ -29,9 +29,12 @@ class Certificates:
             raise CertificateError("insecureSkipVerify is not allowed; the administrator can set recommenderInsecure")
         if tls is not None and not _is_short_ascii(tls.server_name or ""):
             raise CertificateError(f"serverName is not ASCII, or longer than {LONGEST_SERVER_NAME} characters")
-        files = (tls.ca_file, tls.cert_file, tls.key_file) if tls else (None, None, None)
+        tls = tls or TLSConfig()
+        files = (tls.ca_file, tls.cert_file, tls.key_file)
         found = tuple([self._file(name) if name else "" for name in files])
-        return _context(tls, found, tuple([Path(path).stat().st_mtime_ns for path in found if path]))
+        versions = (_VERSIONS.get(tls.min_version or ""), _VERSIONS.get(tls.max_version or ""))
+        written = tuple([Path(path).stat().st_mtime_ns for path in found if path])
+        return _context(found, written, versions, bool(tls.insecure_skip_verify))
 
     def _file(self, name: str) -> str:
         """The path of a regular file in the folder, of a bounded size."""
@@ -48,8 +51,17 @@ def _is_short_ascii(name: str) -> bool:
 
 
 @lru_cache(64)
-def _context(tls: TLSConfig | None, files: tuple[str, str, str], written: tuple[int, ...]) -> ssl.SSLContext:
-    """A certificate file that cannot be read is an error, and never a reason to skip verification."""
+def _context(
+    files: tuple[str, ...],
+    written: tuple[int, ...],
+    versions: tuple[ssl.TLSVersion | None, ssl.TLSVersion | None],
+    insecure: bool,
+) -> ssl.SSLContext:
+    """A certificate file that cannot be read is an error, and never a reason to skip verification.
+
+    The authorities of the system take long to load, so objects share a context: a tenant cannot ask for many.
+    The client still keeps connections with different server names apart (aiohttp 3.14.5 does).
+    """
     del written
     authorities, certificate, key = files
     try:
@@ -58,12 +70,11 @@ def _context(tls: TLSConfig | None, files: tuple[str, str, str], written: tuple[
             context.load_cert_chain(certificate, key or None)
     except (OSError, ValueError) as error:
         raise CertificateError("a file has no certificate or key that can be used") from error
-    if tls is None:
-        return context
-    if tls.insecure_skip_verify:
+    if insecure:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    if tls.min_version in _VERSIONS:
-        context.minimum_version = _VERSIONS[tls.min_version]
-    if tls.max_version in _VERSIONS:
-        context.maximum_version = _VERSIONS[tls.max_version]
+    oldest, newest = versions
+    if oldest is not None:
+        context.minimum_version = oldest
+    if newest is not None:
+        context.maximum_version = newest
     return context

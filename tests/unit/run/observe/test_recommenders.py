@@ -298,6 +298,21 @@ async def test_tls_trusts_only_the_configured_authorities(tmp_path):
         assert isinstance(missing, Failure)
 
 
+async def test_a_connection_is_not_used_for_another_server_name(tmp_path):
+    """Objects share a TLS context, but a name is checked though a connection is open."""
+    authority = trustme.CA()
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("a.example").configure_cert(server)
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    found = []
+    async with serving(ANSWER, server) as (url, _), replies.new_session(LOOPBACK) as session:
+        recommenders = recommenders_with(session, Certificates(str(tmp_path)))
+        for name in ("a.example", "b.example", "a.example", None):
+            tls = {"caFile": "ca.pem", "serverName": name}
+            found += await recommenders.ask([asking(url, tlsConfig=tls)], NOW)
+    assert [type(reply) for reply in found] == [Reply, Failure, Reply, Failure]
+
+
 async def test_new_certificates_are_taken_up(tmp_path):
     """A rewritten file is read again, without a restart."""
     wrong, right = trustme.CA(), trustme.CA()
