@@ -1,7 +1,9 @@
 """Queries the HTTP recommenders of WatermarkPodAutoscalers."""
 
 import asyncio
+import os
 import socket
+import ssl
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -141,13 +143,29 @@ class Recommenders:
 
 def _why(error: Exception) -> str:
     """The error as text, without the address, which may contain secrets, and without anything of the answer."""
-    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, RefusedAddressError):
-        return str(error.os_error)
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _why_not_connected(error.os_error)
     if isinstance(error, aiohttp.ClientResponseError):
         return "its answer is not HTTP"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "its answer is incomplete or cannot be decoded"
     if isinstance(error, aiohttp.InvalidURL) or type(error) is ValueError:
         return "its url cannot be read"
     return str(error) or type(error).__name__
+
+
+def _why_not_connected(error: OSError) -> str:
+    """The texts of the client contain addresses and objects of this process."""
+    match error:
+        case RefusedAddressError():
+            return str(error)
+        case socket.gaierror():
+            return "its host cannot be resolved"
+        case ssl.SSLCertVerificationError():
+            return f"its certificate is not valid: {error.verify_message}"
+        case ssl.SSLError():
+            return f"TLS failed: {(error.reason or 'unknown error').replace('_', ' ').lower()}"
+    return f"no connection: {os.strerror(error.errno)}" if error.errno else "no connection"
 
 
 def _read(body: bytes) -> Reply | Failure:

@@ -139,7 +139,50 @@ async def test_an_answer_may_come_in_parts():
 async def test_a_connection_that_is_refused(unused_tcp_port):
     """A refused connection is a failure with a message."""
     (reply,) = await ask(asking(f"http://127.0.0.1:{unused_tcp_port}/"))
-    assert "cannot be asked" in reply.message
+    assert reply.message == "the recommender cannot be asked: no connection: Connection refused"
+
+
+@pytest.mark.parametrize("more", [{}, {"caFile": "ca.pem"}, {"caFile": "ca.pem", "serverName": "b.example"}])
+async def test_a_certificate_that_is_not_valid(more, tmp_path):
+    """The message says why, and nothing of this process."""
+    authority, server = trustme.CA(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("a.example").configure_cert(server)
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    async with serving(ANSWER, server) as (url, _):
+        (reply,) = await ask(asking(url, tlsConfig=more), certificates=Certificates(str(tmp_path)))
+    assert reply.message.startswith("the recommender cannot be asked: its certificate is not valid: ")
+    assert ("ismatch" in reply.message) == bool(more)
+    assert not [odd for odd in ("0x", "_ssl.c", "<", "(") if odd in reply.message]
+
+
+async def test_tls_with_a_server_that_has_none():
+    """The reason is that of the TLS library."""
+    async with serving(ANSWER) as (url, _):
+        (reply,) = await ask(asking(url.replace("http:", "https:")))
+    assert reply.message.startswith("the recommender cannot be asked: TLS failed: ")
+    assert not [odd for odd in ("0x", "_ssl.c", "<", "localhost") if odd in reply.message]
+
+
+async def test_a_host_that_cannot_be_resolved(monkeypatch):
+    """Its name is in the address, which is reported anyway."""
+
+    def unknown(*_, **__):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    (reply,) = await ask(asking("http://localhost:1/"))
+    assert reply.message == "the recommender cannot be asked: its host cannot be resolved"
+
+
+async def test_an_answer_that_cannot_be_decoded():
+    """The client would show its own error object."""
+
+    async def garbled(_):
+        return http.Response(body=b"not gzip", headers={"Content-Encoding": "gzip"})
+
+    async with serving(garbled) as (url, _):
+        (reply,) = await ask(asking(url))
+    assert reply.message == "the recommender cannot be asked: its answer is incomplete or cannot be decoded"
 
 
 async def never(_):
