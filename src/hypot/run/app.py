@@ -129,7 +129,7 @@ class App:
             await self._until_stopped(stack)
 
     async def _until_stopped(self, stack: AsyncExitStack) -> None:
-        session = await stack.enter_async_context(aiohttp.ClientSession())
+        session = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
         allowed = AllowedAddresses(self.config.recommender_hosts, self.config.cluster_domain, self.api_hosts)
         certificates = Certificates(self.config.recommender_files, insecure=self.config.recommender_insecure)
         asking = await stack.enter_async_context(new_session(allowed))

@@ -263,8 +263,19 @@ def worlds(draw):
     return objects
 
 
+def advised_at(url, **more):
+    recommender = {"url": url, "targetType": "cpu", "highWatermark": "80", "lowWatermark": "50", **more}
+    return [*AROUND, wpa(metrics=None, recommender=recommender)]
+
+
+MARKS = "\u0300\u0323"
+
+
 @seldom
 @given(worlds())
+@example(advised_at(f"http://{MARKS * 125_000}.b.svc/"))
+@example(advised_at(f"http://{MARKS * 1000}.b.svc/"))
+@example(advised_at("https://127.0.0.1:1/", tlsConfig={"serverName": MARKS * 125_000}))
 def test_objects_of_a_tenant(objects):
     """No internal error, and the workload of another is scaled."""
 

@@ -55,7 +55,7 @@ HOMES: dict[str, dict[str, str]] = {
     "min-replicas": {"minReplicas": "minimum"},
     "quantity": dict.fromkeys(["scaleUpLimitFactor", "scaleDownLimitFactor", *MARKS], "pattern maxLength"),
     "range": {w.key: "minimum maximum" for _, w in WPA.TABLE if w.type is INT32},
-    "recommender-url": {"recommender": "required", "recommender.url": "pattern"},
+    "recommender-url": {"recommender": "required", "recommender.url": "pattern maxLength"},
     "reference-kind": {"scaleTargetRef": "required", "scaleTargetRef.kind": "minLength"},
     "reference-name": {"scaleTargetRef": "required", "scaleTargetRef.name": "minLength"},
     "reference-version": {"scaleTargetRef.apiVersion": "pattern"},

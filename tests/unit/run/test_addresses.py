@@ -76,6 +76,58 @@ def test_an_allowed_name_may_not_lead_elsewhere(host, address, allowed):
     assert (ALLOWED.fault_of(host, 8088, address) == "") == allowed
 
 
+EVERYWHERE = AllowedAddresses(("0.0.0.0/0", "::/0"), own=("10.96.0.1", "fd00:0:0::1", "::ffff:10.96.0.2"))
+LOOPBACK, METADATA, API_SERVER = "loopback", "metadata", "API server"
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("::127.0.0.1", LOOPBACK),
+        ("::ffff:127.0.0.1", LOOPBACK),
+        ("::ffff:0:127.0.0.1", LOOPBACK),
+        ("64:ff9b::127.0.0.1", LOOPBACK),
+        ("64:ff9b:1::127.0.0.1", LOOPBACK),
+        ("2002:7f00:1::", LOOPBACK),
+        ("2001:0:7f00:1::", LOOPBACK),
+        ("::", LOOPBACK),
+        ("::1", LOOPBACK),
+        ("0.1.2.3", LOOPBACK),
+        ("::ffff:0.1.2.3", LOOPBACK),
+        ("64:ff9b::169.254.169.254", METADATA),
+        ("2002:a9fe:a9fe::", METADATA),
+        ("::ffff:100.100.100.200", METADATA),
+        ("fd00:ec2::254", METADATA),
+        ("fd00:ec2::23", METADATA),
+        ("fd20:ce::254", METADATA),
+        ("fd20:00ce:0::254", METADATA),
+        ("fe80::1%eth0", METADATA),
+        ("10.96.0.1", API_SERVER),
+        ("::10.96.0.1", API_SERVER),
+        ("::ffff:10.96.0.1", API_SERVER),
+        ("64:ff9b::10.96.0.1", API_SERVER),
+        ("2002:a60:1::", API_SERVER),
+        ("10.96.0.2", API_SERVER),
+        ("fd00::1", API_SERVER),
+        ("fd00:0:0:0::1", API_SERVER),
+        ("10.96.0.3", ""),
+        ("::ffff:10.96.0.3", ""),
+        ("64:ff9b::10.96.0.3", ""),
+        ("2002:a60:3::", ""),
+        ("fd00::2", ""),
+        ("2001:db8::7", ""),
+    ],
+)
+def test_every_form_of_an_address_is_refused(address, why):
+    """Before and after a lookup; an IPv6 address may contain an IPv4 address."""
+    found = {EVERYWHERE.fault_of("forecast.shop.svc", 80, address)}
+    if "%" not in address:
+        found.add(EVERYWHERE.fault(f"http://[{address}]/" if ":" in address else f"http://{address}/"))
+    assert len(found) == 1
+    assert why in (text := found.pop())
+    assert bool(text) == bool(why)
+
+
 def test_an_entry_with_a_port_is_for_that_port():
     """Nothing else on the same host is reached."""
     assert ALLOWED.fault_of("localhost", 8443, "127.0.0.1")

@@ -23,6 +23,7 @@ from hypot.cluster.port import Answer, RefusedError, Request, UnreachableError, 
 from hypot.policy.model.settings import Settings
 from hypot.run.app import SCALES_DOWN, App
 from hypot.run.config import RunConfig
+from hypot.run.observe.prometheus import Prometheus
 from hypot.run.reconcile import Reconciler
 from hypot.run.report.gauges import exposition
 from hypot.run.report.log import DecisionLog
@@ -129,6 +130,20 @@ async def test_it_leads_reconciles_reports_and_releases_the_lease():
     assert last[-2:] == [STATE, LEASE]
     assert not cluster.get(LEASE)["spec"].get("holderIdentity")
     assert app.broken == ""
+
+
+async def test_cookies_of_prometheus_are_not_kept(monkeypatch):
+    """Nothing that an answer sets is sent with the next query."""
+    jars = []
+
+    def prometheus(session, *rest):
+        jars.append(session.cookie_jar)
+        return Prometheus(session, *rest)
+
+    monkeypatch.setattr("hypot.run.app.Prometheus", prometheus)
+    async with running(small_cluster(), prometheus="http://127.0.0.1:1"):
+        await eventually(lambda: jars)
+    assert [type(jar) for jar in jars] == [aiohttp.DummyCookieJar]
 
 
 async def test_a_failed_reconcile_is_tried_again(monkeypatch):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hypot.kinds.address import LONGEST_URL
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.node import BOOL, FRACTION, INT32, MAPPING, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, node, wire
 
@@ -83,7 +84,12 @@ class Recommender(Node):
 
     GO: ClassVar[str] = "v2.RecommenderSpec"
 
-    url: str | None = wire("url", STRING, "address of the service, http or https", schema={"pattern": "^https?://."})
+    url: str | None = wire(
+        "url",
+        STRING,
+        "address of the service, http or https",
+        schema={"pattern": "^https?://.", "maxLength": LONGEST_URL},
+    )
     target_type: str | None = wire("targetType", STRING, "what the watermarks measure")
     settings: Mapping[str, str] | None = wire("settings", STRINGS, "passed to the service unchanged")
     high: Amount | None = wire("highWatermark", WHOLE_OR_QUANTITY, "upper bound that is sent to the service")

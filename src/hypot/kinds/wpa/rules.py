@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from hypot.core.quantity import Quantity
-from hypot.kinds.address import shown_address
+from hypot.kinds.address import LONGEST_URL, shown_address
 from hypot.kinds.base import Ref, target_problems
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.node import FRACTION_PATTERN, INT32, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Scalar, node, wire
@@ -240,6 +240,9 @@ def _recommender_problems(recommender: Recommender, where: Where) -> Iterator[Pr
     url = recommender.url or ""
     if not url:
         yield Problem("recommender-url", "Required", (*where, "url"), "must be set")
+    elif len(url) > LONGEST_URL:
+        message = f"may not be more than {LONGEST_URL} characters"
+        yield Problem("recommender-url", "TooLong", (*where, "url"), message)
     elif not re.match(r"https?://.", url):
         message = "must be an http or https address"
         yield Problem("recommender-url", "Invalid", (*where, "url"), message, shown_address(url))

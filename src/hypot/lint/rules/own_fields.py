@@ -213,7 +213,7 @@ FIELDS.known(
     "recommender-url",
     title="A recommender without a valid address",
     why="The controller queries it over HTTP.",
-    fix="write an http or https address",
+    fix="write an http or https address of at most 2048 characters",
     example='Invalid value: "ftp://recommender": must be an http or https address',
     kinds=WPA_ONLY,
 )

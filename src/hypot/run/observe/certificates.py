@@ -7,6 +7,8 @@ from pathlib import Path
 from hypot.kinds.wpa.fields import TLSConfig
 from hypot.run.files import FileError, checked_file
 
+# The TLS library normalises other names, which takes quadratic time.
+LONGEST_SERVER_NAME = 253
 _VERSIONS = {"TLS11": ssl.TLSVersion.TLSv1_1, "TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 
 
@@ -25,9 +27,14 @@ class Certificates:
         """Changed files are read again."""
         if tls is not None and tls.insecure_skip_verify and not self._insecure:
             raise CertificateError("insecureSkipVerify is not allowed; the administrator can set recommenderInsecure")
-        files = (tls.ca_file, tls.cert_file, tls.key_file) if tls else (None, None, None)
+        if tls is not None and not _is_short_ascii(tls.server_name or ""):
+            raise CertificateError(f"serverName is not ASCII, or longer than {LONGEST_SERVER_NAME} characters")
+        tls = tls or TLSConfig()
+        files = (tls.ca_file, tls.cert_file, tls.key_file)
         found = tuple([self._file(name) if name else "" for name in files])
-        return _context(tls, found, tuple([Path(path).stat().st_mtime_ns for path in found if path]))
+        versions = (_VERSIONS.get(tls.min_version or ""), _VERSIONS.get(tls.max_version or ""))
+        written = tuple([Path(path).stat().st_mtime_ns for path in found if path])
+        return _context(found, written, versions, bool(tls.insecure_skip_verify))
 
     def _file(self, name: str) -> str:
         """The path of a regular file in the folder, of a bounded size."""
@@ -39,9 +46,22 @@ class Certificates:
             raise CertificateError(f"recommenderFiles: {error}") from error
 
 
+def _is_short_ascii(name: str) -> bool:
+    return len(name) <= LONGEST_SERVER_NAME and name.isascii()
+
+
 @lru_cache(64)
-def _context(tls: TLSConfig | None, files: tuple[str, str, str], written: tuple[int, ...]) -> ssl.SSLContext:
-    """A certificate file that cannot be read is an error, and never a reason to skip verification."""
+def _context(
+    files: tuple[str, ...],
+    written: tuple[int, ...],
+    versions: tuple[ssl.TLSVersion | None, ssl.TLSVersion | None],
+    insecure: bool,
+) -> ssl.SSLContext:
+    """A certificate file that cannot be read is an error, and never a reason to skip verification.
+
+    The authorities of the system take long to load, so objects share a context: a tenant cannot ask for many.
+    The client still keeps connections with different server names apart (aiohttp 3.14.5 does).
+    """
     del written
     authorities, certificate, key = files
     try:
@@ -50,12 +70,11 @@ def _context(tls: TLSConfig | None, files: tuple[str, str, str], written: tuple[
             context.load_cert_chain(certificate, key or None)
     except (OSError, ValueError) as error:
         raise CertificateError("a file has no certificate or key that can be used") from error
-    if tls is None:
-        return context
-    if tls.insecure_skip_verify:
+    if insecure:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    if tls.min_version in _VERSIONS:
-        context.minimum_version = _VERSIONS[tls.min_version]
-    if tls.max_version in _VERSIONS:
-        context.maximum_version = _VERSIONS[tls.max_version]
+    oldest, newest = versions
+    if oldest is not None:
+        context.minimum_version = oldest
+    if newest is not None:
+        context.maximum_version = newest
     return context

@@ -1,7 +1,9 @@
 """Queries the HTTP recommenders of WatermarkPodAutoscalers."""
 
 import asyncio
+import os
 import socket
+import ssl
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,7 +16,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from hypot.cluster.port import encoded
-from hypot.kinds.address import shown_address
+from hypot.kinds.address import shown_address, url_fault
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import Recommender
 from hypot.policy.horizontal.recommender import build_request, read_reply
@@ -66,8 +68,12 @@ def _resolved(
 
 
 def new_session(allowed: AllowedAddresses) -> aiohttp.ClientSession:
-    """A session for recommenders only: tenants choose their host names, and other lookups must not wait for them."""
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(resolver=Lookups(allowed)))
+    """A session for recommenders only: tenants choose their host names, and other lookups must not wait for them.
+
+    It keeps no cookies: a recommender could set one that is sent to those of other tenants.
+    """
+    connector = aiohttp.TCPConnector(resolver=Lookups(allowed))
+    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
 
 class Asking(NamedTuple):
@@ -109,6 +115,8 @@ class Recommenders:
 
     async def _post(self, asking: Asking, now: float) -> Reply | Failure:
         recommender = asking.wpa.recommender or Recommender()
+        if why := url_fault(recommender.url or ""):
+            return Failure(f"the recommender's url is not allowed: {why}", "spec")
         # Checked as the client reads it: other readers find other hosts in odd texts.
         url = URL(recommender.url or "")
         if why := self._allowed.fault(str(url)):
@@ -135,13 +143,29 @@ class Recommenders:
 
 def _why(error: Exception) -> str:
     """The error as text, without the address, which may contain secrets, and without anything of the answer."""
-    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, RefusedAddressError):
-        return str(error.os_error)
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _why_not_connected(error.os_error)
     if isinstance(error, aiohttp.ClientResponseError):
         return "its answer is not HTTP"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "its answer is incomplete or cannot be decoded"
     if isinstance(error, aiohttp.InvalidURL) or type(error) is ValueError:
         return "its url cannot be read"
     return str(error) or type(error).__name__
+
+
+def _why_not_connected(error: OSError) -> str:
+    """The texts of the client contain addresses and objects of this process."""
+    match error:
+        case RefusedAddressError():
+            return str(error)
+        case socket.gaierror():
+            return "its host cannot be resolved"
+        case ssl.SSLCertVerificationError():
+            return f"its certificate is not valid: {error.verify_message}"
+        case ssl.SSLError():
+            return f"TLS failed: {(error.reason or 'unknown error').replace('_', ' ').lower()}"
+    return f"no connection: {os.strerror(error.errno)}" if error.errno else "no connection"
 
 
 def _read(body: bytes) -> Reply | Failure:

@@ -277,6 +277,7 @@ RULES = [
     (resource(highWatermark=0), "spec.metrics[0].resource.highWatermark: Invalid value: 0: must be greater than zero"),
     (advised(url=None), "spec.recommender.url: Required value"),
     (advised(url="ftp://a"), 'spec.recommender.url: Invalid value: "ftp://a": must be an http or https address'),
+    (advised(url="http://" + "a" * 2042), "spec.recommender.url: Too long: may not be more than 2048 characters"),
     (advised(highWatermark=None), "spec.recommender.highWatermark: Required value"),
     (advised(lowWatermark="2"), 'spec.recommender.highWatermark: Invalid value: "1": must not be below'),
     (advised(tlsConfig={"minVersion": "TLS9"}), 'spec.recommender.tlsConfig.minVersion: Unsupported value: "TLS9"'),

@@ -60,3 +60,29 @@ def test_skipping_verification_needs_the_administrator():
     with pytest.raises(CertificateError, match="recommenderInsecure"):
         Certificates().context(TLSConfig(insecure_skip_verify=True))
     assert Certificates(insecure=True).context(TLSConfig(insecure_skip_verify=True)).verify_mode is ssl.CERT_NONE
+
+
+SAME = [TLSConfig(), TLSConfig(server_name="a.example"), TLSConfig(min_version="TLS10"), TLSConfig(max_version="odd")]
+OTHER = [TLSConfig(min_version="TLS13"), TLSConfig(max_version="TLS12"), TLSConfig(insecure_skip_verify=True)]
+
+
+@pytest.mark.parametrize("tls", SAME)
+def test_objects_share_a_context(tls):
+    """Only what it uses makes another one: it takes long to make."""
+    certificates = Certificates()
+    assert certificates.context(tls) is certificates.context(None)
+
+
+@pytest.mark.parametrize("tls", OTHER)
+def test_settings_that_need_another_context(tls):
+    """Nobody gets the weaker settings of somebody else."""
+    certificates = Certificates(insecure=True)
+    assert certificates.context(tls) is not certificates.context(None)
+    assert certificates.context(None).verify_mode is ssl.CERT_REQUIRED
+
+
+@pytest.mark.parametrize("name", ["x" * 254, "b\u00fccher.example", "\u0300\u0323" * 125_000])
+def test_a_server_name_that_is_not_used(name):
+    """The TLS library takes very long to normalise some of them."""
+    with pytest.raises(CertificateError, match="serverName is not ASCII, or longer than 253"):
+        Certificates().context(TLSConfig(server_name=name))

@@ -139,7 +139,50 @@ async def test_an_answer_may_come_in_parts():
 async def test_a_connection_that_is_refused(unused_tcp_port):
     """A refused connection is a failure with a message."""
     (reply,) = await ask(asking(f"http://127.0.0.1:{unused_tcp_port}/"))
-    assert "cannot be asked" in reply.message
+    assert reply.message == "the recommender cannot be asked: no connection: Connection refused"
+
+
+@pytest.mark.parametrize("more", [{}, {"caFile": "ca.pem"}, {"caFile": "ca.pem", "serverName": "b.example"}])
+async def test_a_certificate_that_is_not_valid(more, tmp_path):
+    """The message says why, and nothing of this process."""
+    authority, server = trustme.CA(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("a.example").configure_cert(server)
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    async with serving(ANSWER, server) as (url, _):
+        (reply,) = await ask(asking(url, tlsConfig=more), certificates=Certificates(str(tmp_path)))
+    assert reply.message.startswith("the recommender cannot be asked: its certificate is not valid: ")
+    assert ("ismatch" in reply.message) == bool(more)
+    assert not [odd for odd in ("0x", "_ssl.c", "<", "(") if odd in reply.message]
+
+
+async def test_tls_with_a_server_that_has_none():
+    """The reason is that of the TLS library."""
+    async with serving(ANSWER) as (url, _):
+        (reply,) = await ask(asking(url.replace("http:", "https:")))
+    assert reply.message.startswith("the recommender cannot be asked: TLS failed: ")
+    assert not [odd for odd in ("0x", "_ssl.c", "<", "localhost") if odd in reply.message]
+
+
+async def test_a_host_that_cannot_be_resolved(monkeypatch):
+    """Its name is in the address, which is reported anyway."""
+
+    def unknown(*_, **__):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    (reply,) = await ask(asking("http://localhost:1/"))
+    assert reply.message == "the recommender cannot be asked: its host cannot be resolved"
+
+
+async def test_an_answer_that_cannot_be_decoded():
+    """The client would show its own error object."""
+
+    async def garbled(_):
+        return http.Response(body=b"not gzip", headers={"Content-Encoding": "gzip"})
+
+    async with serving(garbled) as (url, _):
+        (reply,) = await ask(asking(url))
+    assert reply.message == "the recommender cannot be asked: its answer is incomplete or cannot be decoded"
 
 
 async def never(_):
@@ -235,6 +278,18 @@ async def test_secrets_in_an_address_are_not_reported(url):
     assert not [secret for secret in ("pass", "w0rd", "k3y") if secret in reply.message]
 
 
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [("\u0300\u0323" * 125_000, "longer than 2048"), ("a" * 3000, "longer than 2048"), ("\u0300\u0323", "not ASCII")],
+)
+async def test_an_address_that_takes_long_to_parse(host, why):
+    """It is refused before, and the next recommender is asked."""
+    async with serving(ANSWER) as (url, _):
+        bad, good = await ask(asking(f"http://{host}.b.svc/"), asking(url))
+    assert (bad.kind, why in bad.message, len(bad.message) < 300) == ("spec", True, True)
+    assert isinstance(good, Reply)
+
+
 async def test_credentials_are_not_sent_without_tls():
     """The message says what to change."""
     async with serving(ANSWER) as (url, asked):
@@ -284,6 +339,21 @@ async def test_tls_trusts_only_the_configured_authorities(tmp_path):
         assert isinstance(trusting, Reply)
         assert isinstance(careless, Reply)
         assert isinstance(missing, Failure)
+
+
+async def test_a_connection_is_not_used_for_another_server_name(tmp_path):
+    """Objects share a TLS context, but a name is checked though a connection is open."""
+    authority = trustme.CA()
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("a.example").configure_cert(server)
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    found = []
+    async with serving(ANSWER, server) as (url, _), replies.new_session(LOOPBACK) as session:
+        recommenders = recommenders_with(session, Certificates(str(tmp_path)))
+        for name in ("a.example", "b.example", "a.example", None):
+            tls = {"caFile": "ca.pem", "serverName": name}
+            found += await recommenders.ask([asking(url, tlsConfig=tls)], NOW)
+    assert [type(reply) for reply in found] == [Reply, Failure, Reply, Failure]
 
 
 async def test_new_certificates_are_taken_up(tmp_path):
@@ -357,7 +427,12 @@ async def test_a_hostile_answer_fails_alone(answer):
     assert isinstance(good, Reply)
 
 
-HOSTILE_TLS = [{"serverName": "a\0b"}, {"serverName": "x" * 10_000}, {"minVersion": "TLS13", "maxVersion": "TLS11"}]
+HOSTILE_TLS = [
+    {"serverName": "a\0b"},
+    {"serverName": "x" * 10_000},
+    {"serverName": "\u0300\u0323" * 125_000},
+    {"minVersion": "TLS13", "maxVersion": "TLS11"},
+]
 
 
 @pytest.mark.parametrize("tls", HOSTILE_TLS)
@@ -389,7 +464,22 @@ async def test_an_address_is_checked_as_the_client_reads_it(host):
     allowed = AllowedAddresses(["*.1", "*.svc"])
     async with replies.new_session(allowed) as session:
         (reply,) = await Recommenders(session, allowed, Certificates()).ask([asking(f"http://{host}:1/")], NOW)
-    assert "loopback" in reply.message or "cannot be read" in reply.message
+    assert [why for why in ("loopback", "cannot be read", "not ASCII") if why in reply.message]
+
+
+async def test_cookies_are_not_kept():
+    """A cookie of one tenant's recommender would be sent to those of others."""
+
+    async def with_cookie(_):
+        answer = http.json_response(ANSWER)
+        answer.headers["Set-Cookie"] = "tenant=a; Path=/"
+        return answer
+
+    async with serving(with_cookie) as (url, asked), replies.new_session(LOOPBACK) as session:
+        recommenders = recommenders_with(session)
+        for _ in range(2):
+            await recommenders.ask([asking(url)], NOW)
+    assert [headers.get("Cookie") for headers, _ in asked] == [None, None]
 
 
 async def test_a_namespace_that_has_not_opted_in_is_not_asked():
