@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import hypot.kinds
+from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.hpa.rules import scale_problems
 from hypot.kinds.metadata import metadata_update_problems
 from hypot.kinds.vpa import VPA
@@ -24,8 +25,12 @@ COMPOSED = {"reference-kind", "reference-name", "labels", "annotations"}
 
 
 def ids_in_code():
-    """The rule ids in the source of the kinds."""
+    """The rule ids in the source of the kinds that lint reads; a kind that is not in the catalogue yet is left out."""
+    listed = {info.kind.__module__.split(".")[2] for info in CATALOGUE.values()}
+    folders = {path.name for path in KINDS.iterdir() if (path / "fields.py").exists()}
     for path in KINDS.rglob("*.py"):
+        if path.parent.name in folders - listed:
+            continue
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in MAKERS:
                 continue
