@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "advice"]
@@ -74,6 +75,13 @@ def shown(value: Any) -> str:
 def unsupported(allowed: Iterable[str]) -> str:
     """The API server's list of supported values."""
     return "supported values: " + ", ".join(f'"{word}"' for word in sorted(allowed))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint with the most similar known word; empty if none is similar."""
+    by_lower = {name.lower(): name for name in known}
+    near = get_close_matches(word.lower(), by_lower, 1, 0.6)
+    return f"did you mean {by_lower[near[0]]}?" if near else ""
 
 
 def below(rule: str, value: int | None, least: int, where: Where) -> Iterator[Problem]:

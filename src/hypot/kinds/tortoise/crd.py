@@ -4,33 +4,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from hypot.kinds.base import Ref
-from hypot.kinds.crd import OPEN, Check, Facts, Place, PrinterColumn, cel_amount, listed
+from hypot.kinds.crd import OPEN, Check, Facts, Place, PrinterColumn, listed
 from hypot.kinds.crd import TIME as TIME_SCHEMA
 from hypot.kinds.hpa.fields import Limit, Pace
 from hypot.kinds.hvpa.crd import HPA_SHAPES, behavior_hints
 from hypot.kinds.meta import TIME
 from hypot.kinds.node import Node, Scalar, Wire
 from hypot.kinds.tortoise import Tortoise
-from hypot.kinds.tortoise.fields import DELETE_ALL, ContainerResourcePolicy, TargetRefs
+from hypot.kinds.tortoise.fields import DELETE_ALL, LEAST, MOST, ContainerResourcePolicy, TargetRefs
 from hypot.kinds.tortoise.policies import HORIZONTAL, ContainerAutoscalingPolicy
 from hypot.kinds.tortoise.status import TortoiseStatus
-from hypot.kinds.vpa.crd import whole_check
+from hypot.kinds.vpa.crd import range_checks
 from hypot.kinds.vpa.fields import RESOURCES
 from hypot.kinds.vpa.rules import MAX_POLICIES
 
-_LOW, _HIGH = "minAllocatedResources", "maxAllocatedResources"
 _HPA = "horizontalPodAutoscalerName"
-
-
-def _size_checks() -> Iterator[Check]:
-    for resource in RESOURCES:
-        low, high = f"self.{_LOW}['{resource}']", f"self.{_HIGH}['{resource}']"
-        has_low = f"has(self.{_LOW}) && '{resource}' in self.{_LOW}"
-        has_high = f"has(self.{_HIGH}) && '{resource}' in self.{_HIGH}"
-        yield whole_check(low, has_low, resource, f".{_LOW}.{resource}")
-        yield whole_check(high, has_high, resource, f".{_HIGH}.{resource}")
-        ordered = f"!({has_low} && {has_high}) || !{cel_amount(high)}.isLessThan({cel_amount(low)})"
-        yield Check("allowed-range", ordered, f"must not be below {_LOW}", f".{_HIGH}.{resource}")
 
 
 def _target_checks() -> Iterator[Check]:
@@ -116,7 +104,7 @@ FACTS = Facts(
     checks={
         Tortoise: tuple(_last_horizontal_checks()),
         TargetRefs: tuple(_target_checks()),
-        ContainerResourcePolicy: tuple(_size_checks()),
+        ContainerResourcePolicy: tuple(range_checks(LEAST, MOST)),
     },
     hints=dict(_hints()),
     shapes={place: shape for place, shape in HPA_SHAPES.items() if place[0] is Pace},

@@ -21,6 +21,8 @@ UPDATE_MODES = (OFF, AUTO, EMERGENCY)
 DELETE_ALL, NO_DELETE = "DeleteAll", "NoDelete"
 DELETION_POLICIES = (DELETE_ALL, NO_DELETE)
 
+# The fields with the least and the most of a container's requests.
+LEAST, MOST = "minAllocatedResources", "maxAllocatedResources"
 OWN_HPA = "tortoise-hpa-"
 # Whether hypot decides the HPA too, so that no other controller is needed.
 DECIDE = "hypot.dev/decide"
@@ -45,10 +47,10 @@ class ContainerResourcePolicy(Node):
 
     container_name: str | None = wire("containerName", STRING, "the container", schema={"minLength": 1})
     min_allocated: ResourceList | None = wire(
-        "minAllocatedResources", RESOURCE_LIST, "requests are never less; the administrator's minimum if absent"
+        LEAST, RESOURCE_LIST, "requests are never less; the administrator's minimum if absent"
     )
     max_allocated: ResourceList | None = wire(
-        "maxAllocatedResources", RESOURCE_LIST, "requests are never more; the administrator's maximum holds too"
+        MOST, RESOURCE_LIST, "requests are never more; the administrator's maximum holds too"
     )
 
 

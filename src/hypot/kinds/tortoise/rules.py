@@ -5,19 +5,19 @@ that depend on the status.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
-from hypot.core.quantity import Quantity
 from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS, Ref, target_problems
 from hypot.kinds.names import dns_subdomain
-from hypot.kinds.problem import Problem, Where, below, too_many, unsupported
+from hypot.kinds.problem import Problem, Where, below, did_you_mean, too_many, unsupported
 from hypot.kinds.tortoise.behavior import behavior_problems
 from hypot.kinds.tortoise.fields import (
     DECIDE,
     DELETE_ALL,
     DELETION_POLICIES,
     EMERGENCY,
+    LEAST,
+    MOST,
     UPDATE_MODES,
     ContainerResourcePolicy,
     TortoiseSpec,
@@ -27,7 +27,7 @@ from hypot.kinds.tortoise.settings import annotation_problems
 from hypot.kinds.tortoise.status import MAY_HAVE_EMERGENCY
 from hypot.kinds.version import NEWEST, Version
 from hypot.kinds.vpa.knobs import knob_problems
-from hypot.kinds.vpa.rules import MAX_POLICIES, is_plain, resource_list_problems
+from hypot.kinds.vpa.rules import MAX_POLICIES, range_problems
 
 TARGET: Where = ("spec", "targetRefs", "scaleTargetRef")
 HPA_NAME: Where = ("spec", "targetRefs", "horizontalPodAutoscalerName")
@@ -57,7 +57,7 @@ def spec_problems(
 
 def _word_problems(rule: str, word: str | None, known: tuple[str, ...], where: Where) -> Iterator[Problem]:
     if word is not None and word not in known:
-        yield Problem(rule, "NotSupported", where, unsupported(known), word, _did_you_mean(word, known))
+        yield Problem(rule, "NotSupported", where, unsupported(known), word, did_you_mean(word, known))
 
 
 def _hpa_name_problems(tortoise: TortoiseSpec) -> Iterator[Problem]:
@@ -96,15 +96,7 @@ def _sized_problems(items: tuple[ContainerResourcePolicy, ...]) -> Iterator[Prob
     yield from too_many("policy-count", len(items), MAX_POLICIES, SIZED)
     yield from _container_name_problems(items, SIZED)
     for i, item in enumerate(items):
-        low, high = item.min_allocated or {}, item.max_allocated or {}
-        at = (*SIZED, i)
-        yield from resource_list_problems(low, (*at, "minAllocatedResources"))
-        yield from resource_list_problems(high, (*at, "maxAllocatedResources"))
-        for resource, most in high.items():
-            least = low.get(resource)
-            if is_plain(least) and is_plain(most) and Quantity.parse(most) < Quantity.parse(least):
-                message = f"must not be below minAllocatedResources, which is {least}"
-                yield Problem("allowed-range", "Invalid", (*at, "maxAllocatedResources", resource), message, most)
+        yield from range_problems(item.min_allocated or {}, item.max_allocated or {}, (*SIZED, i), LEAST, MOST)
 
 
 def _container_name_problems(
@@ -173,9 +165,3 @@ def _last_horizontal_problems(new: TortoiseSpec, old: TortoiseSpec) -> Iterator[
     if not new.deletes_all:
         message = f"must be {DELETE_ALL} when the last Horizontal resource is removed, because its HPA is deleted"
         yield Problem("last-horizontal", "Invalid", ("spec", "deletionPolicy"), message, new.deletion_policy)
-
-
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    by_lower = {name.lower(): name for name in known}
-    near = get_close_matches(word.lower(), by_lower, 1, 0.6)
-    return f"did you mean {by_lower[near[0]]}?" if near else ""

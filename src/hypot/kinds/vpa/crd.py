@@ -60,24 +60,25 @@ def _whole(place: str, resource: str) -> str:
     return f"[quantity('1').add({cel_amount(place)})].all(a, {test})"
 
 
-def whole_check(place: str, given: str, resource: str, at: str) -> Check:
+def _whole_check(place: str, given: str, resource: str, at: str) -> Check:
     message = f"must be a whole number of {_GRAINS[resource]}"
     return Check("whole-amount", f"!({given}) || {_whole(place, resource)}", message, at)
 
 
-def _bound_checks() -> Iterator[Check]:
+def range_checks(low_key: str = "minAllowed", high_key: str = "maxAllowed") -> Iterator[Check]:
+    """The rules of `range_problems` for the least and the most of each resource."""
     for resource in RESOURCES:
-        low, high = f"self.minAllowed['{resource}']", f"self.maxAllowed['{resource}']"
-        has_low = f"has(self.minAllowed) && '{resource}' in self.minAllowed"
-        has_high = f"has(self.maxAllowed) && '{resource}' in self.maxAllowed"
-        yield whole_check(low, has_low, resource, f".minAllowed.{resource}")
-        yield whole_check(high, has_high, resource, f".maxAllowed.{resource}")
+        low, high = f"self.{low_key}['{resource}']", f"self.{high_key}['{resource}']"
+        has_low = f"has(self.{low_key}) && '{resource}' in self.{low_key}"
+        has_high = f"has(self.{high_key}) && '{resource}' in self.{high_key}"
+        yield _whole_check(low, has_low, resource, f".{low_key}.{resource}")
+        yield _whole_check(high, has_high, resource, f".{high_key}.{resource}")
         ordered = f"!({has_low} && {has_high}) || !{cel_amount(high)}.isLessThan({cel_amount(low)})"
-        yield Check("allowed-range", ordered, "must not be below minAllowed", f".maxAllowed.{resource}")
+        yield Check("allowed-range", ordered, f"must not be below {low_key}", f".{high_key}.{resource}")
 
 
 def _policy_checks() -> Iterator[Check]:
-    yield from _bound_checks()
+    yield from range_checks()
     switched_off = f"has(self.mode) && self.mode == '{OFF}'"
     both = f"has(self.controlledValues) && self.controlledValues == '{REQUESTS_AND_LIMITS}'"
     message = f"must not be {REQUESTS_AND_LIMITS} if the mode is {OFF}"
@@ -95,7 +96,7 @@ def _boost_checks() -> Iterator[Check]:
         )
         message = f"must not be set for type {kind}"
         yield Check("startup-boost", f"{unless}!has(self.{other})", message, f".{other}", "Forbidden")
-    yield whole_check("self.quantity", "has(self.quantity)", "cpu", ".quantity")
+    yield _whole_check("self.quantity", "has(self.quantity)", "cpu", ".quantity")
 
 
 def _part_hints() -> Iterator[tuple[Place, dict[str, Any]]]:

@@ -8,12 +8,11 @@ guard, so such a field is rejected only if its gate is declared closed.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TypeGuard
 
 from hypot.core.quantity import Quantity
 from hypot.kinds.base import target_problems
-from hypot.kinds.problem import Problem, Where, below, too_many, unsupported
+from hypot.kinds.problem import Problem, Where, below, did_you_mean, too_many, unsupported
 from hypot.kinds.vpa.fields import (
     AMOUNT_TEXT,
     AUTO,
@@ -147,7 +146,7 @@ def _mode_problems(mode: str | None, where: Where, strict: VpaStrictness) -> Ite
         yield Problem("update-mode", "Required", where, message, hint="Recreate is the default without an updatePolicy")
     elif mode not in UPDATE_MODES:
         message = unsupported(word for word in UPDATE_MODES if word != AUTO)
-        yield Problem("update-mode", "NotSupported", where, message, mode, _did_you_mean(mode, UPDATE_MODES))
+        yield Problem("update-mode", "NotSupported", where, message, mode, did_you_mean(mode, UPDATE_MODES))
     elif mode == IN_PLACE and strict.closes(IN_PLACE_GATE):
         yield _forbidden(IN_PLACE_GATE, where)
     elif mode == AUTO:
@@ -162,7 +161,7 @@ def _requirement_problems(requirement: EvictionRequirement, where: Where) -> Ite
     if not change:
         yield Problem("eviction-requirement", "Required", (*where, "changeRequirement"), "must be set")
     elif change not in CHANGES:
-        hint = _did_you_mean(change, CHANGES)
+        hint = did_you_mean(change, CHANGES)
         place = (*where, "changeRequirement")
         yield Problem("eviction-requirement", "NotSupported", place, unsupported(CHANGES), change, hint)
     if resources is None:
@@ -228,9 +227,9 @@ def _container_problems(policy: ContainerPolicy, where: Where, strict: VpaStrict
         hint = "write a container's name, or * for all containers without their own policy"
         yield Problem("container-name", "Required", (*where, "containerName"), "", hint=hint)
     if policy.mode is not None and policy.mode not in CONTAINER_MODES:
-        message, hint = unsupported(CONTAINER_MODES), _did_you_mean(policy.mode, CONTAINER_MODES)
+        message, hint = unsupported(CONTAINER_MODES), did_you_mean(policy.mode, CONTAINER_MODES)
         yield Problem("container-mode", "NotSupported", (*where, "mode"), message, policy.mode, hint)
-    yield from _bound_problems(policy, where)
+    yield from range_problems(policy.min_allowed or {}, policy.max_allowed or {}, where)
     yield from _controlled_problems(policy, where, strict)
     for name, w in policy.TABLE:
         value = getattr(policy, name)
@@ -258,7 +257,7 @@ def _controlled_problems(policy: ContainerPolicy, where: Where, strict: VpaStric
     values = policy.controlled_values
     place = (*where, "controlledValues")
     if values is not None and values not in CONTROLLED_VALUES:
-        hint = _did_you_mean(values, CONTROLLED_VALUES)
+        hint = did_you_mean(values, CONTROLLED_VALUES)
         yield Problem("controlled-values", "NotSupported", place, unsupported(CONTROLLED_VALUES), values, hint)
     if policy.mode == OFF and values == REQUESTS_AND_LIMITS:
         yield Problem("controlled-values", "Forbidden", place, f"must not be {values} if the mode is Off")
@@ -270,20 +269,22 @@ def _controlled_problems(policy: ContainerPolicy, where: Where, strict: VpaStric
             message = "is not supported, and is accepted only because the object already has it"
             yield Problem("controlled-resources", "NotSupported", place, message, resource, severity="warning")
         else:
-            hint = _did_you_mean(resource, RESOURCES)
+            hint = did_you_mean(resource, RESOURCES)
             yield Problem("controlled-resources", "NotSupported", place, unsupported(RESOURCES), resource, hint)
 
 
-def _bound_problems(policy: ContainerPolicy, where: Where) -> Iterator[Problem]:
-    low, high = policy.min_allowed or {}, policy.max_allowed or {}
-    yield from resource_list_problems(low, (*where, "minAllowed"))
-    yield from resource_list_problems(high, (*where, "maxAllowed"))
+def range_problems(
+    low: ResourceList, high: ResourceList, where: Where, low_key: str = "minAllowed", high_key: str = "maxAllowed"
+) -> Iterator[Problem]:
+    """The problems of two resource lists, the least and the most, that are fields of the same block."""
+    yield from resource_list_problems(low, (*where, low_key))
+    yield from resource_list_problems(high, (*where, high_key))
     for resource, most in high.items():
         least = low.get(resource)
         if not is_plain(least) or not is_plain(most):
             continue
         if Quantity.parse(most) < Quantity.parse(least):
-            message, place = f"must not be below minAllowed, which is {least}", (*where, "maxAllowed", resource)
+            message, place = f"must not be below {low_key}, which is {least}", (*where, high_key, resource)
             yield Problem("allowed-range", "Invalid", place, message, most)
 
 
@@ -294,7 +295,7 @@ def resource_list_problems(amounts: ResourceList, where: Where) -> Iterator[Prob
         if amount is not None:
             yield from _amount_problems(amount, resource, (*where, resource))
         if resource not in RESOURCES:
-            message, hint = "is ignored: only cpu and memory are sized", _did_you_mean(resource, RESOURCES)
+            message, hint = "is ignored: only cpu and memory are sized", did_you_mean(resource, RESOURCES)
             yield Problem("ignored-resource", "NotSupported", (*where, resource), message, amount, hint, "warning")
 
 
@@ -322,9 +323,3 @@ def _no_amount(amount: Amount, where: Where) -> Problem:
 def _forbidden(gate: str, where: Where) -> Problem:
     message = f"is not allowed while the feature gate {gate} is closed"
     return Problem("vpa-gate", "Forbidden", where, message, hint=f"open {gate} in the autoscaler's components")
-
-
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    by_lower = {name.lower(): name for name in known}
-    near = get_close_matches(word.lower(), by_lower, 1, 0.6)
-    return f"did you mean {by_lower[near[0]]}?" if near else ""

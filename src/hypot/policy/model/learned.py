@@ -13,7 +13,6 @@ from hypot.core.slots import HOURS, SlotTable, empty, place, slots_of, unpacked
 Reason = Literal["saturated", "crash-loop", "unmeasured", "no-pods"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 MOST_LEFT_OUT = 168
-LENGTHS = (1, 2, 3, 4, 6, 8, 12, 24)
 MOST_WEEKS = 53
 
 
@@ -154,7 +153,7 @@ class Learned:
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
         layout = SlotLayout(int(data["hours"]), bool(data["daily"]), str(data["zone"]), int(data["weeks"]))
-        if layout.hours not in LENGTHS or not 1 <= layout.weeks <= MOST_WEEKS:
+        if not 1 <= layout.hours <= HOURS or HOURS % layout.hours or not 1 <= layout.weeks <= MOST_WEEKS:
             raise ValueError(f"slots of {layout.hours} hours over {layout.weeks} weeks are not possible")
         layout.place(0.0)
         size = len(empty(layout.weeks, layout.hours, layout.daily).codes) * 2

@@ -100,7 +100,8 @@ async def _samples(answer: Answer) -> PodUsage:
             samples[item.metadata.namespace, item.metadata.name] = _sample(item)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             odd += 1
-            first, why = (_named(raw), str(error)) if odd == 1 else (first, why)
+            if odd == 1:
+                first, why = _named(raw), str(error)
         if time_slice.is_due():
             await time_slice.take()
     if odd:

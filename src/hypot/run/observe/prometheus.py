@@ -25,8 +25,6 @@ CPU = f"sum {_BY} (rate(container_cpu_usage_seconds_total{{{_OF}}}[{WINDOW:.0f}s
 MEMORY = f"sum {_BY} (container_memory_working_set_bytes{{{_OF}}})"
 # A query returns its own time; the time of the measurement needs a separate query.
 MEASURED = f"max {_BY} (timestamp(container_memory_working_set_bytes{{{_OF}}}))"
-
-
 # The objects and texts of one series: itself and its labels; their names and values, and the value.
 SERIES = (2, 9)
 

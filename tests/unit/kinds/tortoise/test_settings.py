@@ -296,3 +296,4 @@ def test_anything_is_read_or_refused(data):
     except InvalidTortoiseSettings:
         return
     jsonschema.validate(settings.to_mapping(), schema())
+    assert TortoiseSettings.from_mapping(settings.to_mapping()) == settings

@@ -126,7 +126,7 @@ class TestAnswers:
             assert (await answer.json())["response"].keys() == {"uid", "allowed"}
 
     async def test_reviews_cannot_fill_the_log(self):
-        """Whoever sends them: one line for many, without the whole text of a client."""
+        """Any client can send them: one line is logged for many, without the whole text of a client."""
         issued = issue(NAMES, now())
         with capture_logs() as logs:
             async with listening(issued) as (webhook, _), client(issued) as session:
