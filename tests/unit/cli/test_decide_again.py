@@ -80,6 +80,7 @@ def test_a_state_file_that_was_tampered_with(tmp_path):
     use = {"mean": 1, "at": 1, "peak": 1, "peak_at": 1}
     recent = [3, {"mean": 1}, {**use, "mean": "x"}, {**use, "peak": 10**400}, {**use, "at": -1e300}]
     broken = ([1], "x", {"recount": [1]}, {"recount": {"at": 1}}, {"stuck": 3}, {"advice": {"app": 3}})
+    broken += ({"swings": "x"}, {"tries": 0.5}, {"evicted": "x"})
     for vertical in (*broken, *({"recent": {"app/cpu": each}} for each in recent)):
         entry = {"VerticalPodAutoscaler/shop/web": {"vertical": vertical}, "Hvpa/shop/web": {"vertical": vertical}}
         file.write_text(json.dumps({"version": 1, "autoscalers": entry}), encoding="utf-8")
