@@ -72,12 +72,14 @@ bench: $(READY) ## Print speed and memory figures
 	$(BIN)/python bench/hvpa.py
 	$(BIN)/python bench/bank.py
 	$(BIN)/python bench/state.py
+	$(BIN)/python bench/history.py
 	$(BIN)/python bench/webhook.py
 
-bench-cluster: $(READY) ## Compare the controller with Kubernetes' own on 2,000 autoscalers, and make 3,000 at once (about 20 minutes)
+bench-cluster: $(READY) ## Compare the controller with Kubernetes' own on 2,000 autoscalers, make 3,000 at once, and keep 20,000 (about 20 minutes)
 	$(BIN)/python tests/cluster/plane/binaries.py
 	PYTHONPATH=tests $(BIN)/python bench/cluster.py
 	PYTHONPATH=tests $(BIN)/python bench/burst.py
+	$(BIN)/python bench/large.py
 
 demo: $(READY) ## Replay a week of a shop under five policies, and open the report
 	$(BIN)/hypot replay examples/replay/week.csv -f examples/replay/policies.yaml \

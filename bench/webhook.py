@@ -67,7 +67,7 @@ def deployment(number):
 
 
 def pod(number, which):
-    owner = {"kind": "ReplicaSet", "name": f"w{number}-abc", "controller": True}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"w{number}-abc", "controller": True}
     labels = {"app": f"w{number}", "pod-template-hash": "abc"}
     ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-15T10:01:00Z"}
     return {
@@ -96,7 +96,7 @@ def hvpa(number):
     }
 
 
-def samples():
+def samples(workloads, pods):
     """The answer of a metrics server, with a placeholder for the time."""
     usage = {"cpu": "140000000n", "memory": "100000Ki"}
     return msgspec.json.encode(
@@ -108,8 +108,8 @@ def samples():
                     "window": "15s",
                     "containers": [{"name": "app", "usage": usage}],
                 }
-                for i in range(WORKLOADS)
-                for j in range(PODS)
+                for i in range(workloads)
+                for j in range(pods)
             ]
         }
     )
@@ -118,12 +118,12 @@ def samples():
 class Server:
     """An API server that answers at once."""
 
-    def __init__(self):
-        self.usage = samples()
+    def __init__(self, workloads=WORKLOADS, pods=PODS, wall=time.time):
+        self.usage, self.wall = samples(workloads, pods), wall
 
     async def call(self, request):
         if "metrics.k8s.io" in request.path:
-            return Answer(200, self.usage.replace(NOW.encode(), show_time(time.time() - 5).encode()))
+            return Answer(200, self.usage.replace(NOW.encode(), show_time(self.wall() - 5).encode()))
         return Answer(200, b'{"items":[],"metadata":{"resourceVersion":"2"}}')
 
     def watch(self, request):
@@ -136,12 +136,12 @@ class Nobody:
         return [None for _ in asking]
 
 
-def filled(port, config):
+def filled(port, config, workloads=WORKLOADS, pods=PODS):
     watches = Watches(port, config)
     for watched, things in (
-        (watches.workloads[0], (deployment(i) for i in range(WORKLOADS))),
-        (watches.pods, (pod(i, j) for i in range(WORKLOADS) for j in range(PODS))),
-        (watches.autoscalers[KIND], (hvpa(i) for i in range(WORKLOADS))),
+        (watches.workloads[0], (deployment(i) for i in range(workloads))),
+        (watches.pods, (pod(i, j) for i in range(workloads) for j in range(pods))),
+        (watches.autoscalers[KIND], (hvpa(i) for i in range(workloads))),
     ):
         reflector = watched.reflectors[0]
         for thing in things:
@@ -152,7 +152,7 @@ def filled(port, config):
     return watches
 
 
-def reconciler_of(port, watches, config):
+def reconciler_of(port, watches, config, clocks):
     settings, history, discovery = Settings(), UsageHistory(Settings()), Discovery(port)
     actor = Actor(port, watches, discovery)
 
@@ -170,7 +170,7 @@ def reconciler_of(port, watches, config):
         Reporter(port, watches, "bench"),
         Shards(port, "hypot-system"),
         Leases(port, config),
-        Clocks(time.time, boot),
+        clocks,
         InternalErrors(),
     )
 
@@ -200,7 +200,7 @@ async def play():
     port = Server()
     config = RunConfig.from_dict({"optIn": "all", "kinds": {KIND: "act"}})
     watches = filled(port, config)
-    reconciler = reconciler_of(port, watches, config)
+    reconciler = reconciler_of(port, watches, config, Clocks(time.time, boot))
     await reconciler.resume()
     issued = issue(["127.0.0.1"], time.time())
     finder = Finder(watches, boot)
@@ -215,6 +215,7 @@ async def play():
     while answers.empty() and client.is_alive():
         reconciles.append((await reconciler.reconcile()).seconds)
     taken, patched = answers.get(timeout=30)
+    assert patched == len(taken), f"only {patched} of {len(taken)} pods were sized"
     client.join()
     tidy.cancel()
     await webhook.stop()

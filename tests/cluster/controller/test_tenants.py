@@ -1,16 +1,29 @@
 """What somebody who may edit one namespace can do to the others: nothing. On a real control plane."""
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
 
+from cluster.plane.controlplane import WORKLOAD_CONTROLLERS, ControlPlane
 from cluster.plane.waiting import eventually
 from cluster.running.alone import controlling
-from cluster.running.shapes import HVPA, WPA, RecommenderService, both_axes, watermarks
+from cluster.running.hostile import HPA, Tenant
+from cluster.running.shapes import CPU_BAND, HVPA, QUICKLY, WPA, RecommenderService, both_axes, watermarks
 from cluster.running.stage import Stage, Workload
+from hypot.core.quantity import milli
 
 SOON = 60
+
+
+@pytest.fixture(scope="module")
+def stage(plane: ControlPlane) -> Iterator[Stage]:
+    """Without the HPA controller: hypot scales by HPAs too."""
+    stage = Stage(plane).start()
+    plane.start_controllers(names=WORKLOAD_CONTROLLERS)
+    yield stage
+    stage.stop()
 
 
 def recommended(url: str, **tls: object) -> dict[str, object]:
@@ -84,3 +97,84 @@ def test_an_object_that_is_nested_too_deeply_stops_nobody(deep: bytes, stage: St
     with controlling(stage, namespace):
         web.load = 3000
         eventually(lambda: web.replicas() == 10, SOON)
+
+
+# What the victims use in all, and how many pods each should have then.
+REST = {"web": (400, 2), "api": (200, 2), "db": (300, 1)}
+BUSY = {"web": (3000, 10), "api": (500, 5), "db": (3000, 3)}
+LATER = {"web": (400, 8), "api": (500, 5), "db": (300, 1)}
+KINDS = dict.fromkeys(("HorizontalPodAutoscaler", "VerticalPodAutoscaler", "WatermarkPodAutoscaler", "Hvpa"), "act")
+# An Hvpa makes no smaller change of cpu, so sizes differ by less.
+SMALLEST_CHANGE = 40
+
+
+def by_own_cpu(name: str) -> dict[str, object]:
+    """A selector of metrics that is empty would select all pods of the namespace."""
+    own = {**CPU_BAND["resource"], "metricSelector": {"matchLabels": {"app": name}}}
+    return watermarks(metrics=[{**CPU_BAND, "resource": own}])
+
+
+class Victims:
+    """Workloads of a tenant who does nothing to others; one HPA, one WatermarkPodAutoscaler and one Hvpa scale them."""
+
+    def __init__(self, stage: Stage, namespace: str) -> None:
+        self.workloads = {name: Workload(stage, namespace, name, load) for name, (load, _) in REST.items()}
+        for name, (_, replicas) in REST.items():
+            self.workloads[name].create(replicas)
+        target = {"type": "AverageValue", "averageValue": "100m"}
+        cpu = {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+        self.workloads["api"].autoscaler(*HPA, {"minReplicas": 1, "maxReplicas": 12, "metrics": [cpu]})
+        self.workloads["web"].autoscaler(*WPA, by_own_cpu("web"))
+        self.workloads["db"].autoscaler(*HVPA, both_axes())
+
+    def use(self, loads: dict[str, tuple[int, int]]) -> None:
+        for name, (load, _) in loads.items():
+            self.workloads[name].load = load
+
+    def counts(self) -> dict[str, int]:
+        return {name: each.replicas() for name, each in self.workloads.items()}
+
+    def sizes(self) -> dict[str, list[int]]:
+        """The millicores of each pod."""
+        return {name: sorted(milli(one["cpu"]) for one in each.requests()) for name, each in self.workloads.items()}
+
+
+def are_alike(some: Victims, others: Victims) -> bool:
+    sizes = zip(some.sizes().values(), others.sizes().values(), strict=True)
+    pairs = [pair for one, other in sizes for pair in zip(one, other, strict=True)]
+    return all(abs(one - other) < SMALLEST_CHANGE for one, other in pairs)
+
+
+def test_a_hostile_namespace_changes_nothing_for_the_others(stage: Stage, namespace: str) -> None:
+    """The others get the same counts and sizes as their twins, which another controller scales undisturbed."""
+    hostile, twin = f"{namespace}-hostile", f"{namespace}-twin"
+    for each in (hostile, twin):
+        stage.api.create("/api/v1/namespaces", {"metadata": {"name": each}})
+    tenant = Tenant(stage, hostile)
+    disturbed, undisturbed = Victims(stage, namespace), Victims(stage, twin)
+    # Two more that scale down when the victims do.
+    shrinking = [Workload(stage, hostile, f"shrinking-{number}", load=600).create(4) for number in range(2)]
+    for each in shrinking:
+        each.autoscaler(*WPA, by_own_cpu(each.name))
+    config = {"kinds": KINDS, "settings": QUICKLY}
+    with (
+        controlling(stage, namespace, watchNamespaces=[namespace, hostile], **config) as hypot,
+        controlling(stage, twin, **config),
+    ):
+        tenant.attack()
+        both = (disturbed, undisturbed)
+        for loads in (REST, BUSY, LATER):
+            for each in both:
+                each.use(loads)
+            for each in shrinking if loads is LATER else ():
+                each.load = 40
+            wanted = {name: count for name, (_, count) in loads.items()}
+            for each in both:
+                eventually(lambda one=each, wanted=wanted: one.counts() == wanted, SOON)
+            eventually(lambda: are_alike(*both), SOON)
+        hypot.until_reconciled(2)
+        assert hypot.lines("reconciled")[-1]["objects"] > 300
+        assert hypot.lines("reconcile failed") == []
+        assert [line["error"] for line in hypot.lines("reconciled") if line["error"]] == []
+        assert hypot.lines("internal error") == []
+        assert hypot.get("/healthz")[0] == 200
