@@ -23,9 +23,13 @@ CLEARLY = 0.1
 SETTLE = 180.0
 # For this many stabilisation times after a fall, a rise may be noise.
 NOISY = 36.0
-# Scale-downs in a row that were reversed, as far as they are counted, and how long these make the next one wait.
-MOST_SWINGS = 16
-LONGEST_WAIT = 86400.0
+# A scale-down is soon reversed within this time, or this many stabilisation times, after it last restarted a pod: after
+# that, what asks for more is demand. The memory of pods that were restarted may grow for a while.
+SOON, SOON_TIMES = 3600.0, 6.0
+# Scale-downs in a row that were reversed, as far as they are counted, and how long these make the next one wait: less
+# than a night, so that daily cycles are still followed.
+MOST_SWINGS = 7
+LONGEST_WAIT = 21600.0
 # After this many half-lives, older samples weigh less than a tenth: a 90th percentile no longer shows higher ones.
 HALF_LIVES = 3.5
 
@@ -94,7 +98,7 @@ def may_be_noise(last_down: float, window: float, now: float) -> bool:
     return seconds_left(last_down, NOISY * window, now) > 0
 
 
-def swings_after(swings: int, last_up: float, last_down: float, evicted: float, window: float, now: float) -> int:
+def swings_after(swings: int, last_up: float, last_down: float, restarted: float, window: float, now: float) -> int:
     """How many scale-downs in a row restarted pods and were soon reversed, now that the workload grows.
 
     While a pod restarts, the others do its work. That may be what asks for more: then the next scale-down would only
@@ -102,14 +106,19 @@ def swings_after(swings: int, last_up: float, last_down: float, evicted: float, 
     """
     if last_down <= last_up:
         return swings
-    if not may_be_noise(last_down, window, now):
+    if seconds_left(max(last_down, restarted), max(SOON, SOON_TIMES * window), now) <= 0:
         return max(swings - 1, 0)
-    return min(swings + 1, MOST_SWINGS) if last_down <= evicted < now else swings
+    return min(swings + 1, MOST_SWINGS) if last_down <= restarted < now else swings
 
 
 def patience(window: float, swings: int) -> float:
-    """How long a scale-down waits after the last scaling: twice as long for each in a row that was soon reversed."""
-    return max(window, min(window * 2.0 ** min(swings, MOST_SWINGS), LONGEST_WAIT))
+    """How long a scale-down waits after the last scaling: twice as long for each in a row that was soon reversed.
+
+    A short stabilisation, or none, would stay so however often it is doubled.
+    """
+    if swings <= 0:
+        return window
+    return max(window, min(max(window, SETTLE) * 2.0 ** min(swings, MOST_SWINGS), LONGEST_WAIT))
 
 
 def without_noise(total: int, used: float, mean: float, peak: float, now: int, needed: int, doubted: bool) -> int:

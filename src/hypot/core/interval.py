@@ -7,7 +7,7 @@ rounded before the end.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hypot.core.fit import limit_to_follow
+from hypot.core.fit import LARGEST, limit_to_follow
 from hypot.core.gate import DOWN, UNSET, needed_change
 
 # How an interval that spans several counts is divided.
@@ -49,9 +49,14 @@ def holds(low: int, high: int, below: int, pinned: int, total: int) -> bool:
 
 
 def effective(
-    given: Sequence[Given], first: int, least: int, overlap_value: int, overlap_percent: int
+    given: Sequence[Given],
+    first: int,
+    least: int,
+    overlap_value: int,
+    overlap_percent: int,
+    limit: int = LARGEST,
 ) -> tuple[Interval, ...]:
-    """One interval for each count, from the `first` on; `least` is the smallest size of a pod."""
+    """One interval for each count, from the `first` on; `least` is the smallest size of a pod, `limit` the largest."""
     made: list[Interval] = []
     count, below = first - 1, 0
     for one in given:
@@ -62,16 +67,18 @@ def effective(
             count += 1
             step = count - start
             if one.division == HORIZONTAL_ONLY:
-                high = count * one.per_pod
-                made.append(Interval(count, below, high, below, one.per_pod, one.per_pod))
+                size = min(one.per_pod, limit)
+                high = count * size
+                made.append(Interval(count, below, high, below, size, size))
             else:
                 if one.division == LINEAR_PER_POD:
                     high = _high_per_pod(one.per_pod, low, start + 1, step, steps)
                 else:
                     high = begin + (total - begin) * step // steps
+                high = min(high, count * limit)
                 bottom = _low(below, count, least, overlap_value, overlap_percent)
                 # In a list whose sizes fall, the pods of this count together cover its totals.
-                most = max(one.per_pod, -(-high // count))
+                most = min(max(one.per_pod, -(-high // count)), limit)
                 made.append(Interval(count, min(bottom, high), high, below, most=most))
             below = high
     return tuple(made)

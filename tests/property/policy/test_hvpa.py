@@ -113,7 +113,7 @@ def test_a_falling_path_never_rests_below_its_last_total(data, steps):
     state = rest(hvpa, state, last)
     for name, resource, amount in each(last):
         assert state.total(name, resource) >= min(
-            amount, state.replicas * most_of(hvpa, name, resource, state.replicas)
+            amount, state.replicas * most_of(intervals_of(hvpa, name, resource), state.replicas)
         )
         assert state.replicas >= replicas_for(intervals_of(hvpa, name, resource), amount, 0)
 
@@ -157,7 +157,7 @@ def test_going_up_no_pod_shrinks(data, world):
         rises = [min(amount, largest_total(hvpa, name, r)) > state.total(name, r) for r, amount in own.items()]
         falls = [amount < state.total(name, r) for r, amount in own.items()]
         if not any(falls) or (any(rises) and then.replicas > state.replicas):
-            most = {r: most_of(hvpa, name, r, then.replicas) for r in own}
+            most = {r: most_of(intervals_of(hvpa, name, r), then.replicas) for r in own}
             assert all(then.sizes[name][r] >= min(state.sizes[name][r], most[r]) for r in own)
 
 
@@ -170,7 +170,7 @@ def test_no_written_size_exceeds_its_maximum(data, world):
     then = step(hvpa, state, wanted)
     for name, resource, _ in each(wanted):
         now, had = then.sizes[name][resource], state.sizes[name][resource]
-        most = most_of(hvpa, name, resource, then.replicas)
+        most = most_of(intervals_of(hvpa, name, resource), then.replicas)
         assert not most or now <= most or (now == had and (then.replicas > state.replicas or then == state))
 
 

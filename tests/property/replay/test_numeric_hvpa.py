@@ -11,7 +11,7 @@ from builders import hvpa_decided
 from hypot.policy.model.state import State
 from hypot.replay.engine import engine
 from hypot.replay.engine.acting import plain
-from hypot.replay.engine.deciders import UsageFeed, with_evictions
+from hypot.replay.engine.deciders import UsageFeed, with_restarts
 from hypot.replay.numbers.hvpa import hvpa_act, hvpa_step, is_held, no_hvpa_past
 from hypot.replay.numbers.hvpa_rule import rule_of, state_of
 from hypot.replay.numbers.plan import no_plan, pursue_plan
@@ -43,12 +43,12 @@ class Both:
         if is_held(self.rule, past, self.plan, moves):
             pursue_plan(self.plan, c, s, p, scene.in_place, now)
         elif moves:
-            self.memory = with_evictions(self.memory, self.plan).acted(decision, now)
+            self.memory = with_restarts(self.memory, self.plan).acted(decision, now)
             hvpa_act(self.rule, past, self.plan, c, s, p, scene.in_place, now)
         known = state_of(past, scene.container)
         assert (known.last_scale, known.vertical) == (
             self.memory.last_scale,
-            replace(self.memory.vertical, evicted=None),
+            replace(self.memory.vertical, restarted=None),
         )
 
     def compare(self, decision, moves):
@@ -64,7 +64,7 @@ def played(case):
     def parts(policy, scene, world, _start):
         hvpa = policy.autoscalers[0]
         feed = UsageFeed(hvpa, scene)
-        rule = rule_of(hvpa, scene.container, world.metrics.names, scene.settings)
+        rule = rule_of(hvpa, scene.container, policy.workload.cpu_limit, world.metrics.names, scene.settings)
         yield feed
         yield Both(hvpa, rule, feed, scene.settings.sync_period)
 
@@ -74,8 +74,8 @@ def played(case):
 
 def assert_same_decisions(case):
     """They are the same at every step, and so is every row of the engine itself."""
-    hvpa, names = case.policy.autoscalers[0], case.world.metrics.names
-    if rule_of(hvpa, case.policy.workload.container, names, case.settings) is None:
+    hvpa, first, names = case.policy.autoscalers[0], case.policy.workload, case.world.metrics.names
+    if rule_of(hvpa, first.container, first.cpu_limit, names, case.settings) is None:
         reject()
     numeric = played(case)
     whole = engine.replay(case.policy, "web", case.load, case.world, case.settings).ticks

@@ -11,12 +11,12 @@ from hypot.kinds.base import InvalidAutoscaler
 from hypot.kinds.hpa.fields import cpu, memory, pods
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import Change, MinChange, ResourceChanges, ScaleType, interval
-from hypot.kinds.hvpa.intervals import counts_of, intervals_of, largest_total
+from hypot.kinds.hvpa.intervals import allowed, counts_of, intervals_of, largest_total
 from hypot.kinds.vpa.fields import ContainerPolicy
 from hypot.policy.hvpa.gates import scale_type
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine import engine
-from hypot.replay.world.parameters import Heap, Metrics, Service, World
+from hypot.replay.world.parameters import Heap, Metrics, Pods, ResizeParameters, Service, World
 from property.picks import among, maybe
 from property.replay_worlds import GIB, MIB, load, policy
 
@@ -26,7 +26,7 @@ often = settings(
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much),
 )
-HOUR = 3600.0
+HOUR, DAY = 3600.0, 86400.0
 TICK = 60.0
 PER_HOUR = 60
 
@@ -81,7 +81,7 @@ class Tried:
 
 
 @st.composite
-def hvpas(draw):
+def hvpas(draw, values=None):
     """Any list, overlap, base load, minimum change and mix of sources that hypot accepts."""
     given = draw(metrics)
     try:
@@ -99,6 +99,7 @@ def hvpas(draw):
                         "app",
                         min_allowed={"cpu": "100m", "memory": "64Mi"},
                         controlled_resources=draw(among(None, ("cpu",))),
+                        controlled_values=values,
                     )
                 ],
                 knobs=draw(st.sampled_from([{}, {"hypot.dev/cpu-half-life": "10m"}])),
@@ -117,9 +118,9 @@ def changes_after(ticks, start):
     return int(np.any(np.diff(asked, axis=0) != 0, axis=1).sum())
 
 
-def served_by(hvpa):
+def served_by(hvpa, limit=None):
     """The cores of its largest shape, used up to its target."""
-    return largest_total(hvpa, "app", "cpu") / 1000 * min([*utilization_targets(hvpa), 80]) / 100
+    return largest_total(hvpa, "app", "cpu", limit) / 1000 * min([*utilization_targets(hvpa), 80]) / 100
 
 
 def utilization_targets(hvpa):
@@ -133,17 +134,27 @@ def patience(hvpa):
     return HOUR + 3 * max(waits)
 
 
-def lived_through(hvpa, work, base, begin, burst=2.0):
+def lived_through(hvpa, work, base, begin, burst=2.0, restarts=(), **world):
     """The ticks of a workload that begins with this shape, a count and millicores, and has enough memory.
 
-    `burst` is the ratio of its cpu limit to its request.
+    `burst` is the ratio of its cpu limit to its request, and a resize of these resources restarts its pods.
     """
     replicas, cores = begin
     world = World(
-        tick=TICK, service=Service(base_cpu=base), memory=Heap(fall=60.0), metrics=Metrics(names={"rate": "requests"})
+        tick=TICK,
+        service=Service(base_cpu=base),
+        memory=Heap(fall=60.0),
+        metrics=Metrics(names={"rate": "requests"}),
+        **world,
     )
     started = policy(
-        hvpa, replicas=replicas, cpu=cores, cpu_limit=int(burst * cores), memory=4 * GIB, memory_limit=4 * GIB
+        hvpa,
+        replicas=replicas,
+        cpu=cores,
+        cpu_limit=int(burst * cores),
+        memory=4 * GIB,
+        memory_limit=4 * GIB,
+        restarts=frozenset(restarts),
     )
     return engine.replay(started, "web", load(*work), world, Settings()).ticks
 
@@ -170,9 +181,49 @@ def test_a_constant_demand_comes_to_rest(tried, cores, base, burst):
     assert changes_after(ticks, patience(hvpa)) <= 1
 
 
+@settings(often, max_examples=20)
+@given(
+    hvpas(),
+    st.floats(0.2, 20.0),
+    among(0.0, 0.05, 0.2),
+    among(1.0, 1.2, 2.0),
+    among(30.0, 120.0, 240.0),
+    st.sampled_from([(False, ()), (True, ("cpu", "memory"))]),
+)
+def test_where_pods_restart_a_constant_demand_changes_little(tried, cores, base, burst, start, resizing):
+    """Evicted, or restarted in place: the load of the others meanwhile reverses a scale-down a few times a day.
+
+    Of one resource: a move to less cpu and a little more memory is a scale-up, which waits for nothing.
+    """
+    hvpa, (in_place, restarts) = tried.hvpa, resizing
+    assume(allowed(hvpa, "app").controlled == ("cpu",))
+    assume(1.5 * (cores + base * counts_of(hvpa)[1]) < served_by(hvpa))
+    ticks = lived_through(
+        hvpa,
+        [(cores, 72 * PER_HOUR)],
+        base,
+        largest(hvpa),
+        burst,
+        restarts,
+        resize=ResizeParameters(in_place=in_place),
+        pods=Pods(start=start),
+    )
+    assert changes_after(ticks, 2 * DAY) <= 16
+
+
 def has_overlap(hvpa):
     fixed = any(one.extrapolation == "horizontalOnly" for one in hvpa.intervals)
     return bool(not fixed and hvpa.overlap and hvpa.overlap.cpu.percentage)
+
+
+@often
+@given(hvpas("RequestsOnly"), st.floats(0.1, 0.6), among(200, 500, 1000), among(1.0, 1.2, 2.0))
+def test_fixed_limits_do_not_starve(tried, share, size, burst):
+    """However small the pods are that cannot get more: after ten hours there are enough of them."""
+    hvpa, limit = tried.hvpa, int(burst * size)
+    cores = share * served_by(hvpa, limit)
+    ticks = lived_through(hvpa, [(cores, 10 * PER_HOUR)], 0.0, (counts_of(hvpa)[0], size), burst)
+    assert np.all(ticks.replicas[-PER_HOUR:] * limit > 1000 * cores)
 
 
 @often

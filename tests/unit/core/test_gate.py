@@ -232,7 +232,7 @@ def test_a_rise_after_a_fall(last_down, doubted):
 
 
 @pytest.mark.parametrize(
-    ("swings", "last_up", "last_down", "evicted", "expected"),
+    ("swings", "last_up", "last_down", "restarted", "expected"),
     [
         # The first growth after a scale-down that restarted pods.
         (0, -inf, 400.0, 400.0, 1),
@@ -245,14 +245,24 @@ def test_a_rise_after_a_fall(last_down, doubted):
         # More growth counts once.
         (2, 500.0, 400.0, 700.0, 2),
         (0, -inf, -inf, -inf, 0),
-        # The scale-down lasted for more than six hours.
-        (2, -inf, -30_000.0, -30_000.0, 1),
-        (0, -inf, -30_000.0, -30_000.0, 0),
+        # The last restart was up to an hour ago, however long the scale-down took; or longer.
+        (2, -9000.0, -8000.0, -2599.0, 3),
+        (2, -9000.0, -8000.0, -2600.0, 1),
+        (0, -inf, -2600.0, -inf, 0),
     ],
 )
-def test_scale_downs_that_were_reversed(swings, last_up, last_down, evicted, expected):
+def test_scale_downs_that_were_reversed(swings, last_up, last_down, restarted, expected):
     """They count if they restarted pods."""
-    assert swings_after(swings, last_up, last_down, evicted, 600.0, 1000.0) == expected
+    assert swings_after(swings, last_up, last_down, restarted, 600.0, 1000.0) == expected
+
+
+@pytest.mark.parametrize(
+    ("window", "restarted", "expected"),
+    [(0.0, 700.0, 3), (0.0, -2599.0, 3), (0.0, -2600.0, 1), (1200.0, -6199.0, 3), (1200.0, -6200.0, 1)],
+)
+def test_scale_downs_that_were_soon_reversed(window, restarted, expected):
+    """Within an hour, or within six stabilisations if that is longer."""
+    assert swings_after(2, -inf, -8000.0, restarted, window, 1000.0) == expected
 
 
 @pytest.mark.parametrize(
@@ -261,13 +271,18 @@ def test_scale_downs_that_were_reversed(swings, last_up, last_down, evicted, exp
         (300.0, 0, 300.0),
         (300.0, 1, 600.0),
         (300.0, 5, 9600.0),
-        (300.0, 10**6, 86400.0),
+        (300.0, 10**6, 21_600.0),
         (90_000.0, 3, 90_000.0),
-        (0, 9, 0),
+        # A short stabilisation doubles from the time that samples need.
+        (0, 0, 0),
+        (60.0, 0, 60.0),
+        (0, 1, 360.0),
+        (60.0, 3, 1440.0),
+        (0, MOST_SWINGS, 21_600.0),
     ],
 )
 def test_a_scale_down_waits_longer_after_reversed_ones(window, swings, waits):
-    """At most a day, unless the window itself is longer."""
+    """At most six hours, unless the window itself is longer."""
     assert patience(window, swings) == waits
 
 

@@ -19,7 +19,7 @@ from hypot.core.interval import (
     scaled_limit,
 )
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa.intervals import counts_of, intervals_of, only_counts_at
+from hypot.kinds.hvpa.intervals import counts_of, intervals_of, largest_total, only_counts_at
 from unit.policy.hvpa.hvpa_cases import hpa, policy, seed, sized, vpa
 
 GI = 2**30
@@ -93,6 +93,39 @@ class TestTables:
         assert highs(short) == table
         assert lows(short) == [0, *table[:-1]]
         assert {one.pinned for one in short} == {500}
+
+    @pytest.mark.parametrize(
+        ("given", "limit", "expected"),
+        [
+            # The limit is below every size, or only below the last ones: as many pods as the limit makes necessary.
+            ([Given(2, 2000), Given(4, 3000)], 1000, [(200, 2000, 1000), (1600, 3000, 1000), (2400, 4000, 1000)]),
+            ([Given(2, 1000), Given(4, 3000)], 2500, [(200, 2000, 1000), (1600, 7000, 2500), (5600, 10_000, 2500)]),
+            (
+                [Given(2, 1000), Given(4, 3000, HORIZONTAL_ONLY)],
+                2500,
+                [(200, 2000, 1000), (2000, 7500, 2500), (7500, 10_000, 2500)],
+            ),
+            ([Given(2, 1000), Given(3, 2000, LINEAR_PER_POD)], 1500, [(200, 2000, 1000), (1600, 4500, 1500)]),
+            # It is above every size.
+            ([Given(2, 1000), Given(3, 2000)], 2000, [(200, 2000, 1000), (1600, 6000, 2000)]),
+        ],
+    )
+    def test_a_limit(self, given, limit, expected):
+        """The most that a pod can request: totals above need more pods, and the overlap is below the new borders."""
+        made = effective(given, 2, 100, 0, 20, limit)
+        assert [(one.low, one.high, one.most) for one in made] == expected
+        assert [one.below for one in made] == [0, *highs(made)[:-1]]
+
+    @pytest.mark.parametrize(
+        ("values", "limit", "most"), [("RequestsOnly", 600, 600), ("RequestsOnly", None, 4000), (None, 600, 4000)]
+    )
+    def test_a_limit_that_is_fixed(self, values, limit, most):
+        """It counts if requests alone are controlled, and for cpu alone."""
+        own = {} if values is None else {"controlledValues": values}
+        made = Hvpa.from_dict(sized((3, "4", "4Gi"), vpa=vpa(policy("app", **own))))
+        assert [one.most for one in intervals_of(made, "app", "cpu", limit)] == [most] * 3
+        assert largest_total(made, "app", "cpu", limit) == 3 * most
+        assert largest_total(made, "app", "memory", limit) == 12 * GI
 
     def test_the_last_example_of_the_proposal(self):
         """At two replicas the larger of 250m and 30 % of 0.5 leaves 0.25 cores."""

@@ -3,15 +3,16 @@
 Every decision needs these values, so they are cached by the identity of the object.
 """
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from hypot.core.amount import RESOURCES
+from hypot.core.amount import CPU
+from hypot.core.fit import LARGEST
 from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, Given, Interval, ceiling_of, effective
 from hypot.kinds.hvpa.fields import MOST_REPLICAS, Change, HvpaSpec, ResourceChanges, ScalingInterval
 from hypot.kinds.node import Itself
-from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, amounts_of, policy_of
+from hypot.kinds.vpa.allowed import allowed
+from hypot.kinds.vpa.fields import amounts_of
 
 _REMEMBERED = 16_384
 
@@ -47,39 +48,26 @@ def _share(this: Itself[HvpaSpec], meant: Meant, resource: str) -> Share:
     return share_of(getattr(this.value, meant), resource)
 
 
-class Allowed(NamedTuple):
-    """The bounds of one container, and whether it may be changed at all."""
+def intervals_of(hvpa: HvpaSpec, container: str, resource: str, limit: int | None = None) -> tuple[Interval, ...]:
+    """Empty if an interval has no largest size for this resource: then totals do not determine counts.
 
-    least: Mapping[str, int]
-    most: Mapping[str, int]
-    controlled: tuple[str, ...] = RESOURCES
-    switched_off: bool = False
-    requests_only: bool = False
+    `limit` is the limit of the pods.
+    """
+    return _intervals(Itself(hvpa), container, resource, _most_requested(hvpa, container, resource, limit))
 
 
-def allowed(hvpa: HvpaSpec, container: str) -> Allowed:
-    return _allowed(Itself(hvpa), container)
+def _most_requested(hvpa: HvpaSpec, container: str, resource: str, limit: int | None) -> int:
+    """The most that a pod can request: of cpu its limit, if that is fixed. Then totals above need more pods.
 
-
-@lru_cache(_REMEMBERED)
-def _allowed(this: Itself[HvpaSpec], container: str) -> Allowed:
-    policy = policy_of(this.value.container_policies, container)
-    if policy is None:
-        return Allowed({}, {})
-    least, most = amounts_of(policy.min_allowed), amounts_of(policy.max_allowed)
-    written = policy.controlled_resources
-    controlled = RESOURCES if written is None else tuple([resource for resource in RESOURCES if resource in written])
-    left_alone = policy.mode == OFF or not controlled
-    return Allowed(least, most, controlled, left_alone, policy.controlled_values == REQUESTS_ONLY)
-
-
-def intervals_of(hvpa: HvpaSpec, container: str, resource: str) -> tuple[Interval, ...]:
-    """Empty if an interval has no largest size for this resource: then totals do not determine counts."""
-    return _intervals(Itself(hvpa), container, resource)
+    Memory is different: each pod may need as much as before, so one that is too small would add pods without end.
+    """
+    if not limit or resource != CPU or not allowed(hvpa, container).requests_only:
+        return LARGEST
+    return limit
 
 
 @lru_cache(_REMEMBERED)
-def _intervals(this: Itself[HvpaSpec], container: str, resource: str) -> tuple[Interval, ...]:
+def _intervals(this: Itself[HvpaSpec], container: str, resource: str, limit: int) -> tuple[Interval, ...]:
     hvpa, bounds = this.value, allowed(this.value, container)
     given: list[Given] = []
     for interval in hvpa.intervals or ():
@@ -89,17 +77,17 @@ def _intervals(this: Itself[HvpaSpec], container: str, resource: str) -> tuple[I
             return ()
         given.append(Given(replicas, size, interval.extrapolation or LINEAR))
     overlap = share(hvpa, "overlap", resource).both
-    return effective(given, hvpa.min_replicas, bounds.least.get(resource, 0), *overlap)
+    return effective(given, hvpa.min_replicas, bounds.least.get(resource, 0), *overlap, limit)
 
 
-def largest_total(hvpa: HvpaSpec, container: str, resource: str) -> int:
+def largest_total(hvpa: HvpaSpec, container: str, resource: str, limit: int | None = None) -> int:
     """The largest total that the intervals and the policy allow; 0 if they have no largest size for this resource."""
-    return _largest_total(Itself(hvpa), container, resource)
+    return _largest_total(Itself(hvpa), container, resource, _most_requested(hvpa, container, resource, limit))
 
 
 @lru_cache(_REMEMBERED)
-def _largest_total(this: Itself[HvpaSpec], container: str, resource: str) -> int:
-    intervals = intervals_of(this.value, container, resource)
+def _largest_total(this: Itself[HvpaSpec], container: str, resource: str, limit: int) -> int:
+    intervals = _intervals(this, container, resource, limit)
     most = allowed(this.value, container).most.get(resource, 0)
     return ceiling_of(intervals[0].replicas, [one.most for one in intervals], most) if intervals else 0
 

@@ -17,9 +17,9 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hpa.fields import Metric
 from hypot.kinds.hvpa import Hvpa, hpa_of
-from hypot.kinds.hvpa.intervals import allowed
 from hypot.kinds.node import Itself
 from hypot.kinds.version import Version
+from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.horizontal.hpa import metric_context
 from hypot.policy.horizontal.hpa_metrics import (
     RequestUse,
@@ -31,12 +31,12 @@ from hypot.policy.horizontal.hpa_metrics import (
 from hypot.policy.horizontal.proposal import CannotRead, MetricContext
 from hypot.policy.hvpa.gates import scale_type, settle_time, threshold
 from hypot.policy.hvpa.proposal import Bound, HvpaContext, SizeProposal, kept_step
-from hypot.policy.hvpa.size_source import knobs_for
 from hypot.policy.model.current_size import CurrentSize
 from hypot.policy.model.decision import MetricReading, Step, show_seconds
 from hypot.policy.model.seen import CountAdvice, Failure
 from hypot.policy.model.size import Place
 from hypot.policy.model.state import RecentUse
+from hypot.policy.stages.estimate import knobs_for
 from hypot.policy.stages.restrain import Limited, limit_step
 
 NAME = "hpa"

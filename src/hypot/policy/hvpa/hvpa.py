@@ -8,8 +8,9 @@ from hypot.core.gate import HOLDS, count_gate, movement_gate
 from hypot.core.interval import may_get_less, reachable
 from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa, refusals
-from hypot.kinds.hvpa.intervals import allowed, counts_of, largest_total
+from hypot.kinds.hvpa.intervals import counts_of, largest_total
 from hypot.kinds.problem import Problem
+from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.hvpa.count_source import count_proposal, samples_lag
 from hypot.policy.hvpa.gates import (
     DIRECTIONS,
@@ -23,13 +24,11 @@ from hypot.policy.hvpa.gates import (
     time_gate,
 )
 from hypot.policy.hvpa.proposal import HvpaContext, SizeProposal, Source, Total, total_of
-from hypot.policy.hvpa.ranges import in_ranges, loses
 from hypot.policy.hvpa.report import HvpaFindings
 from hypot.policy.hvpa.resolve import (
     ContainerNeed,
     Resolution,
     Vote,
-    controlled,
     grows_while_shrinking,
     largest_vote,
     sized,
@@ -46,6 +45,8 @@ from hypot.policy.model.size import Place, Size
 from hypot.policy.model.state import State
 from hypot.policy.stages.report import kebab, sentence
 from hypot.policy.stages.saturation import Saturation, saturation
+from hypot.policy.vertical.controlled import controlled
+from hypot.policy.vertical.ranges import in_ranges, loses
 
 SOURCES: tuple[Source, ...] = (count_proposal, size_proposal)
 SATURATED = "saturation"
@@ -94,10 +95,8 @@ def _need(
             total = hot if total is None or hot.amount > total.amount else total
         if total is not None:
             totals[resource] = total
-    amounts = {
-        resource: reachable(total.amount, one.totals[resource], largest_total(context.hvpa, one.container, resource))
-        for resource, total in totals.items()
-    }
+    most = {r: largest_total(context.hvpa, one.container, r, one.limits.get(r)) for r in totals}
+    amounts = {r: reachable(total.amount, one.totals[r], most[r]) for r, total in totals.items()}
     saturated = any((one.container, r) in pressure.twice for r in controlled)
     return ContainerNeed(one, totals, tuple(asked), amounts, direction_of(one.totals, amounts), saturated)
 

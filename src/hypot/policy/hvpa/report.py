@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hypot.core.amount import brief, brief_pair, readable
+from hypot.core.interval import replicas_for
 from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa.intervals import allowed, counts_of, intervals_of
+from hypot.kinds.hvpa.intervals import counts_of, intervals_of
+from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.hvpa.gates import Gate, scale_type
 from hypot.policy.hvpa.resolve import ContainerNeed, Resolution, Sized, Vote
 from hypot.policy.model.decision import Event, Move, MoveReport, main_reason, show_time
@@ -80,8 +82,7 @@ class HvpaFindings(Findings):
         if vote is not None and vote.resource:
             message = _vote_reason(vote, needs)
             numbers = {"container": vote.container, "resource": vote.resource, "source": vote.source}
-            count = count_of(vote.replicas, "replica")
-            why = f"{count} must remain" if vote.keeps_room else f"its interval is for {count}{self._minimum(vote)}"
+            why = self._why(vote, current, needs)
             self.step("resolve", "interval", current, vote.replicas, sentence(f"{message}: {why}"), numbers)
         elif vote is not None and vote.replicas != current:
             message = f"{ASKS.get(vote.source, vote.source)} asks for {count_of(vote.replicas, 'replica')}"
@@ -97,6 +98,19 @@ class HvpaFindings(Findings):
         message = f"the intervals are for at {most} {count_of(replicas, 'replica')}"
         self.step("restrain", "intervals", asked, replicas, sentence(message))
         return message
+
+    def _why(self, vote: Vote, current: int, needs: Iterable[ContainerNeed]) -> str:
+        """Why a total asks for this count."""
+        count = count_of(vote.replicas, "replica")
+        if vote.keeps_room:
+            return f"{count} must remain"
+        need = next(need for need in needs if need.container == vote.container)
+        asked = replicas_for(need.intervals(self.hvpa, vote.resource), vote.total, current)
+        written = intervals_of(self.hvpa, vote.container, vote.resource)
+        if vote.replicas == asked > replicas_for(written, vote.total, current):
+            limit = brief(vote.resource, need.current_size.limits[vote.resource])
+            return f"{count} are needed, because each has a fixed limit of {limit} (RequestsOnly)"
+        return f"its interval is for {count}{self._minimum(vote)}"
 
     def _minimum(self, vote: Vote) -> str:
         """A remark if no interval is for fewer replicas."""
@@ -169,6 +183,8 @@ class HvpaFindings(Findings):
                 if intervals and total.amount > intervals[-1].high:
                     reason, most = "BeyondLastInterval", brief(resource, intervals[-1].high)
                     self.limits.append(f"{resource} of {need.container} exceeds the last interval's maximum of {most}")
+                elif intervals and total.amount > need.intervals(self.hvpa, resource)[-1].high:
+                    self.limits.append(f"{resource} of {need.container} is capped at its limit")
         if self.limits:
             self.condition("ScalingLimited", "True", reason, "; ".join(sorted(set(self.limits))))
         else:
@@ -256,6 +272,11 @@ def blockings(reasons: Iterable[str]) -> list[dict[str, str]]:
 def listed_sizes(sizes: Iterable[Size]) -> dict[str, Any]:
     """Sizes in the format in which the status records them for new pods."""
     return {LISTED: [{"containerName": name, "resources": each} for name, each in resources_of(sizes).items()]}
+
+
+def recorded_sizes(status: Any) -> Any:
+    """The sizes for new pods in a status, in the format of `listed_sizes`."""
+    return _scaling_in(status).get(SIZES)
 
 
 def _new_scaling(move: Move) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from hypot.core.amount import CPU, RESOURCES
 from hypot.core.gate import UNSET, held_to, keeps_added
 from hypot.core.interval import (
+    Interval,
     interval_of,
     keeps_size,
     most_at,
@@ -16,7 +17,8 @@ from hypot.core.interval import (
     whole_limit,
 )
 from hypot.kinds.hvpa.fields import HvpaSpec
-from hypot.kinds.hvpa.intervals import Allowed, allowed, intervals_of, only_counts_at, share
+from hypot.kinds.hvpa.intervals import intervals_of, only_counts_at, share
+from hypot.kinds.vpa.allowed import Allowed, allowed
 from hypot.policy.hvpa.gates import DIRECTIONS, Direction
 from hypot.policy.hvpa.proposal import Total
 from hypot.policy.hvpa.size_source import BOUNDS
@@ -44,6 +46,9 @@ class ContainerNeed(NamedTuple):
     def container(self) -> str:
         return self.current_size.container
 
+    def intervals(self, hvpa: HvpaSpec, resource: str) -> tuple[Interval, ...]:
+        return intervals_of(hvpa, self.container, resource, self.current_size.limits.get(resource))
+
 
 class Vote(NamedTuple):
     """A number of replicas, and the container, resource and source that ask for it."""
@@ -67,7 +72,7 @@ def vote_of(hvpa: HvpaSpec, need: ContainerNeed, current: int) -> Vote | None:
 
 
 def _lookup(hvpa: HvpaSpec, need: ContainerNeed, resource: str, total: Total, current: int) -> Vote | None:
-    intervals = intervals_of(hvpa, need.container, resource)
+    intervals = need.intervals(hvpa, resource)
     if not intervals:
         return None
     replicas = held_to(replicas_for(intervals, total.amount, current), current, _NUMBERS[total.bound])
@@ -76,12 +81,6 @@ def _lookup(hvpa: HvpaSpec, need: ContainerNeed, resource: str, total: Total, cu
         needed = replicas_for(intervals, raised, before)
         replicas = current if keeps_added(total.amount, raised, replicas, needed, current) else replicas
     return Vote(replicas, need.container, resource, total.source, total.amount)
-
-
-def controlled(hvpa: HvpaSpec, sizes: Iterable[Size]) -> tuple[Size, ...]:
-    """The parts of these sizes that the autoscaler may change."""
-    rules = [(size, allowed(hvpa, size.container)) for size in sizes]
-    return tuple([size.only(rule.controlled) for size, rule in rules if not rule.switched_off])
 
 
 def grows_while_shrinking(hvpa: HvpaSpec, need: ContainerNeed, current: int, fewer: int) -> bool:
@@ -127,7 +126,7 @@ def sized(
             desired,
             *_base(hvpa, resource),
             _pinned(hvpa, need, resource, desired),
-            most_of(hvpa, need.container, resource, desired),
+            most_of(need.intervals(hvpa, resource), desired),
             rises,
             may_shrink,
             GRAINS[resource],
@@ -145,13 +144,12 @@ def _pinned(hvpa: HvpaSpec, need: ContainerNeed, resource: str, desired: int) ->
     """The fixed size at a count where only the count scales; without one in the spec, the current request."""
     if not only_counts_at(hvpa, desired):
         return UNSET
-    interval = interval_of(intervals_of(hvpa, need.container, resource), desired)
+    interval = interval_of(need.intervals(hvpa, resource), desired)
     return interval.pinned if interval is not None else need.current_size.requests.get(resource, 0)
 
 
-def most_of(hvpa: HvpaSpec, container: str, resource: str, count: int) -> int:
-    """The largest size that the intervals allow a pod at this count; 0 if they have none."""
-    intervals = intervals_of(hvpa, container, resource)
+def most_of(intervals: Sequence[Interval], count: int) -> int:
+    """The largest size that the intervals allow a pod at this count; 0 if there are none."""
     return most_at(intervals[0].replicas, len(intervals), [one.most for one in intervals], count) if intervals else 0
 
 

@@ -1,20 +1,17 @@
 """The size recommendation as a source: what each pod needs at the current count, times the count."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from hypot.core.amount import CPU, RESOURCES, brief
 from hypot.core.gate import AT_LEAST, AT_MOST, EXACTLY, FREE, UNSET, belief, held_to, learned_total
 from hypot.kinds.base import count_of
-from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa.intervals import allowed
-from hypot.kinds.node import Itself
-from hypot.kinds.vpa.knobs import Knobs, knobs_of
+from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.hvpa.gates import settle_time
 from hypot.policy.hvpa.proposal import Bound, HvpaContext, SizeProposal, kept_step
 from hypot.policy.model.decision import Step, show_seconds
 from hypot.policy.model.seen import Bounds, Failure, Recommendation
 from hypot.policy.model.size import Place, briefly, shown
+from hypot.policy.stages.estimate import estimated, knobs_for
 from hypot.policy.stages.report import sentence
 
 NAME = "vpa"
@@ -44,23 +41,9 @@ def advised(context: HvpaContext) -> Recommendation | Failure:
 
 
 def _estimated(context: HvpaContext) -> tuple[Bounds, ...]:
-    usage = context.seen.usage
-    if usage is None:
-        return ()
     names = [one.container for one in context.current_sizes if one.container not in context.switched_off]
-    each = {name: knobs_for(context.hvpa, name, context.settings.vpa) for name in names}
     resources = {name: allowed(context.hvpa, name).controlled for name in names}
-    return usage.estimate(each, names, resources)
-
-
-def knobs_for(hvpa: Hvpa, container: str, base: Knobs) -> Knobs:
-    """Like `knobs_of`, but cached, because every decision needs it."""
-    return _knobs_for(Itself(hvpa), container, base)
-
-
-@lru_cache(16_384)
-def _knobs_for(this: Itself[Hvpa], container: str, base: Knobs) -> Knobs:
-    return knobs_of(this.value, container, base)
+    return estimated(context.hvpa, context.seen.usage, resources, context.settings.vpa)
 
 
 def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:

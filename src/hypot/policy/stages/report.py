@@ -22,7 +22,7 @@ from hypot.policy.model.decision import (
     show_time,
 )
 from hypot.policy.model.seen import Failure, Seen
-from hypot.policy.model.state import State
+from hypot.policy.model.state import State, without_conditions
 from hypot.policy.stages.restrain import LIMIT_REASONS, Limited, limit_step
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ class Refusal(NamedTuple):
     event: str
     message: str
     status: Mapping[str, Any] = {}
+    # The status of the condition.
+    word: str = "False"
 
 
 def succeeded(move: Move, state: State, reason: str) -> Conditions:
@@ -145,7 +147,7 @@ class Findings:
     def kept_status(self) -> dict[str, Any]:
         """The status as it is, without conditions: what a pass that could not decide reports."""
         old = self.spec.status if isinstance(self.spec.status, Mapping) else {}
-        return {key: value for key, value in old.items() if key != "conditions"}
+        return without_conditions(old)
 
     def scale_read(self) -> None:
         self.condition("AbleToScale", "True", "SucceededGetScale", "the target's scale was read")

@@ -134,7 +134,7 @@ def hvpa_moved(rule: HvpaRule, past: HvpaPast, plan: NumericPlan, now: float) ->
     past.last_scale[0] = now
     if past.grows[0]:
         past.swings[0] = swings_after(
-            past.swings[0], past.last_up[0], past.last_down[0], plan.evicted[0], rule.wait_down, now
+            past.swings[0], past.last_up[0], past.last_down[0], plan.restarted[0], rule.wait_down, now
         )
         past.last_up[0] = now
     else:

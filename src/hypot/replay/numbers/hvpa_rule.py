@@ -10,16 +10,8 @@ from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import MODES as WRITTEN_MODES
 from hypot.kinds.hvpa.fields import OWN
-from hypot.kinds.hvpa.intervals import (
-    Share,
-    allowed,
-    counts_of,
-    intervals_of,
-    largest_total,
-    only_counts_at,
-    share,
-    share_of,
-)
+from hypot.kinds.hvpa.intervals import Share, counts_of, intervals_of, largest_total, only_counts_at, share, share_of
+from hypot.kinds.vpa.allowed import allowed
 from hypot.kinds.vpa.knobs import knobs_of
 from hypot.policy.hold import holds_of
 from hypot.policy.hvpa.count_source import utilization_metric
@@ -59,8 +51,13 @@ _NO_HPA = HpaRule(
 )
 
 
-def rule_of(hvpa: Hvpa, container: str, names: Mapping[str, Signal], settings: Settings) -> HvpaRule | None:
-    """None if only the full decision works: it refuses, reads other objects, or its numbers are too large."""
+def rule_of(
+    hvpa: Hvpa, container: str, cpu_limit: int | None, names: Mapping[str, Signal], settings: Settings
+) -> HvpaRule | None:
+    """None if only the full decision works: it refuses, reads other objects, or its numbers are too large.
+
+    `cpu_limit` counts only if limits are fixed.
+    """
     if not _is_covered(hvpa, container):
         return None
     hpa = _NO_HPA
@@ -75,7 +72,8 @@ def rule_of(hvpa: Hvpa, container: str, names: Mapping[str, Signal], settings: S
         # Where the size may not change, a utilization votes for a count like any other metric.
         controlled = allowed(hvpa, container).controlled
         totals = [int(metric is not None and metric.resource in controlled) for metric in by_total]
-    cpu, memory = (_resource_rule(hvpa, container, resource, settings) for resource in RESOURCES)
+    limits = (cpu_limit, None)
+    cpu, memory = (_resource_rule(hvpa, container, *each, settings) for each in zip(RESOURCES, limits, strict=True))
     if not _is_modest(cpu) or not _is_modest(memory):
         return None
     low, high = counts_of(hvpa)
@@ -111,9 +109,9 @@ def _is_covered(hvpa: Hvpa, container: str) -> bool:
     return modes.issubset(WRITTEN_MODES) and not allowed(hvpa, container).switched_off and low <= high
 
 
-def _resource_rule(hvpa: Hvpa, container: str, resource: str, settings: Settings) -> ResourceRule:
+def _resource_rule(hvpa: Hvpa, container: str, resource: str, limit: int | None, settings: Settings) -> ResourceRule:
     bounds, knobs = allowed(hvpa, container), knobs_of(hvpa, container, settings.vpa)
-    intervals = intervals_of(hvpa, container, resource)
+    intervals = intervals_of(hvpa, container, resource, limit)
     base = share(hvpa, "base", resource).both
     up, down = (share_of(scale_type(hvpa, way).min_change, resource) for way in ("up", "down"))
     return ResourceRule(
@@ -134,7 +132,7 @@ def _resource_rule(hvpa: Hvpa, container: str, resource: str, settings: Settings
         [one.below for one in intervals],
         [one.pinned for one in intervals],
         [one.most for one in intervals],
-        largest_total(hvpa, container, resource),
+        largest_total(hvpa, container, resource, limit),
     )
 
 

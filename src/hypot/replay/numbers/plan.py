@@ -40,7 +40,7 @@ UNSEEN, CHOSEN = -1, 1
 class NumericPlan(NamedTuple):
     """The planned replicas and size with both limits, since when, the previous state, and whether scale-down waits.
 
-    `evicted` is when a pod was last evicted to change its size.
+    `restarted` is when a pod was last evicted, or restarted in place, to change its size.
     """
 
     active: Any
@@ -50,7 +50,7 @@ class NumericPlan(NamedTuple):
     waits: Any
     before: Any
     had: Any
-    evicted: Any
+    restarted: Any
 
 
 class PlanStep(NamedTuple):
@@ -297,9 +297,10 @@ def act_on_groups(plan: NumericPlan, c: Cohorts, s: Site, p: Params, now: float)
         c.action[k], c.taken[k] = KEEP, 0
         if taken < c.count[k]:
             split(c, p.slots, k, c.count[k] - taken)
+        if action == EVICT or restarts(plan, c, p, k):
+            plan.restarted[0] = now
         if action == EVICT:
             evict(c, s, p, k, taken, now)
-            plan.evicted[0] = now
         else:
             resize(c, s, p, k, cpu, memory, cpu_limit, memory_limit, now)
         k = next_group(c, CHOSEN)

@@ -6,9 +6,9 @@ from typing import Any
 from hypot.core.amount import RESOURCES
 from hypot.core.estimate import share
 from hypot.core.fate import DEFERRED_PATIENCE, IN_PROGRESS_PATIENCE
-from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa.intervals import allowed
+from hypot.kinds.catalogue import Sizing
 from hypot.kinds.vpa import VPA, with_defaults
+from hypot.kinds.vpa.allowed import allowed
 from hypot.kinds.vpa.fields import (
     AUTO,
     HIGHER,
@@ -46,10 +46,10 @@ _MODES = {
 }
 
 
-def usage_of(autoscaler: VPA | Hvpa, container: str, settings: Settings) -> NumericUsage:
+def usage_of(autoscaler: Sizing, container: str, settings: Settings) -> NumericUsage:
     """An empty history for the knobs of this autoscaler."""
     resources: Sequence[str] = controlled(autoscaler.container_policies, container)
-    if isinstance(autoscaler, Hvpa):
+    if not isinstance(autoscaler, VPA):
         resources = allowed(autoscaler, container).controlled
     knobs = knobs_of(autoscaler, container, settings.vpa)
     cpu, memory = (

@@ -108,11 +108,17 @@ class TestGates:
         assert decided(made, UP, state).moves
 
     def test_a_reversed_scale_down_is_remembered(self):
-        """If it restarted pods; the move brings the window with it."""
+        """If it restarted pods, also without a stabilisation. The move brings the window; other kinds have none."""
         made = hvpa(scaleDown=scale(stabilizationDuration="5m"))
         past = Vertical(last_down=NOW - 400, evicted=NOW - 400)
         decision, after = run(made, UP, State(vertical=past))
         assert after.acted(decision, NOW).vertical.swings == 1
+        decision, after = run(hvpa(), UP, State(vertical=past))
+        assert after.acted(decision, NOW).vertical.swings == 1
+        in_place = replace(past, evicted=None, restarted=NOW - 300)
+        assert after._replace(vertical=in_place).acted(decision, NOW).vertical.swings == 1
+        other = decision._replace(window=None)
+        assert after.acted(other, NOW).vertical.swings == 0
         quiet = State(vertical=replace(past, evicted=None))
         decision, after = run(made, UP, quiet)
         assert after.acted(decision, NOW).vertical.swings == 0

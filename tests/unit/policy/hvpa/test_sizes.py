@@ -207,10 +207,20 @@ class TestLimits:
         assert self.sized(APP, **GAP) == {}
 
     def test_left_alone(self):
-        """Limits are not controlled, so requests stay below them."""
+        """Limits are not controlled, so requests stay below them, and more cpu takes more pods."""
         bounds = vpa(policy(controlledValues="RequestsOnly"))
         decision = decided(hvpa(vpa=bounds, **GAP), world(2, box(cpu=400, limits=sizes(600)), app=sizes(cpu=800)))
-        assert (one(decision), limits_of(decision)) == ((2, sizes(cpu=600)), sizes(cpu=600))
+        assert (one(decision), limits_of(decision)) == ((3, sizes(cpu=534)), sizes(cpu=600))
+        assert reason_of(decision, "ScalingLimited") == "False/WithinIntervals"
+        why = "3 replicas are needed, because each has a fixed limit of 600m (RequestsOnly)"
+        assert sentences(decision, "interval") == [f"Cpu of app needs 1600m in total (vpa): {why}."]
+
+    def test_left_alone_of_memory(self):
+        """More pods need not make any of them use less memory: each gets what its limit allows."""
+        bounds = vpa(policy(controlledValues="RequestsOnly"))
+        app = box(cpu=400, memory=GI, limits=sizes(600, 2 * GI))
+        decision = decided(hvpa(vpa=bounds), world(3, app, app=sizes(400, 3 * GI)))
+        assert one(decision) == (3, sizes(400, 2 * GI))
         assert reason_of(decision, "ScalingLimited") == "True/CutAtAllowed"
 
     def test_a_limit_stays_with_its_request(self):

@@ -45,7 +45,7 @@ def hvpa(*intervals, **more):
 
 
 def rule(written):
-    return rule_of(written, "app", NAMES, Settings())
+    return rule_of(written, "app", None, NAMES, Settings())
 
 
 def step(place, past, target, written=None, *, blind=False):
@@ -85,6 +85,15 @@ class TestCover:
     def test_what_is_not_covered(self, written):
         """Each case is not covered for a reason of its own."""
         assert rule(written) is None
+
+    @pytest.mark.parametrize(("limit", "most"), [(600, 600), (None, 1000)])
+    def test_a_limit_that_is_fixed(self, limit, most):
+        """No pod requests more cpu than its limit."""
+        only = ContainerPolicy("app", controlled_values="RequestsOnly")
+        made = Hvpa("deployment/web", intervals=[interval(3, cpu="1", memory="2Gi")], containers=[only])
+        made = rule_of(made, "app", limit, NAMES, Settings())
+        assert (made.cpu.mosts, made.cpu.ceiling) == ([most] * 3, 3 * most)
+        assert made.memory.ceiling == 6 * GIB
 
     def test_all_counts_of_a_large_maximum(self):
         """Each count has its interval, up to the largest maximum that an Hvpa may have."""
@@ -222,6 +231,16 @@ class TestPlan:
         place = settled(replicas=8)
         begun(place, 8, 2000, in_place=False)
         assert (place.count(STOPPING), place.count(SERVING)) == (2, 6)
+
+    @pytest.mark.parametrize(
+        ("restarts", "in_place", "restarted"),
+        [({"cpu"}, True, True), ({"memory"}, True, False), ((), True, False), ((), False, True)],
+    )
+    def test_when_pods_were_restarted(self, restarts, in_place, restarted):
+        """By an eviction, or by a resize of a resource that needs it."""
+        place = settled(replicas=8, restarts=restarts)
+        plan = begun(place, 8, 2000, in_place=in_place)
+        assert plan.restarted[0] == (place.now if restarted else -inf)
 
     def test_only_the_count(self):
         """It needs no plan, unless new pods would start with another size."""

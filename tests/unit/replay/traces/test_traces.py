@@ -182,7 +182,7 @@ def test_repeated_rows_are_dropped(read):
 def test_gaps_are_reported(read):
     """Only steps of more than one and a half times the usual step are gaps."""
     (trace,) = read("ts,value\n0,1\n60,2\n150,2\n210,2\n301,2\n8000,2\n8060,1\n8120,1\n8180,1\n")
-    assert trace.notes == ("2 gaps, the longest 2.14 h from 301 s: interpolated linearly",)
+    assert trace.notes == ("2 gaps, the longest 2.14 h from 301 s",)
 
 
 def test_blank_lines_between_rows(read):

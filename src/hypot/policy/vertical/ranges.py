@@ -1,8 +1,8 @@
-"""Fits the sizes of an Hvpa to the LimitRanges of its namespace, which every new pod must pass."""
+"""Fits decided sizes to the LimitRanges of a namespace, which every new pod must pass."""
 
 from hypot.core.disruption import is_more
-from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa.intervals import allowed
+from hypot.kinds.base import Kind
+from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.model.current_size import live
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.size import Size
@@ -11,7 +11,7 @@ from hypot.policy.vertical.limits import admits, resized, within
 Sizes = tuple[Size, ...]
 
 
-def in_ranges(hvpa: Hvpa, seen: Seen, had: Sizes, wanted: Sizes) -> Sizes:
+def in_ranges(sizer: Kind, seen: Seen, had: Sizes, wanted: Sizes) -> Sizes:
     """These sizes within the LimitRanges; unchanged if there is no pod to check them with: new pods will show it.
 
     The check needs an existing pod, because a template lacks the defaults that a LimitRange adds.
@@ -21,7 +21,7 @@ def in_ranges(hvpa: Hvpa, seen: Seen, had: Sizes, wanted: Sizes) -> Sizes:
         return wanted
     # The first by name, so that the decision does not depend on the order of the pods.
     pod = min(pods, key=lambda each: each.name)
-    fitted = {each.container: each for each in within(_decided_on(hvpa, wanted), pod, ranges)}
+    fitted = {each.container: each for each in within(_decided_on(sizer, wanted), pod, ranges)}
     taken = tuple([_with(size, fitted.get(size.container)) for size in wanted])
     steady = tuple([_steady(*each) for each in zip(had, wanted, taken, strict=True)])
     return steady if admits(resized(pod, steady), ranges) else taken
@@ -36,9 +36,9 @@ def loses(had: Sizes, current: int, wanted: Sizes, taken: Sizes, replicas: int) 
     )
 
 
-def _decided_on(hvpa: Hvpa, sizes: Sizes) -> Sizes:
+def _decided_on(sizer: Kind, sizes: Sizes) -> Sizes:
     """The parts of these sizes that this autoscaler may change, request and limit together."""
-    bounds = {size.container: allowed(hvpa, size.container) for size in sizes}
+    bounds = {size.container: allowed(sizer, size.container) for size in sizes}
     return tuple(
         [
             Size(name, *({r: a for r, a in part.items() if r in bounds[name].controlled} for part in parts))
