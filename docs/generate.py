@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hypot.kinds.tortoise.settings import ANNOTATIONS, TortoiseSettings
 from hypot.kinds.version import show_version
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.settings import Settings, settings_schema, wire_name
@@ -37,7 +38,7 @@ def settings_page() -> str:
         flag = f.metadata.get("flag")
         shown = f"`{flag}`" if flag else ""
         lines.append(f"| `{wire_name(f.name)}` | {_default(f.name)} | {f.metadata['why']} | {shown} |")
-    return "\n".join([*lines, *_knob_lines()]) + "\n"
+    return "\n".join([*lines, *_knob_lines(), *_tortoise_lines()]) + "\n"
 
 
 def _knob_lines() -> list[str]:
@@ -62,13 +63,37 @@ def _knob_lines() -> list[str]:
     return lines
 
 
+def _tortoise_lines() -> list[str]:
+    """The settings of Tortoises: most may also be annotations of a namespace or an object."""
+    given = TortoiseSettings().to_mapping()
+    keys = {name: key for key, name in ANNOTATIONS.items()}
+    lines = [
+        "",
+        "## The settings of `tortoise`",
+        "",
+        "These settings are under `tortoise:` in the file. To set one for a namespace or for a single Tortoise, use",
+        "its annotation; that of the Tortoise comes first.",
+        "",
+        "| setting | default | what it is | annotation | upstream setting |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for f in fields(TortoiseSettings):
+        name, flag, key = wire_name(f.name), f.metadata["flag"], keys.get(f.name)
+        default = (
+            "see [tortoise.md](tortoise.md)" if f.name == "default_hpa_behavior" else f"`{json.dumps(given[name])}`"
+        )
+        annotation = f"`{key}`" if key else ""
+        lines.append(f"| `{name}` | {default} | {f.metadata['why']} | {annotation} | {f'`{flag}`' if flag else ''} |")
+    return lines
+
+
 def _default(name: str) -> str:
     value = getattr(Settings(), name)
     if name == "kubernetes":
         return show_version(value)
     if name == "gates":
         return "the version's"
-    if name == "vpa":
+    if name in {"vpa", "tortoise"}:
         return "see below"
     unit = next(f for f in fields(Settings) if f.name == name).metadata["unit"]
     return f"{value:g}" + (" s" if unit == "seconds" else "")

@@ -37,6 +37,12 @@ PATHS = {
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
     "MutatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
 }
+RECOMMENDER = {
+    "WatermarkPodAutoscaler": "off",
+    "Hvpa": "off",
+    "Tortoise": "off",
+    "VerticalPodAutoscaler": "recommend",
+}
 # The API server reads a CA bundle before it accepts it.
 AUTHORITY = trustme.CA().cert_pem.bytes().decode()
 # The values of the chart -> the configuration and the flags that mean the same.
@@ -65,7 +71,7 @@ CONFIGS: dict[str, tuple[Object, Object, tuple[str, ...]]] = {
     "recommender": (
         {
             "config": {
-                "kinds": {"WatermarkPodAutoscaler": "off", "Hvpa": "off", "VerticalPodAutoscaler": "recommend"},
+                "kinds": RECOMMENDER,
                 "metricsPort": 9000,
                 "prometheus": "http://prometheus:9090",
                 "settings": {"tolerance": 0.2},
@@ -73,7 +79,7 @@ CONFIGS: dict[str, tuple[Object, Object, tuple[str, ...]]] = {
             "replicas": 1,
         },
         {
-            "kinds": {"WatermarkPodAutoscaler": "off", "Hvpa": "off", "VerticalPodAutoscaler": "recommend"},
+            "kinds": RECOMMENDER,
             "metricsPort": 9000,
             "prometheus": "http://prometheus:9090",
             "settings": {"tolerance": 0.2},
@@ -329,7 +335,7 @@ def test_helm_refuses_what_no_configuration_may_say(case: str, tmp_path: Path) -
 
 def test_a_bare_off_is_taken_by_the_chart(tmp_path: Path) -> None:
     """YAML reads a bare `off` as false; the configuration file says `off`."""
-    manifests = rendered({"config": {"kinds": {"Hvpa": False}}}, tmp_path)
+    manifests = rendered({"config": {"kinds": {"Hvpa": False, "Tortoise": False}}}, tmp_path)
     (found,) = (yaml.safe_load(each["data"][CONFIG_KEY]) for each in manifests if each["kind"] == "ConfigMap")
     assert (found["kinds"]["Hvpa"], found["webhookPort"]) == ("off", 0)
 

@@ -7,7 +7,8 @@ hypot and asserts its `expect`. It needs no fixture, so that the check for stale
     def test_defaults(case): ...
 
 `deviations.toml` lists where hypot differs on purpose. A case that matches an entry still runs: it passes if it agrees,
-and is an expected failure with the entry's reason if it does not.
+and is an expected failure with the entry's reason if it does not. It also lists the cases of functions that hypot has
+no counterpart of: they are skipped, with the reason.
 """
 
 import functools
@@ -67,6 +68,9 @@ def each_case(file: str, section: str = "cases") -> Callable[[Check], Check]:
 
         @functools.wraps(check)
         def run(case: Case) -> None:
+            absent = next((each for each in inapplicable() if each.covers(file, case)), None)
+            if absent is not None:
+                pytest.skip(absent.reason)
             known = next((d for d in deviations() if d.covers(file, case)), None)
             try:
                 check(case)
@@ -107,6 +111,21 @@ class Deviation:
                     yield case["name"]
 
 
+@dataclass(frozen=True, slots=True)
+class Inapplicable:
+    """Functions of a vector file that have no counterpart here; of their cases those whose `given` meets `when`."""
+
+    file: str
+    functions: tuple[str, ...]
+    reason: str
+    when: tuple[str, ...] = ()
+
+    def covers(self, file: str, case: Case) -> bool:
+        given = case.get("given", case)
+        here = file == self.file and given.get("function") in self.functions
+        return here and all(holds(condition, given) for condition in self.when)
+
+
 def _fails(check: Check, case: Case) -> bool:
     try:
         check(case)
@@ -127,6 +146,37 @@ def entries() -> tuple[dict[str, Any], ...]:
 def deviations() -> tuple[Deviation, ...]:
     """The well-formed entries; malformed entries excuse nothing."""
     return tuple(deviation(entry) for entry in entries() if not faults(entry))
+
+
+@functools.cache
+def absent_entries() -> tuple[dict[str, Any], ...]:
+    """The entries for functions without a counterpart, as written."""
+    return tuple(tomllib.loads(DEVIATIONS.read_text(encoding="utf-8")).get("not_applicable", ()))
+
+
+@functools.cache
+def inapplicable() -> tuple[Inapplicable, ...]:
+    """The well-formed entries; malformed entries excuse nothing."""
+    return tuple(without_counterpart(entry) for entry in absent_entries() if not absence_faults(entry))
+
+
+def without_counterpart(entry: Mapping[str, Any]) -> Inapplicable:
+    lists = {key: tuple(entry.get(key, ())) for key in ("functions", "when")}
+    return Inapplicable(**{**entry, **lists})
+
+
+def absence_faults(entry: Mapping[str, Any]) -> list[str]:
+    """What is wrong with an entry for functions without a counterpart, as text."""
+    message = [f"unknown key {key}" for key in entry if key not in Inapplicable.__dataclass_fields__]
+    message += [f"{key} must be text" for key in ("file", "reason") if not isinstance(entry.get(key), str)]
+    if not str(entry.get("reason", "")).endswith("."):
+        message.append("reason must be a sentence")
+    functions, when = entry.get("functions"), entry.get("when", [])
+    if not isinstance(functions, list) or not functions or not all(isinstance(each, str) for each in functions):
+        message.append("functions must be a list of names")
+    if not isinstance(when, list) or not all(_is_condition(text) for text in when):
+        message.append("when must be a list of conditions")
+    return message
 
 
 def deviation(entry: Mapping[str, Any]) -> Deviation:

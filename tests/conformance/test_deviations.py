@@ -5,7 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness import VARIABLE, deviation, entries, faults, holds, vector_file
+from conformance.harness import (
+    VARIABLE,
+    absence_faults,
+    absent_entries,
+    deviation,
+    entries,
+    faults,
+    holds,
+    load_cases,
+    vector_file,
+    without_counterpart,
+)
 
 GIVEN = {"spec": {"metrics": [{"type": "External"}], "name": "web", "none": None}, "scale": {"replicas": 3}}
 
@@ -41,6 +52,32 @@ def test_no_entry_is_stale(entry):
         assert not differing, "a present case shows it now: drop the word unseen"
     else:
         assert differing, "no present case differs any more: remove the entry"
+
+
+@pytest.mark.parametrize("entry", absent_entries(), ids=lambda entry: f"{entry['file']}: {entry['functions']}")
+def test_every_function_without_a_counterpart_is_in_its_file(entry):
+    """An entry is well-formed, and each of its functions has a case that it covers."""
+    assert absence_faults(entry) == []
+    if not vector_file(entry["file"]).is_file():
+        pytest.skip(f"{entry['file']} is not there; set {VARIABLE} to the folder that holds it")
+    covered = [case for case in load_cases(entry["file"]) if without_counterpart(entry).covers(entry["file"], case)]
+    assert {case["given"]["function"] for case in covered} == set(entry["functions"])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {},
+        {"file": "a.json", "functions": [], "reason": "Because."},
+        {"file": "a.json", "functions": "f", "reason": "Because."},
+        {"file": "a.json", "functions": ["f"], "reason": "no sentence"},
+        {"file": "a.json", "functions": ["f"], "reason": "Because.", "case": "x"},
+        {"file": "a.json", "functions": ["f"], "reason": "Because.", "when": ["a = 3"]},
+    ],
+)
+def test_a_malformed_entry_without_a_counterpart_is_told(entry):
+    """An entry that could skip the wrong cases is not well-formed."""
+    assert absence_faults(entry)
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,7 @@ any_state = st.builds(
     scalings=st.integers(0, 9),
     vertical=st.just(NO_PAST),
     plan=st.none(),
+    tortoise=st.none(),
 )
 
 settings_of = st.builds(

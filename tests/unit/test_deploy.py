@@ -59,6 +59,7 @@ def test_no_other_definitions_are_next_to_the_generated_ones():
         names = {path.name for path in folder.iterdir()} - {"kustomization.yaml"}
         assert names == {
             "hvpa.yaml",
+            "tortoise.yaml",
             "verticalpodautoscaler.yaml",
             "verticalpodautoscalercheckpoint.yaml",
             "watermarkpodautoscaler.yaml",

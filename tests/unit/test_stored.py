@@ -47,11 +47,15 @@ async def loaded(folder):
     return await Shards(cluster, NAMESPACE).load()
 
 
+# The kinds that came after what a folder has was stored.
+NEWER = {"1": {"Tortoise"}}
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_kind_is_there(folder):
     """A kind that is missing would not be tested."""
     kinds = {each["kind"] for each in kept(folder, "objects")}
-    assert kinds == {*AUTOSCALERS, *(info.name for info in defined())}
+    assert kinds == {*AUTOSCALERS, *(info.name for info in defined())} - NEWER[folder]
     assert all(each.get("status") for each in kept(folder, "objects"))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from hypot.cli.files import BadInput, read_objects
+from hypot.cli.files import BadInput, last_of_each, read_objects
 from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.output import to_json, to_yaml
 from hypot.cli.statefile import alone, read_state, write_state
@@ -158,16 +158,8 @@ def _key(autoscaler: Autoscaler) -> Key:
 
 
 def _sources(loaded: list[LoadedFiles], ignored: Counter[str], namespace: str | None) -> dict[Key, Source]:
-    """The place of each autoscaler in the input; of several with one name the last, as with kubectl apply."""
-    found: dict[Key, Source] = {}
-    for one in loaded:
-        if not is_autoscaler(one.data):
-            continue
-        key = key_of(one.data)
-        if key in found:
-            places = " and ".join(f"{source.file}:{source.line}" for source in (found[key], one.source))
-            click.echo(f"{key[1]}/{key[2]} is in the input twice, {places}: the last one counts", err=True)
-        found[key] = one.source
+    """The place of each autoscaler in the input."""
+    found = last_of_each((one for one in loaded if is_autoscaler(one.data)), key_of)
     if not found:
         kinds = Counter(str(one.data["kind"]) for one in loaded) + ignored
         there = f"found only {_counted(kinds)}" if kinds else "there is nothing in it"

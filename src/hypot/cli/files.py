@@ -2,14 +2,15 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
 from hypot.cli.bar import can_draw
-from hypot.kinds.text.load import LoadedFiles, LoadError, Reader
+from hypot.kinds.text.load import LoadedFiles, LoadError, Reader, Source
 
 # Smaller inputs are read before a bar would be visible.
 _WORTH_A_BAR = 4 * 2**20
@@ -42,6 +43,20 @@ def read_objects(
             return list(reader.read(paths)), reader.ignored
         except LoadError as error:
             raise BadInput(str(error)) from error
+
+
+def last_of_each(
+    loaded: Iterable[LoadedFiles], key: Callable[[dict[str, Any]], tuple[str, str, str]]
+) -> dict[tuple[str, str, str], Source]:
+    """The place of each object by kind, namespace and name; of several the last counts, as with kubectl apply."""
+    found: dict[tuple[str, str, str], Source] = {}
+    for one in loaded:
+        name = key(one.data)
+        if name in found:
+            places = " and ".join(f"{source.file}:{source.line}" for source in (found[name], one.source))
+            click.echo(f"{name[1]}/{name[2]} is in the input twice, {places}: the last one counts", err=True)
+        found[name] = one.source
+    return found
 
 
 @contextmanager

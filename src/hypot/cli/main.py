@@ -15,6 +15,7 @@ from hypot.cli.ending import Terminated
 COMMANDS = {
     "crds": ("hypot.cli.crds", "Print the CustomResourceDefinitions of the kinds hypot serves."),
     "decide": ("hypot.cli.decide", "Show what each autoscaler in a dump would do now, and why."),
+    "history": ("hypot.cli.history.command", "Show what Tortoises learned, or let them learn from recorded usage."),
     "intervals": ("hypot.cli.intervals", "Show how many replicas of what size each total gets."),
     "manifests": ("hypot.cli.manifests", "Print the manifests that install hypot in a cluster."),
     "replay": ("hypot.cli.replay", "Show what each policy would have done with recorded demand, and its price."),

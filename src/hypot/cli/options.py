@@ -1,14 +1,24 @@
 """Options that several commands share."""
 
+import time
+from collections.abc import Callable, Sequence
 from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from hypot.cli.bar import bar
 from hypot.cli.files import BadInput
 from hypot.cli.mapping import read_mapping
 from hypot.policy.model.decision import LATEST
 from hypot.policy.model.settings import Settings, SettingsError
 from hypot.policy.model.state import read_time
+
+if TYPE_CHECKING:
+    from hypot.replay.traces.history import TraceFiles
+    from hypot.replay.traces.trace import Trace
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 settings_named = click.option(
     "--settings", "settings_file", metavar="FILE", help="The controller's flags and gates, YAML or JSON."
@@ -37,3 +47,54 @@ def read_settings(file: str | None) -> Settings:
     except SettingsError as error:
         hint = "; quote it in YAML, 1.30 is read as 1.3" if isinstance(data.get("kubernetes"), float) else ""
         raise BadInput(f"{file}: {error}{hint if str(error).startswith('kubernetes') else ''}") from error
+
+
+traces_named = click.argument("traces", nargs=-1, metavar="[TRACE]...")
+start_given = click.option("--from", "start", metavar="TIME", callback=time_given, help="Use traces from this time on.")
+end_given = click.option("--to", "end", metavar="TIME", callback=time_given, help="Use traces up to this time.")
+
+
+def prometheus_named(what: str, span: str) -> Option:
+    return click.option(
+        "--prometheus", metavar="URL", help=f"Read {what} from Prometheus, with --query: {span}, or --from."
+    )
+
+
+def query_named(unit: str) -> Option:
+    return click.option("--query", metavar="PROMQL", help=f"{unit}, one series per workload.")
+
+
+def check_traces(traces: Sequence[str], prometheus: str | None, query: str | None, example: str) -> None:
+    """Check that traces are named in one of two ways; `example` is a query."""
+    if prometheus and not query:
+        raise click.UsageError(f"--prometheus needs a --query, such as '{example}'")
+    if query and not prometheus:
+        raise click.UsageError("--query needs the server: --prometheus http://HOST:9090")
+    if bool(traces) == bool(prometheus):
+        raise click.UsageError("name trace files, or a Prometheus server with --prometheus and --query")
+
+
+def read_given_traces(
+    traces: Sequence[str],
+    start: float | None,
+    end: float | None,
+    prometheus: str | None,
+    query: str | None,
+    span: float,
+    step: float,
+) -> "list[Trace] | TraceFiles":
+    """All traces, or if they do not fit into memory, the files that they come from.
+
+    Prometheus is asked for the last `span` seconds, unless a start is given, in steps of `step`.
+    """
+    if prometheus and query:
+        from hypot.replay.traces.prometheus import from_prometheus  # noqa: PLC0415  only if it is used
+
+        until = time.time() if end is None else end
+        since = until - span if start is None else start
+        with bar("querying Prometheus", None) as progress:
+            return from_prometheus(prometheus, query, since, until, step, progress=progress.at)
+    from hypot.replay.traces.history import read_history  # noqa: PLC0415  only if it is used
+
+    with bar("reading", None) as progress:
+        return read_history(traces, start, end, progress.at)

@@ -1,7 +1,6 @@
 """hypot replay: what each policy would have done with recorded demand."""
 
 import sys
-import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,7 +12,18 @@ import click
 from hypot.cli.bar import ProgressBar, bar
 from hypot.cli.ending import heeding
 from hypot.cli.files import BadInput, check_writable, manifests_named, read_objects
-from hypot.cli.options import read_settings, settings_named, time_given
+from hypot.cli.options import (
+    check_traces,
+    end_given,
+    prometheus_named,
+    query_named,
+    read_given_traces,
+    read_settings,
+    settings_named,
+    start_given,
+    time_given,
+    traces_named,
+)
 from hypot.cli.verdict import glyphs_for, safe_for, width_of
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.settings import Settings
@@ -64,19 +74,17 @@ def _engine(_: click.Context, __: click.Parameter, engine: str) -> str:
 
 
 @click.command("replay")
-@click.argument("traces", nargs=-1, metavar="[TRACE]...")
+@traces_named
 @manifests_named
 @click.option(
     "--world", "world_file", metavar="FILE", help="The parameters of the simulated world, YAML; see docs/world.md."
 )
 @settings_named
-@click.option("--from", "start", metavar="TIME", callback=time_given, help="Replay from this time on.")
-@click.option("--to", "end", metavar="TIME", callback=time_given, help="Replay up to this time.")
+@start_given
+@end_given
 @click.option("--grid", "grids", multiple=True, metavar="hpa.cpu=50..90:5", help="Try many values; may be repeated.")
-@click.option(
-    "--prometheus", metavar="URL", help="Read demand from Prometheus, with --query: the last 7 days, or --from."
-)
-@click.option("--query", metavar="PROMQL", help="Requests/s or cores, one series per workload.")
+@prometheus_named("demand", "the last 7 days")
+@query_named("Requests/s or cores")
 @click.option(
     "--report",
     "reports",
@@ -159,7 +167,7 @@ def _read(
     from hypot.replay.world.file import read_world  # noqa: PLC0415
     from hypot.replay.world.parameters import World  # noqa: PLC0415
 
-    _check_usage(traces, prometheus, query)
+    check_traces(traces, prometheus, query, "sum(rate(http_requests_total[2m]))")
     wrong: list[str] = []
     world = World()
     try:
@@ -178,7 +186,8 @@ def _read(
         wrong.append(str(error))
     found: list[Trace] | TraceFiles = []
     try:
-        found = _history(traces, start, end, prometheus, query, world)
+        step = max(STEP, world.tick)
+        found = read_given_traces(traces, start, end, prometheus, query, WEEK, step)
     except ValueError as error:
         wrong.append(str(error))
     if wrong:
@@ -192,37 +201,6 @@ def _families(policies: "Sequence[Policy]") -> dict[str, list[str]]:
     for one in policies:
         found.setdefault(one.family or one.name, []).append(one.name)
     return found
-
-
-def _check_usage(traces: Sequence[str], prometheus: str | None, query: str | None) -> None:
-    if prometheus and not query:
-        raise click.UsageError("--prometheus needs a --query, such as 'sum(rate(http_requests_total[2m]))'")
-    if query and not prometheus:
-        raise click.UsageError("--query needs the server: --prometheus http://HOST:9090")
-    if bool(traces) == bool(prometheus):
-        raise click.UsageError("name trace files, or a Prometheus server with --prometheus and --query")
-
-
-def _history(
-    traces: Sequence[str],
-    start: float | None,
-    end: float | None,
-    prometheus: str | None,
-    query: str | None,
-    world: "World",
-) -> "list[Trace] | TraceFiles":
-    """All traces, or if they do not fit into memory, the files that they come from."""
-    if prometheus and query:
-        from hypot.replay.traces.prometheus import from_prometheus  # noqa: PLC0415  only if it is used
-
-        until = time.time() if end is None else end
-        since = until - WEEK if start is None else start
-        with bar("querying Prometheus", None) as progress:
-            return from_prometheus(prometheus, query, since, until, max(STEP, world.tick), progress=progress.at)
-    from hypot.replay.traces.history import read_history  # noqa: PLC0415  only if it is used
-
-    with bar("reading", None) as progress:
-        return read_history(traces, start, end, progress.at)
 
 
 def _explained_span(explain: str | None, asked: _Asked) -> "Span":

@@ -92,7 +92,7 @@ def _is_vertical(data: Any) -> bool:
         return False
     recount, infeasible = data.get("recount"), data.get("infeasible") or {}
     times = [
-        *(data.get(name) for name in ("lastUp", "lastDown", "evicted")),
+        *(data.get(name) for name in ("lastUp", "lastDown", "evicted", "restarted")),
         *_values(data.get("hot")),
         *_values(data.get("stuck")),
     ]
@@ -110,7 +110,7 @@ def _is_vertical(data: Any) -> bool:
         all(at is None or _is_time(at) for at in times)
         and all(map(_is_recent_use, recent))
         and all(map(_are_amounts, amounts))
-        and all(count is None or _is_count(count) for count in counts)
+        and all(count is None or (_is_count(count) and count >= 0) for count in counts)
     )
 
 

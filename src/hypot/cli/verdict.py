@@ -1,5 +1,6 @@
 """Decisions as text: one line says what happens, the indented lines why, and what would change it."""
 
+import json
 import os
 import shutil
 import textwrap
@@ -7,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import click
 
@@ -159,7 +160,7 @@ def _message(outcome: Verdict) -> str:
     decision = outcome.decision
     if outcome.verdict == "undecided":
         return _clean(_error(decision))
-    if outcome.verdict != "hold":
+    if outcome.verdict != "hold" or (decision.hpa is not None and decision.hpa.writes and decision.reason):
         reason = decision.reason.replace(" (percentage of request)", "")
         return _clean(f"dry run: {reason}" if decision.dry_run else reason)
     if decision.sizes:
@@ -208,6 +209,7 @@ def _details(outcome: Verdict, glyphs: Glyphs, width: int) -> Iterator[str]:
         edges = [f"{t.direction} {'above' if t.direction == 'up' else 'below'} {t.beyond}" for t in limits]
         yield from _entry("moves", f"{metric}: {', '.join(edges)}", glyphs, width)
     yield from _sizes(decision, glyphs, width)
+    yield from _hpa(decision, glyphs, width)
     for sentence in decision.unknown:
         yield from _entry("unknown", sentence, glyphs, width)
     for problem in outcome.problems:
@@ -227,6 +229,38 @@ def _sizes(decision: Decision, glyphs: Glyphs, width: int) -> Iterator[str]:
         ]
         label = "advised" if decision.by_pod else "size"
         yield from _entry(label, f"{new.container}: {', '.join(parts) or 'no requests'}", glyphs, width)
+
+
+def _hpa(decision: Decision, glyphs: Glyphs, width: int) -> Iterator[str]:
+    """The HPA that is to be written, as a diff."""
+    edit = decision.hpa
+    if edit is None:
+        return
+    changes = list(edit.changes())
+    if edit.deletes:
+        yield from _entry("hpa", f"{edit.name} is to be deleted", glyphs, width)
+        return
+    if edit.before is None:
+        yield from _entry("hpa", f"{edit.name} is to be created", glyphs, width)
+    elif not changes:
+        yield from _entry("hpa", f"{edit.name} stays as it is", glyphs, width)
+    for change in changes:
+        was = [] if edit.before is None else [_shown_field(change.before)]
+        text = f" {glyphs.arrow} ".join([*was, _shown_field(change.after)])
+        yield from _entry("hpa", f"{change.field}: {text}", glyphs, width)
+
+
+def _shown_field(value: Any) -> str:
+    """A number, the target of a metric in percent, or what is written as JSON."""
+    if value is None:
+        return "unset"
+    target = _target_in(value)
+    return f"{target} %" if target is not None else json.dumps(value)
+
+
+def _target_in(metric: Any) -> Any:
+    source = metric.get("containerResource") if isinstance(metric, dict) else None
+    return source.get("target", {}).get("averageUtilization") if isinstance(source, dict) else None
 
 
 def _worth_reporting(decision: Decision) -> list[Step]:

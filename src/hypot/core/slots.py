@@ -60,8 +60,11 @@ class SlotTable:
             self.codes[here] |= STALE
 
     def skip(self, first: int, end: int) -> None:
-        """Record that nothing was observed from one occurrence up to another, counted over all turns and slots."""
-        for occurrence in range(max(first, end - len(self.codes)), end):
+        """Record that nothing was observed from one occurrence up to another, counted over all turns and slots.
+
+        Once all rows were passed, only the last need of each slot is left: it stays, however long that lasts.
+        """
+        for occurrence in range(first, min(end, first + len(self.codes))):
             self.record(occurrence // self.slots, occurrence % self.slots, None)
 
     def highest(self, slot: int) -> int:

@@ -1,12 +1,15 @@
 """The target utilization that leaves just enough room for the highest usage while new pods start."""
 
+# Rounding of floats must not lower a whole percentage.
+GRAIN = 1e-9
 
-def fixed_point(target: int, used: int, request: int) -> int:
+
+def fixed_point(target: float, used: int, request: int) -> int:
     """The target at which a 90th percentile of usage, which moves along with the target, just fills the request.
 
     It is the same whatever the current target is, so it is reached at once and does not ring.
     """
-    return target if used <= 0 else target * request // used
+    return int(target if used <= 0 else target * request / used + GRAIN)
 
 
 def plain_step(target: int, used: int, request: int) -> int:

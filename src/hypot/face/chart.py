@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from math import ceil, floor, log10
 from typing import Literal, NamedTuple
 
-# A path; steps that hold until the next value; a filled area; a shade from top to bottom wherever the value is 1; a
-# broad translucent bar; or a haze for values that change too fast.
-Look = Literal["line", "step", "area", "shade", "band", "haze"]
+# A path; steps that hold until the next value; a filled area; a filled shape whose outline is the path; a shade from
+# top to bottom wherever the value is 1; a broad translucent bar; or a haze for values that change too fast.
+Look = Literal["line", "step", "area", "shape", "shade", "band", "haze"]
 Symbol = Literal["up", "down", "resize", "evicted", "killed", "dot", "ring", "bar"]
 # Vertical and horizontal, in plotly's names.
 Side = Literal[

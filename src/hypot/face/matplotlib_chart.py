@@ -93,6 +93,9 @@ def _draw_line(axes: Axes, line: Line, xs: Floats) -> None:
         across, name = axes.get_xaxis_transform(), printable(line.name)
         axes.fill_between(xs, 0, ys, step="post", color=tint, alpha=0.22, linewidth=0, transform=across, label=name)
         return
+    if line.look == "shape":
+        axes.fill(xs, ys, color=tint, alpha=0.22, linewidth=0, label=printable(line.name))
+        return
     if line.look == "area":
         axes.fill_between(xs, ys, color=tint, alpha=0.25, linewidth=0)
     axes.plot(
@@ -113,14 +116,23 @@ def _draw_line(axes: Axes, line: Line, xs: Floats) -> None:
 def _draw_dots(axes: Axes, dots: Dots, xs: Floats) -> None:
     tint = LIGHT[dots.tint]
     ys, sizes = np.array(dots.ys), (np.array(dots.sizes) * _POINTS) ** 2
-    for symbol in dict.fromkeys(dots.symbols):
+    for number, symbol in enumerate(dict.fromkeys(dots.symbols)):
         of_it = np.array([one == symbol for one in dots.symbols])
         inside = "none" if symbol in _HOLLOW else tint
         marker: Any = _SYMBOLS[symbol]
         strokes = symbol in {"killed", "bar"}
         colours: dict[str, Any] = {"c": tint} if strokes else {"facecolors": inside, "edgecolors": tint}
+        name = "_" if number else printable(dots.name)
         axes.scatter(
-            xs[of_it], ys[of_it], s=sizes[of_it], marker=marker, linewidths=1.0, alpha=0.9, zorder=3, **colours
+            xs[of_it],
+            ys[of_it],
+            s=sizes[of_it],
+            marker=marker,
+            linewidths=1.0,
+            alpha=0.9,
+            zorder=3,
+            label=name,
+            **colours,
         )
     for x, y, label in zip(xs, ys, dots.labels, strict=False):
         up, across = dots.side.split()

@@ -47,10 +47,10 @@ def plotted(chart: Chart, options: ChartOptions) -> dict[str, Any]:
 
 
 def _line(options: ChartOptions, chart: Chart, line: Line) -> dict[str, Any]:
-    filled = line.look in {"area", "shade"}
-    width = 0 if line.look == "shade" else line.width
+    fill = {"area": "tozeroy", "shade": "tozeroy", "shape": "toself"}.get(line.look)
+    width = 0 if line.look in {"shade", "shape"} else line.width
     steps = line.look in {"step", "shade", "haze"}
-    silent = line.look in {"shade", "band", "haze"} or line.tint == "line"
+    silent = line.look in {"shade", "shape", "band", "haze"} or line.tint == "line"
     meta: dict[str, Any] = {"who": options.key(line.who), "tint": line.tint}
     place = {"x": _numbers(line.xs, options.digits)}
     if chart.x.kind == "time":
@@ -62,9 +62,9 @@ def _line(options: ChartOptions, chart: Chart, line: Line) -> dict[str, Any]:
         "name": escape(line.name, quote=False),
         **place,
         "y": _numbers(line.ys, options.digits),
-        "meta": {**meta, "veil": "38"} if filled else meta,
+        "meta": {**meta, "veil": "38"} if fill else meta,
         "line": {"width": width, "dash": line.dash, "shape": "hv" if steps else "linear"},
-        **({"fill": "tozeroy"} if filled else {}),
+        **({"fill": fill} if fill else {}),
         **({"opacity": 0.3} if line.look in {"band", "haze"} else {}),
         **({"yaxis": "y2"} if line.look == "shade" else {}),
         **({"hovertext": [escape(text, quote=False) for text in line.texts]} if line.texts else {}),

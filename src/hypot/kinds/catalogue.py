@@ -14,11 +14,15 @@ from hypot.kinds.crd import Facts, definition_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.names import group_of
+from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.status import TORTOISE_CONDITIONS
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.wpa import WPA
 
-Autoscaler = HPA | WPA | VPA | Hvpa
+Autoscaler = HPA | WPA | VPA | Hvpa | Tortoise
+# Those that size pods.
+Sizing = VPA | Hvpa | Tortoise
 # What the controller does for a kind: nothing, only recommend, decide and report without writing, or everything.
 Mode = Literal["off", "recommend", "observe", "act"]
 
@@ -34,7 +38,7 @@ class KindInfo:
     abbreviation: str = ""
     counts: bool = False
     sizes: bool = False
-    # The spec field that names its target.
+    # The spec field that names its target, with dots between nested names.
     target_field: str = "scaleTargetRef"
     # The module with the facts for its CustomResourceDefinition; empty if the kind is built into Kubernetes.
     crd: str = ""
@@ -46,6 +50,8 @@ class KindInfo:
     mode: Mode = "act"
     # The Leases of other controllers that act on it.
     leases: tuple[str, ...] = ()
+    # The key of the list of conditions in its status' `conditions`; empty if `conditions` is that list.
+    conditions_key: str = ""
     # API groups that users write for it by mistake.
     mistaken_groups: tuple[str, ...] = ()
 
@@ -129,6 +135,17 @@ CATALOGUE: dict[str, KindInfo] = {
             crd="hypot.kinds.hvpa.crd",
             scalable=True,
         ),
+        KindInfo(
+            Tortoise,
+            "tortoises",
+            short_names=("tortoise",),
+            abbreviation="Tortoise",
+            counts=True,
+            sizes=True,
+            target_field="targetRefs.scaleTargetRef",
+            crd="hypot.kinds.tortoise.crd",
+            conditions_key=TORTOISE_CONDITIONS,
+        ),
     )
 }
 
@@ -137,7 +154,7 @@ def info_of(kind: Kind | type[Kind]) -> KindInfo:
     return CATALOGUE[kind.KIND]
 
 
-def sizes_pods(autoscaler: Kind) -> TypeGuard[VPA | Hvpa]:
+def sizes_pods(autoscaler: Kind) -> TypeGuard[Sizing]:
     """Whether it sizes pods, and so has policies for containers."""
     return info_of(autoscaler).sizes
 

@@ -8,6 +8,7 @@ from hypot.kinds.catalogue import CATALOGUE, autoscalers, names_of, sizing
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.problem import Severity, Where
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.wpa import WPA
@@ -21,6 +22,7 @@ WPA_ONLY = (WPA.KIND,)
 BOTH = (*HPA_ONLY, *WPA_ONLY)
 VPA_ONLY = (VPA.KIND,)
 HVPA_ONLY = (Hvpa.KIND,)
+TORTOISE_ONLY = (Tortoise.KIND,)
 CHECKPOINT_ONLY = (Checkpoint.KIND,)
 # Kinds that size pods; an Hvpa has the policies of a VerticalPodAutoscaler in a template.
 SIZING = names_of(sizing())

@@ -13,11 +13,13 @@ from hypot.lint.rules.metrics import METRICS
 from hypot.lint.rules.own import OBJECTS, UPDATES
 from hypot.lint.rules.own_fields import FIELDS
 from hypot.lint.rules.own_hvpa import HVPA_FIELDS
+from hypot.lint.rules.own_tortoise import TORTOISE_FIELDS
 from hypot.lint.rules.own_vpa import VPA_FIELDS
 from hypot.lint.rules.pace import PACE
 from hypot.lint.rules.requests import REQUESTS
 from hypot.lint.rules.sizes import SIZES
 from hypot.lint.rules.target import TARGET
+from hypot.lint.rules.tortoise import TORTOISES
 from hypot.lint.rules.versions import VERSIONS
 from hypot.lint.rules.watermark import WATERMARKS
 
@@ -31,12 +33,14 @@ FAMILIES: tuple[RuleFamily, ...] = (
     WATERMARKS,
     SIZES,
     AXES,
+    TORTOISES,
     VERSIONS,
     GIVEN,
     OBJECTS,
     FIELDS,
     VPA_FIELDS,
     HVPA_FIELDS,
+    TORTOISE_FIELDS,
     UPDATES,
 )
 

@@ -57,8 +57,10 @@ class Remembered:
                 sizes.stuck,
                 sizes.infeasible,
                 sizes.evicted,
+                sizes.restarted,
             ),
             (state.plan, self.replicas, self.of, self.cold),
+            None if state.tortoise is None else state.tortoise.essence(),
         )
 
     @classmethod

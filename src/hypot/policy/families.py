@@ -1,8 +1,8 @@
 """How each kind is decided: one record per kind, next to its record in `hypot.kinds.catalogue`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypot.kinds.base import Kind
 from hypot.kinds.catalogue import Autoscaler
@@ -11,6 +11,9 @@ from hypot.kinds.hpa.fields import Behavior
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.status import BLOCKED
 from hypot.kinds.problem import Problem
+from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.policies import OFF as NOT_SCALED
+from hypot.kinds.tortoise.status import FAILED, OVERRIDDEN
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import OFF
 from hypot.kinds.wpa import WPA
@@ -20,11 +23,14 @@ from hypot.policy.hvpa import report as hvpa_report
 from hypot.policy.model.decision import Conditions, Move, MoveReport
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.settings import Settings
+from hypot.policy.model.size import Size
 from hypot.policy.model.state import State
 from hypot.policy.observe import freshness, questions
 from hypot.policy.observe.questions import Questions
 from hypot.policy.observe.snapshot import Snapshot
 from hypot.policy.stages.report import Effect, Refusal
+from hypot.policy.tortoise import report as tortoise_report
+from hypot.policy.tortoise import tortoise
 from hypot.policy.vertical import vpa
 
 ABLE = "AbleToScale"
@@ -37,6 +43,13 @@ def _as_they_are(conditions: Conditions) -> Conditions:
 
 def _by_type(conditions: Conditions) -> Conditions:
     return tuple(sorted(conditions, key=lambda one: one.type))
+
+
+class SizeRecord(NamedTuple):
+    """Where a status records the sizes of new pods: a list of containers."""
+
+    listed: Callable[[Iterable[Size]], Any]
+    found: Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +82,8 @@ class Family:
     holds_for: Callable[[str], bool] = lambda _reason: False
     # Whether its status names the condition that was set last.
     names_last_condition: bool = False
+    # How its status records sizes for new pods; None for kinds whose recommendation is that record.
+    record: SizeRecord | None = None
     # The order of conditions in its status.
     in_order: Callable[[Conditions], Conditions] = _as_they_are
 
@@ -125,6 +140,22 @@ FAMILIES: dict[str, Family] = {
         unmeasured=lambda spec, seen: freshness.not_folded(seen) if spec.uses_vpa else (),
         goes_by_usage=lambda spec: spec.uses_vpa,
         holds_for=lambda reason: reason in gates.REASONS.values(),
+        record=SizeRecord(hvpa_report.listed_sizes, hvpa_report.recorded_sizes),
+    ),
+    Tortoise.KIND: Family(
+        decide=tortoise.decide,
+        report=tortoise_report.report,
+        refused=tortoise_report.refused,
+        questions=questions.of_tortoise,
+        longest_window=lambda _tortoise, settings: settings.downscale_window,
+        is_off=lambda spec: spec.mode == NOT_SCALED,
+        is_undecidable=lambda problem: problem.kind == DECODE or problem.where[0] == "spec",
+        undecidable=(FAILED, "True", "InvalidSpec"),
+        unmeasured=lambda _tortoise, seen: freshness.not_folded(seen),
+        goes_by_usage=lambda _tortoise: True,
+        held=(OVERRIDDEN, "True"),
+        record=SizeRecord(tortoise_report.listed_requests, tortoise_report.recorded_requests),
+        in_order=_by_type,
     ),
 }
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hypot.policy.model.current_size import has_crashed
-from hypot.policy.model.decision import Blocks, Hold, Move, PodAction, Step
+from hypot.policy.model.decision import PLAN_UNDER_WAY, Blocks, Hold, Move, PodAction, Step
+from hypot.policy.model.hpa_edit import HpaEdit
 from hypot.policy.model.plan import needs_more
 from hypot.policy.model.seen import Pod, Seen
 from hypot.policy.model.size import Edge, Size, between
@@ -76,6 +77,9 @@ def held(move: Move, holds: Iterable[Hold], seen: Seen) -> Move:
         before, kept = kept, _under(kept, hold, seen)
         if kept is not before:
             steps.append(_step(hold, before, kept))
+    if move.hpa is not None and move.hpa.writes:
+        edit, said = _held_edit(move.hpa, every)
+        kept, steps = kept._replace(hpa=edit), [*steps, *said]
     if _comes_to(kept) == _comes_to(move):
         return move._replace(holds=every)
     reason = _reason(move, kept, every)
@@ -83,7 +87,7 @@ def held(move: Move, holds: Iterable[Hold], seen: Seen) -> Move:
 
 
 def _comes_to(move: Move) -> tuple[Any, ...]:
-    return move.desired, move.desired_sizes, move.catches_up, move.actions
+    return move.desired, move.desired_sizes, move.catches_up, move.actions, move.hpa
 
 
 def blocked(move: Move, hold: Hold, seen: Seen) -> Move:
@@ -100,6 +104,35 @@ def blocked(move: Move, hold: Hold, seen: Seen) -> Move:
     if (count, sizes, catches_up) == (desired, move.desired_sizes, move.catches_up):
         return move
     return move._replace(desired=count, desired_sizes=sizes, catches_up=catches_up)
+
+
+def _held_edit(edit: HpaEdit, holds: Iterable[Hold]) -> tuple[HpaEdit | None, list[Step]]:
+    """The edit of an HPA as these holds allow it, and how they change it.
+
+    Its bounds are pinned, stay, or change in one direction only.
+    """
+    kept: HpaEdit | None = edit
+    steps: list[Step] = []
+    for hold in sorted(holds, key=lambda hold: hold.pinned is None):
+        if kept is None or hold.reason == PLAN_UNDER_WAY:
+            continue
+        before = kept
+        if kept.deletes:
+            kept = None
+        elif hold.pinned is not None:
+            kept = kept.bounded(max(hold.pinned, 1), max(hold.pinned, 1))
+        elif hold.blocks == "both" or kept.before is None:
+            kept = None if kept.before is None else kept._replace(after=kept.before)
+        else:
+            kept = kept.limited(EDGES[hold.blocks])
+        if kept != before:
+            words = _kept_words(edit) if kept is None else kept.words.replace("gets", "has", 1)
+            steps.append(Step("restrain", kebab(hold.reason), None, None, sentence(f"{hold.message}: {words}")))
+    return kept, steps
+
+
+def _kept_words(edit: HpaEdit) -> str:
+    return f"HorizontalPodAutoscaler {edit.name} is not {'deleted' if edit.deletes else 'made'}"
 
 
 def _is_half(move: Move, blocks: Blocks) -> bool:
@@ -183,9 +216,14 @@ def _step(hold: Hold, before: Move, after: Move) -> Step:
 
 
 def _reason(wanted: Move, kept: Move, holds: Sequence[Hold]) -> str:
+    edited = kept.hpa.words if kept.hpa is not None and kept.hpa.writes else ""
     if not kept.moves:
-        return ""
+        return edited
     if kept.by_pod:
         return f"{sum(one.action != 'none' for one in kept.actions)} of {len(kept.actions)} pods changed"
     pins = [hold.message for hold in holds if hold.pinned is not None]
-    return pins[0] if pins else wanted.reason
+    reason = pins[0] if pins else wanted.reason
+    if wanted.hpa is None or kept.hpa == wanted.hpa:
+        return reason
+    rest = reason.removesuffix(wanted.hpa.words).removesuffix("; ")
+    return "; ".join(part for part in (rest, edited) if part)

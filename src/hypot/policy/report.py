@@ -1,6 +1,7 @@
 """The report of a move: conditions, events and status, from the move, its holds and the result of its writes."""
 
 from hypot.kinds.base import Kind
+from hypot.kinds.catalogue import info_of
 from hypot.kinds.hvpa.status import BLOCKED
 from hypot.policy.families import Family, family_of
 from hypot.policy.model.decision import (
@@ -39,7 +40,7 @@ def report(spec: Kind, move: Move, state: State, settings: Settings, effect: Eff
         status |= refusal.status
         conditions = unwritten
         if effect.refused:
-            message = (refusal.condition, "False", refusal.reason, refusal.message, move.at)
+            message = (refusal.condition, refusal.word, refusal.reason, refusal.message, move.at)
             conditions = unwritten = with_condition(unwritten, *message)
             events = (*events, Event("Warning", refusal.event, refusal.message))
             move = move._replace(decided=False, error=refusal.message, error_kind="internal")
@@ -51,7 +52,7 @@ def report(spec: Kind, move: Move, state: State, settings: Settings, effect: Eff
     status = {key: value for key, value in status.items() if value is not None}
     if unwritten is not move.unwritten:
         move = move._replace(unwritten=unwritten)
-    return Decision.of(move, MoveReport(shown, events, status))
+    return Decision.of(move, MoveReport(shown, events, status, info_of(spec).conditions_key))
 
 
 def _with(conditions: Conditions, one: Condition | None) -> Conditions:

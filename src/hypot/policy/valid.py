@@ -7,6 +7,7 @@ from hypot.kinds.problem import Problem
 from hypot.policy.families import family_of
 from hypot.policy.model.decision import Conditions, Event, Move, Name, with_condition
 from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import without_conditions
 from hypot.policy.observe.targets import target_of
 from hypot.policy.stages.report import sentence
 
@@ -54,5 +55,5 @@ def explained(refused: Move, autoscaler: Autoscaler, conditions: Conditions, why
     return refused._replace(
         unwritten=with_condition(conditions, kind, word, reason, refused.error, refused.at),
         warnings=(Event("Warning", reason, sentence(refused.error)),),
-        observed={key: value for key, value in old.items() if key != "conditions"},
+        observed=without_conditions(old),
     )

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from hypot.kinds.catalogue import Autoscaler, info_of
-from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.node import replaced
 from hypot.kinds.problem import Problem
 from hypot.policy.continuity import Remembered, resumed
@@ -301,7 +300,7 @@ def _waits(judged: Judged) -> Judged:
 
 
 def _outgrown(plan: Plan, autoscaler: Autoscaler, move: Move) -> bool:
-    return isinstance(autoscaler, Hvpa) and outgrown(autoscaler, plan, move)
+    return info_of(autoscaler).decides_both and outgrown(autoscaler, plan, move)
 
 
 def _measured_holds(autoscaler: Autoscaler, seen: Seen, state: State, move: Move) -> list[Hold]:

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from hypot.cluster.clock import Clock
-from hypot.kinds.catalogue import info_of
+from hypot.kinds.catalogue import info_of, sizing
 from hypot.kinds.vpa import VPA
 from hypot.policy.continuity import Remembered
 from hypot.policy.governor import Governor
 from hypot.policy.observe.freshness import frozen_clock_jump, is_clock_jump
 from hypot.run.act.actor import Actor
 from hypot.run.act.children import housekeeping
+from hypot.run.act.edited_hpas import HpaWrite, hpa_writes
 from hypot.run.act.execute import Executed, Executor, without_report, without_writes
 from hypot.run.config import RunConfig
 from hypot.run.in_time import IsTime, in_turns, write_in_time
@@ -165,6 +166,7 @@ class Reconciler:
         await rest()
         kept = housekeeping(outcomes, self.watches, self.reporter.version, self.errors)
         await write_in_time(kept, self.actor.write, CHILDREN_AT_ONCE, self._until(boot + CHILDREN_BY))
+        posted += await self._edit_hpas(outcomes, self._until(boot + CHILDREN_BY))
         await rest()
         await self.reporter.events(outcomes, posted, now, boot)
         await self.usage_store.write({key: row for key, row in rows.items() if acting[key] != "observe"}, now)
@@ -241,7 +243,8 @@ class Reconciler:
     ) -> Circumstances:
         found = self.watches.autoscalers.get("HorizontalPodAutoscaler")
         hpas = dict(found.items()) if found else {}
-        vpas = self.watches.autoscalers.get("VerticalPodAutoscaler") if self.config.enabled("Hvpa") else None
+        both_axes = any(self.config.enabled(info.name) and info.decides_both for info in sizing())
+        vpas = self.watches.autoscalers.get("VerticalPodAutoscaler") if both_axes else None
         return Circumstances(
             self.config.settings,
             boot,
@@ -309,6 +312,16 @@ class Reconciler:
             if time_slice.is_due():
                 await time_slice.take()
         return outcomes, [posted for each in executed.values() for posted in each.reported]
+
+    async def _edit_hpas(self, outcomes: list[Outcome], is_time: IsTime) -> list[PostedEvent]:
+        """Write the HPAs of Tortoises, and return the events of the results."""
+
+        async def write(one: HpaWrite) -> PostedEvent | None:
+            return one.posted(await self.actor.write(one.request))
+
+        writes = hpa_writes(outcomes, self.watches, self.errors)
+        done = await write_in_time(writes, write, CHILDREN_AT_ONCE, is_time)
+        return [event for event in done if event is not None]
 
     def _unwritten(self, judged: Judged) -> Outcome:
         """The outcome of a move without writes."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from hypot.kinds.catalogue import CATALOGUE, controlled, names_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.run.config import DEFAULT_NAMESPACE, RunConfig, cluster_name
@@ -113,6 +114,7 @@ def features() -> tuple[Feature, ...]:
         Feature("metrics auth", given=("metrics_auth",)),
         Feature("metrics auth with its own certificate", given=("metrics_auth",), without=("webhook_certificate",)),
         Feature("template", sizes, _ACT, given=("template",), without=_WRITES),
+        Feature("edit HPAs", (Tortoise.KIND,), _ACT, without=_WRITES),
         Feature("children", (Hvpa.KIND,), _ACT, given=("children",), without=_WRITES),
     )
 
@@ -199,7 +201,8 @@ def _neighbour_rights() -> Iterable[Right]:
     yield Right("coordination.k8s.io", "leases", ("get",), twin, "cluster", (ACTS,), (LEASE,))
     other = "find another autoscaler of the same target"
     yield Right(*resource_of(HPA.KIND), _CACHE, other, "watched", ("always",))
-    yield Right(*resource_of(VPA.KIND), _CACHE, other, "watched", (f"watch {Hvpa.KIND}",))
+    both_axes = tuple([f"watch {info.name}" for info in controlled() if info.decides_both])
+    yield Right(*resource_of(VPA.KIND), _CACHE, other, "watched", both_axes)
     guarded = "block a WatermarkPodAutoscaler while its monitor alerts"
     yield Right("datadoghq.com", "datadogmonitors", _CACHE, guarded, "watched", (f"watch {WPA.KIND}",))
 
@@ -208,6 +211,8 @@ def _child_rights() -> Iterable[Right]:
     for kind in (HPA.KIND, VPA.KIND):
         why = f"keep the child {kind} of an Hvpa"
         yield Right(*resource_of(kind), ("create", "patch", "delete"), why, "watched", ("children",))
+    why = "make, edit and delete the HorizontalPodAutoscaler of a Tortoise"
+    yield Right(*resource_of(HPA.KIND), ("create", "patch", "delete"), why, "watched", ("edit HPAs",))
     why = "keep the replicas of an Hvpa equal to its target's, because its child HPA reads them"
     yield Right(*resource_of(Hvpa.KIND), ("patch",), why, "watched", ("children",))
 

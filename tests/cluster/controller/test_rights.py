@@ -251,6 +251,7 @@ def everything(stage: Stage) -> Installed:
         _size(world, installed)
         _edit_templates(world, installed)
         _keep_children(world, installed)
+        _learn(world, installed)
         _restart(world, installed)
     # Other tests' controllers have no rights for the custom kind.
     world.api.delete(f"{PATHS['WatermarkPodAutoscaler'].format(SPACE)}/rollout")
@@ -313,6 +314,21 @@ def _keep_children(world: World, installed: Installed) -> None:
     eventually(lambda: world.api.get(child)["spec"]["maxReplicas"] == 5, PATIENT)
     parent.annotate(**{"hypot.dev/recommendations": None})
     eventually(lambda: installed.has("delete", *children), PATIENT)
+
+
+def _learn(world: World, installed: Installed) -> None:
+    """A Tortoise makes its HPA, and reports."""
+    world.target("Deployment", "learning")
+    ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "learning"}
+    body = {
+        "apiVersion": "autoscaling.mercari.com/v1beta3",
+        "kind": "Tortoise",
+        "metadata": {"name": "learning"},
+        "spec": {"updateMode": "Auto", "targetRefs": {"scaleTargetRef": ref}},
+    }
+    world.api.create(PATHS["Tortoise"].format(SPACE), body)
+    made = f"{PATHS['HorizontalPodAutoscaler'].format(SPACE)}/tortoise-hpa-learning"
+    eventually(lambda: world.api.call("GET", made).ok and installed.has("patch", "tortoises/status"), PATIENT)
 
 
 def _restart(world: World, installed: Installed) -> None:

@@ -20,6 +20,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PATHS = {
     "WatermarkPodAutoscaler": "/apis/datadoghq.com/v1alpha1/namespaces/{}/watermarkpodautoscalers",
     "Hvpa": "/apis/autoscaling.k8s.io/v1alpha1/namespaces/{}/hvpas",
+    "Tortoise": "/apis/autoscaling.mercari.com/v1beta3/namespaces/{}/tortoises",
     "VerticalPodAutoscaler": "/apis/autoscaling.k8s.io/v1/namespaces/{}/verticalpodautoscalers",
     "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",

@@ -6,6 +6,7 @@ from dataclasses import fields
 import pytest
 
 from conformance.harness import each_case
+from conformance.tortoise.cases import camel
 from hypot.kinds.tortoise import Tortoise, with_defaults
 from hypot.kinds.tortoise.rules import update_problems
 from hypot.kinds.tortoise.settings import InvalidTortoiseSettings, TortoiseSettings
@@ -56,10 +57,6 @@ def manifest(value):
     if isinstance(value, dict):
         return {camel(key): manifest(inner) for key, inner in value.items() if inner is not None}
     return [manifest(item) for item in value] if isinstance(value, list) else value
-
-
-def camel(key):
-    return re.sub(r"_([a-z])", lambda match: match[1].upper(), key)
 
 
 def tortoise(written):

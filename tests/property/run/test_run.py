@@ -12,7 +12,7 @@ from hypot.cluster.port import UnreachableError
 from hypot.policy.model.decision import show_time
 from hypot.policy.observe.absent import IN_CLUSTER, IN_DUMP
 from hypot.policy.observe.snapshot import Snapshot
-from unit.policy.sizes_world import NAMESPACE, checkpoint, hvpa, limit_range, node, pod, vpa
+from unit.policy.sizes_world import NAMESPACE, TARGET, checkpoint, hvpa, limit_range, made, node, pod, vpa
 from unit.run.run_world import KINDS, NOW, QUEUE, World, all_kinds, hpa, web, wpa
 
 some = settings(
@@ -54,6 +54,13 @@ def resting(time):
     """An Hvpa sized by usage, with this window."""
     change = {"minChange": {"cpu": {"value": "0"}, "memory": {"value": "0"}}, "stabilizationDuration": time}
     return hvpa(scaleUp=change, scaleDown=change)
+
+
+def learning(decides):
+    """A Tortoise that edits its own HPA, or decides the count itself."""
+    annotations = {"hypot.dev/decide": "true"} if decides else {}
+    spec = {"updateMode": "Auto", "targetRefs": {"scaleTargetRef": TARGET}}
+    return made("autoscaling.mercari.com/v1beta3", "Tortoise", "web", spec, annotations=annotations)
 
 
 hvpas = st.sampled_from(["0s", "20s", "1m"]).map(resting)
@@ -225,6 +232,8 @@ def autoscalers(draw):
         return kind, [draw(hpas())]
     learnt = checkpoint(cpu=draw(weights), memory=draw(weights))
     mode = draw(st.sampled_from(["Recreate", "InPlaceOrRecreate", "Off", "Initial"]))
+    if kind == "Tortoise":
+        return kind, [learning(draw(st.booleans())), learnt]
     return kind, [draw(hvpas) if kind == "Hvpa" else vpa(mode), learnt]
 
 
@@ -253,9 +262,9 @@ rooms = st.sampled_from([[node()], [node(cpu="1")], [node(), limit_range(max={"c
     put_out(),
     st.lists(st.sampled_from(["0", "15", "41", "400"]), min_size=1, max_size=2),
 )
-def test_a_reconcile_decides_as_the_command_does_on_a_dump(data, made, room, count, gone, values):
+def test_a_reconcile_decides_as_the_command_does_on_a_dump(data, one_of_any, room, count, gone, values):
     """The same objects give the same decision and messages."""
-    kind, things = made
+    kind, things = one_of_any
     used = usage(data.draw, count)
 
     async def reconciled():

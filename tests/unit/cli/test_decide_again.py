@@ -80,13 +80,21 @@ def test_a_state_file_that_was_tampered_with(tmp_path):
     use = {"mean": 1, "at": 1, "peak": 1, "peak_at": 1}
     recent = [3, {"mean": 1}, {**use, "mean": "x"}, {**use, "peak": 10**400}, {**use, "at": -1e300}]
     broken = ([1], "x", {"recount": [1]}, {"recount": {"at": 1}}, {"stuck": 3}, {"advice": {"app": 3}})
-    broken += ({"swings": "x"}, {"tries": 0.5}, {"evicted": "x"})
+    broken += ({"swings": "x"}, {"swings": -(10**400)}, {"tries": 0.5}, {"evicted": "x"}, {"restarted": "x"})
     for vertical in (*broken, *({"recent": {"app/cpu": each}} for each in recent)):
         entry = {"VerticalPodAutoscaler/shop/web": {"vertical": vertical}, "Hvpa/shop/web": {"vertical": vertical}}
         file.write_text(json.dumps({"version": 1, "autoscalers": entry}), encoding="utf-8")
         result = ran(tmp_path, vpa(), hvpa(), CHECKPOINT, *fleet(2), args=("--state", file))
         assert result.status == 2
         assert "not a state file of hypot" in result.err
+
+
+def test_a_state_file_with_counts_that_are_null(tmp_path):
+    """As if they were absent."""
+    file = tmp_path / "state.json"
+    entry = {"Hvpa/shop/web": {"lastScale": 1, "vertical": {"replicas": None, "swings": None, "tries": None}}}
+    file.write_text(json.dumps({"version": 1, "autoscalers": entry}), encoding="utf-8")
+    assert ran(tmp_path, hvpa(), CHECKPOINT, *fleet(2), args=("--state", file)).status == 0
 
 
 def test_a_dump_without_metrics_is_decided_at_its_own_time(tmp_path):

@@ -326,8 +326,8 @@ def test_a_knob_that_is_wrong(annotation, tmp_path):
         ("vpa: {safetyMargin: much}", "safetyMargin: 'much'"),
         ("vpa: {targetCpuPercentile: 1.5}", "targetCpuPercentile"),
         ("vpa: {cpuHalfLife: 0}", "cpuHalfLife"),
-        ("vpa: [1]", "vpa: write a mapping of flags"),
-        ("vpa: 7", "vpa: write a mapping of flags"),
+        ("vpa: [1]", "vpa: write a mapping"),
+        ("vpa: 7", "vpa: write a mapping"),
     ],
 )
 def test_settings_that_cannot_be_used(text, message, tmp_path):

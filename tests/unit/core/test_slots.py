@@ -139,6 +139,13 @@ class TestNeeds:
         table.record(40, 5, 1000)
         assert table.highest(5) == 1000
 
+    @pytest.mark.parametrize("weeks", [4, 5, 6, 7, 8, 40])
+    def test_a_long_gap_leaves_the_last_need(self, weeks):
+        """Not an older one, whatever the number of weeks."""
+        table = self.table(10_000, 9000, 8000, 7000)
+        table.skip(3 * 168 + 6, (4 + weeks) * 168 + 5)
+        assert table.highest(5) == 7000
+
     def test_a_short_gap(self):
         """Only the slots in between are left out."""
         table = empty(4, 1, daily=False)

@@ -49,6 +49,14 @@ def hpa(name="web", *, target=None, annotations=None, api_version="autoscaling/v
     return {"apiVersion": api_version, "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": body}
 
 
+def tortoise(name="web", *, refs=None, annotations=None, **spec) -> Manifest:
+    """A Tortoise without findings, with these fields."""
+    target = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
+    metadata = {"name": name, "namespace": "shop", **({"annotations": annotations} if annotations else {})}
+    body = {"targetRefs": target | (refs or {}), "updateMode": "Auto", **spec}
+    return {"apiVersion": "autoscaling.mercari.com/v1beta3", "kind": "Tortoise", "metadata": metadata, "spec": body}
+
+
 def band(kind="External", **changes):
     source = {"highWatermark": "50", "lowWatermark": "40", "metricSelector": {"matchLabels": {"app": "web"}}}
     source |= (
@@ -300,6 +308,16 @@ OWN = {
     "deploy-absent": hvpa(vpa={}),
     "no-source": hvpa(hpa=hpa_block(deploy=False), vpa=vpa_block(deploy=False)),
     "min-change": changed(hvpa(), "spec", "scaleDown", to={"minChange": {"cpu": {"percentage": 0}}}),
+    "autoscaling-policy": tortoise(autoscalingPolicy=[{"containerName": "app", "policy": {"cpu": "Both"}}]),
+    "deletion-policy": tortoise(deletionPolicy="Delete"),
+    "hpa-name": tortoise(refs={"horizontalPodAutoscalerName": ""}),
+    "hpa-unused": tortoise(
+        refs={"horizontalPodAutoscalerName": "web"},
+        autoscalingPolicy=[{"containerName": "app", "policy": {"cpu": "Vertical"}}],
+    ),
+    "decide": tortoise(annotations={"hypot.dev/decide": "yes please"}),
+    "tortoise-setting": tortoise(annotations={"hypot.dev/tortoise-slot-hours": "none"}),
+    "old-field": tortoise(resourcePolicy=[{"containerName": "app", "autoscalingPolicy": {"cpu": "Off"}}]),
     "unread-field": changed(hvpa(), "spec", "vpa", "scaleUp", to={"stabilizationDuration": "3m"}),
 }
 # Rule id -> the version of Kubernetes in which the manifest breaks it.

@@ -10,16 +10,18 @@ import hypot.kinds
 from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.hpa.rules import scale_problems
 from hypot.kinds.metadata import metadata_update_problems
+from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.rules import update_problems as tortoise_update_problems
 from hypot.kinds.vpa import VPA
 from hypot.lint import check
 from hypot.lint.rule_list import FAMILIES, RULES, UnknownRule, known_ids
 from hypot.lint.rules.own import UPDATES
-from unit.lint.lint_cases import OWN, OWN_KUBERNETES, vpa
+from unit.lint.lint_cases import OWN, OWN_KUBERNETES, tortoise, vpa
 
 ROOT = Path(__file__).parents[3]
 KINDS = Path(hypot.kinds.__path__[0])
 # Calls that make a Problem, with its rule id as the first argument.
-MAKERS = {"Problem", "_invalid", "below", "too_many"}
+MAKERS = {"Problem", "_invalid", "_word_problems", "below", "too_many"}
 # Ids that the kinds put together from a key.
 COMPOSED = {"reference-kind", "reference-name", "labels", "annotations"}
 
@@ -43,6 +45,14 @@ def update_problems():
     old = {"name": "web", "generation": 2, "resourceVersion": "7"}
     yield from metadata_update_problems({"name": "api", "generation": 1}, old)
     yield from scale_problems({"metadata": {"managedFields": [{"operation": "Replace"}]}})
+    scaled = [{"containerName": "app", "policy": {"cpu": "Horizontal"}}]
+    sized = [{"containerName": "app", "policy": {"cpu": "Vertical"}}]
+    before, after = (
+        Tortoise.from_dict(tortoise(autoscalingPolicy=each, deletionPolicy="NoDelete")) for each in (scaled, sized)
+    )
+    yield from tortoise_update_problems(after, before)
+    emergency = Tortoise.from_dict(tortoise(updateMode="Emergency"))
+    yield from tortoise_update_problems(emergency, Tortoise.from_dict(tortoise()))
 
 
 def test_every_id_in_the_kinds_is_known():

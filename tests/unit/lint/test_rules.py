@@ -25,6 +25,7 @@ from unit.lint.lint_cases import (
     recommended,
     sized,
     thing,
+    tortoise,
     vpa,
     weighted,
     workload,
@@ -70,6 +71,15 @@ def budget(**spec):
     return thing("policy/v1", "PodDisruptionBudget", selector={"matchLabels": {"app": "web"}}, **spec)
 
 
+def named_tortoise():
+    return tortoise(refs={"horizontalPodAutoscalerName": "web"})
+
+
+def measured(*metrics):
+    prefix = {"tortoises.autoscaling.mercari.com/container-based-cpu-metric-prefix": "ext-"}
+    return hpa(annotations=prefix, metrics=list(metrics))
+
+
 def quota(**hard):
     return thing("v1", "ResourceQuota", "compute", hard=hard)
 
@@ -83,6 +93,17 @@ def annotated(name, value):
 
 
 CASES = {
+    "two-targets": Case(
+        [named_tortoise(), measured(of_container("app"), external("ext-app", type="Value", value="60")), workload()],
+        [named_tortoise(), measured(external("ext-app", type="Value", value="60")), workload()],
+        "- type: ContainerResource",
+    ),
+    "target-rings": Case(
+        [tortoise(annotations={"hypot.dev/tortoise-target-rule": "plain"}), workload()],
+        [tortoise(annotations={"hypot.dev/tortoise-target-rule": "fixed-point"}), workload()],
+        "hypot.dev/tortoise-target-rule: plain",
+        on="Tortoise",
+    ),
     "target-kind": Case([hpa(target={"apiVersion": "extensions/v1beta1"})], [hpa()], "apiVersion: extensions/v1beta1"),
     "target-not-scalable": Case(
         [hpa(target={"kind": "DaemonSet"})], [hpa(target={"kind": "StatefulSet"})], "kind: DaemonSet"

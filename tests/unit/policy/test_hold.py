@@ -417,4 +417,4 @@ def test_the_quick_rule_of_a_replay_does_not_cover_holds(word):
         assert (hpa_rule.rule_of(by_count, "app", {}, SETUP) is not None) == covered
         assert (wpa_rule.rule_of(by_marks, names) is not None) == covered
         assert (vpa_rule.rule_of(by_size, "app", frozenset(), SETUP) is not None) == covered
-        assert (hvpa_rule.rule_of(hvpa(annotations=annotations), "app", {}, SETUP) is not None) == covered
+        assert (hvpa_rule.rule_of(hvpa(annotations=annotations), "app", None, {}, SETUP) is not None) == covered

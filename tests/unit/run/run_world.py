@@ -33,6 +33,7 @@ WEB = f"{BASE}/deployments/web"
 KINDS = {
     "WatermarkPodAutoscaler": f"/apis/datadoghq.com/v1alpha1/namespaces/{NAMESPACE}/watermarkpodautoscalers",
     "Hvpa": f"/apis/autoscaling.k8s.io/v1alpha1/namespaces/{NAMESPACE}/hvpas",
+    "Tortoise": f"/apis/autoscaling.mercari.com/v1beta3/namespaces/{NAMESPACE}/tortoises",
     "VerticalPodAutoscaler": f"/apis/autoscaling.k8s.io/v1/namespaces/{NAMESPACE}/verticalpodautoscalers",
     "HorizontalPodAutoscaler": f"/apis/autoscaling/v2/namespaces/{NAMESPACE}/horizontalpodautoscalers",
 }

@@ -177,7 +177,6 @@ def test_the_rest_is_granted_on_purpose():
         ("argoproj.io/rollouts/scale", "get"),
         ("argoproj.io/rollouts/scale", "update"),
         ("autoscaling.k8s.io/hvpas", "patch"),
-        *(("autoscaling/horizontalpodautoscalers", verb) for verb in ("create", "patch", "delete")),
         *(("autoscaling.k8s.io/verticalpodautoscalers", verb) for verb in ("create", "patch", "delete")),
     }
 

@@ -107,7 +107,6 @@
   - autoscaling.k8s.io
   resources:
   - hvpas
-  - verticalpodautoscalers
   verbs:
   - list
   - watch
@@ -117,6 +116,23 @@
   - autoscaling.k8s.io
   resources:
   - hvpas/status
+  verbs:
+  - patch
+{{- end }}
+{{- if (include "hypot.may.watch-Tortoise" $) }}
+- apiGroups:
+  - autoscaling.mercari.com
+  resources:
+  - tortoises
+  verbs:
+  - list
+  - watch
+{{- end }}
+{{- if (include "hypot.may.report-on-Tortoise" $) }}
+- apiGroups:
+  - autoscaling.mercari.com
+  resources:
+  - tortoises/status
   verbs:
   - patch
 {{- end }}
@@ -291,6 +307,15 @@
   - create
   - update
 {{- end }}
+{{- if (or (include "hypot.may.watch-Hvpa" $) (include "hypot.may.watch-Tortoise" $)) }}
+- apiGroups:
+  - autoscaling.k8s.io
+  resources:
+  - verticalpodautoscalers
+  verbs:
+  - list
+  - watch
+{{- end }}
 {{- if (include "hypot.may.children" $) }}
 - apiGroups:
   - autoscaling
@@ -313,6 +338,16 @@
   resources:
   - hvpas
   verbs:
+  - patch
+{{- end }}
+{{- if (include "hypot.may.edit-HPAs" $) }}
+- apiGroups:
+  - autoscaling
+  resources:
+  - horizontalpodautoscalers
+  verbs:
+  - create
+  - delete
   - patch
 {{- end }}
 {{- range .Values.grants.targets }}

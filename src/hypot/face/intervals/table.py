@@ -6,7 +6,8 @@ from typing import NamedTuple
 from hypot.core.amount import CPU, RESOURCES
 from hypot.core.interval import Interval
 from hypot.kinds.hvpa.fields import HvpaSpec
-from hypot.kinds.hvpa.intervals import allowed, intervals_of
+from hypot.kinds.hvpa.intervals import intervals_of
+from hypot.kinds.vpa.allowed import allowed
 from hypot.kinds.vpa.fields import ANY_CONTAINER, policy_of
 
 # The units in which amounts are shown.

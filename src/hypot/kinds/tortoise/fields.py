@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from hypot.core.amount import RESOURCES
 from hypot.kinds.base import TRUE_WORDS, Kind, Ref
 from hypot.kinds.hpa.fields import Behavior
-from hypot.kinds.node import INT32, STRING, Itself, Node, node, wire
+from hypot.kinds.node import INT32, STRING, Itself, Node, node, replaced, wire
 from hypot.kinds.problem import Problem
 from hypot.kinds.tortoise.policies import OFF, ContainerAutoscalingPolicy, Policies, written_policies
 from hypot.kinds.tortoise.status import TortoiseStatus
@@ -24,6 +24,9 @@ DELETION_POLICIES = (DELETE_ALL, NO_DELETE)
 # The fields with the least and the most of a container's requests.
 LEAST, MOST = "minAllocatedResources", "maxAllocatedResources"
 OWN_HPA = "tortoise-hpa-"
+# The workloads whose apiVersion may be absent, and that version.
+OF_APPS = ("Deployment", "StatefulSet", "ReplicaSet")
+APPS = "apps/v1"
 # Whether hypot decides the HPA too, so that no other controller is needed.
 DECIDE = "hypot.dev/decide"
 
@@ -127,8 +130,11 @@ class TortoiseSpec(Kind):
 
     @property
     def target(self) -> Ref | None:
-        found = self._refs.target
-        return found if isinstance(found, Ref) else None
+        """The workload. A kind of apps/v1 needs no apiVersion: the original ignores it."""
+        found: Any = self._refs.target
+        if not isinstance(found, Ref):
+            return None
+        return replaced(found, api_version=APPS) if not found.api_version and found.kind in OF_APPS else found
 
     @property
     def names_hpa(self) -> bool:

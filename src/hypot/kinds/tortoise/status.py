@@ -1,8 +1,9 @@
 """The status of a Tortoise in the form of v1beta3.
 
 An API server with the original definition requires `conditions`, `containerResourcePhases`, `recommendations`,
-`targets` (with `scaleTargetRef` and `verticalPodAutoscalers`) and `tortoisePhase`, also if they are empty. Three fields
-are hypot's own: `minReplicas`, `maxReplicas` and `observedGeneration`. That definition drops them.
+`targets` (with `scaleTargetRef` and `verticalPodAutoscalers`) and `tortoisePhase`, also if they are empty. Some fields
+are hypot's own: `minReplicas`, `maxReplicas`, `observedGeneration`, and `limits` next to requests. That definition
+drops them.
 """
 
 from collections.abc import Mapping
@@ -30,6 +31,8 @@ OVERRIDDEN = "EffectiveModeOverridden"
 CONDITIONS = (FAILED, TARGET_UPDATED, SIZES_UPDATED, GROWN_AT_PREFERRED, OVERRIDDEN)
 # The role of a VPA that only recommends; hypot makes none.
 MONITOR = "Monitor"
+# The key of the list of conditions in `conditions`.
+TORTOISE_CONDITIONS = "tortoiseConditions"
 # As Go names them, from Sunday on.
 WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 
@@ -187,6 +190,7 @@ class ContainerRequests(Node):
 
     container_name: str | None = wire("containerName", STRING, "the container")
     requests: ResourceList | None = wire("resource", RESOURCE_LIST, "the requests that its pods should have")
+    limits: ResourceList | None = wire("limits", RESOURCE_LIST, "the limits that belong to these requests")
 
 
 @node
@@ -201,7 +205,7 @@ class Conditions(Node):
     GO: ClassVar[str] = "v1beta3.Conditions"
 
     conditions: tuple[TortoiseCondition, ...] | None = wire(
-        "tortoiseConditions", TortoiseCondition, "the conditions, sorted by type", many=True
+        TORTOISE_CONDITIONS, TortoiseCondition, "the conditions, sorted by type", many=True
     )
     usage: tuple[ContainerUsage, ...] | None = wire(
         "containerRecommendationFromVPA", ContainerUsage, "the usage of each container", many=True

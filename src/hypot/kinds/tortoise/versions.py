@@ -120,9 +120,9 @@ def _old_item(item: dict[str, Any], where: Where, spec: Mapping[str, Any], *, fo
 
 
 def _ignored(where: Where, why: str) -> Problem:
-    return Problem("old-field", "Version", where, f"is ignored: {why}", hint="remove it", severity="warning")
+    return Problem("old-field", "Notice", where, f"is ignored: {why}", hint="remove it", severity="warning")
 
 
 def _moved(where: Where, place: str) -> Problem:
     message = f"is the form of an old version; it is read as {place}, but an API server rejects it"
-    return Problem("old-field", "Version", where, message, hint=f"write {place}", severity="warning")
+    return Problem("old-field", "Notice", where, message, hint=f"write {place}", severity="warning")

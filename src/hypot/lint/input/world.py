@@ -17,6 +17,8 @@ from hypot.kinds.hvpa.rules import IN_HPA
 from hypot.kinds.names import group_of
 from hypot.kinds.problem import Where
 from hypot.kinds.selector import Selector
+from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.version import Version
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
@@ -25,7 +27,7 @@ from hypot.lint.input.item import Item, Key, dig, mapping, text, whole
 from hypot.lint.input.labels import SelectorIndex, selector_of
 from hypot.lint.input.template import Defaults, Template, defaults_of, read_template
 
-K = TypeVar("K", HPA, WPA, VPA, Hvpa)
+K = TypeVar("K", HPA, WPA, VPA, Hvpa, Tortoise)
 
 _PAUSED = "autoscaling.keda.sh/paused"
 # Built-in workload kinds and the API group of each.
@@ -86,7 +88,9 @@ class Autoscaler(Generic[K]):
         return _reference(self.item)
 
 
-AnyAutoscaler = Autoscaler[HPA] | Autoscaler[WPA] | Autoscaler[VPA] | Autoscaler[Hvpa] | Autoscaler[Any]
+AnyAutoscaler = (
+    Autoscaler[HPA] | Autoscaler[WPA] | Autoscaler[VPA] | Autoscaler[Hvpa] | Autoscaler[Tortoise] | Autoscaler[Any]
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,9 +165,13 @@ class InputWorld:
         return tuple(_autoscaler(Hvpa, item) for item in self._items(Hvpa))
 
     @cached_property
+    def tortoises(self) -> tuple[Autoscaler[Tortoise], ...]:
+        return tuple(_autoscaler(Tortoise, item) for item in self._items(Tortoise))
+
+    @cached_property
     def others(self) -> tuple[Autoscaler[Any], ...]:
         """Autoscalers of kinds that have no rules of their own, only those that all kinds share."""
-        kinds = [info.kind for info in autoscalers() if info.kind not in {HPA, WPA, VPA, Hvpa}]
+        kinds = [info.kind for info in autoscalers() if info.kind not in {HPA, WPA, VPA, Hvpa, Tortoise}]
         return tuple(_autoscaler(kind, item) for kind in kinds for item in self._items(kind))
 
     @cached_property
@@ -182,6 +190,7 @@ class InputWorld:
         yield from self.counting
         yield from self.vpas
         yield from self.hvpas
+        yield from self.tortoises
         yield from self.others
 
     @cached_property
@@ -210,6 +219,8 @@ class InputWorld:
             if one.target is not None:
                 least = one.spec.min_replicas
                 found.append(Claim(one.item, one.target, 1 if least is None else least))
+        least = TortoiseSettings().minimum_min_replicas
+        found += [Claim(one.item, one.target, least) for one in self.tortoises if one.target is not None]
         for item in self.scaled_objects:
             target = _keda_target(item)
             if target is not None:
@@ -306,7 +317,8 @@ def _target(item: Item, ref: Ref | None) -> Key | None:
 
 
 def _reference(item: Item) -> Where:
-    return ("spec", CATALOGUE[item.kind].target_field if item.kind in CATALOGUE else "scaleTargetRef")
+    field = CATALOGUE[item.kind].target_field if item.kind in CATALOGUE else "scaleTargetRef"
+    return ("spec", *field.split("."))
 
 
 def _keda_target(item: Item) -> Key | None:
@@ -326,6 +338,8 @@ def writes(item: Item) -> bool:
     """Whether it changes anything. For KEDA any value but a false one means paused. An Hvpa may be Off both ways."""
     if item.kind == WPA.KIND:
         return item.spec.get("dryRun") is not True
+    if item.kind == Tortoise.KIND:
+        return item.spec.get("updateMode") not in (OFF, None, False)
     if item.kind == Hvpa.KIND:
         modes = [dig(item.spec, direction, "updatePolicy", "updateMode") for direction in ("scaleUp", "scaleDown")]
         return not all(mode in (OFF, False) for mode in modes)

@@ -3,7 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import INITIAL, OFF, policy_of
 from hypot.lint.input.item import Key, dig, some, text
@@ -18,7 +20,7 @@ from hypot.lint.input.world import (
     mode_of,
     writes,
 )
-from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, SIZING, Hit, RuleFamily
+from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, SIZING, TORTOISE_ONLY, Hit, RuleFamily
 from hypot.lint.rules.sizes import controls
 
 CONFLICTS = RuleFamily("Conflicts", "Autoscalers that conflict over the same pods.")
@@ -36,12 +38,12 @@ _THROUGH_HVPA = (
     title="Two autoscalers on one target",
     why="Two HorizontalPodAutoscalers switch each other off (AmbiguousSelector). Any other pair undoes each other's "
     "writes at every sync. A KEDA ScaledObject creates its own HorizontalPodAutoscaler, so a second one conflicts. "
-    "An Hvpa sets replicas too; an HPA used with it must scale the Hvpa, not the target. Dry-run, paused and owned "
-    "autoscalers do not conflict.",
+    "An Hvpa sets replicas too; an HPA used with it must scale the Hvpa, not the target. The HPA that a Tortoise edits "
+    "does not conflict with it, nor do dry-run, paused and owned autoscalers.",
     fix="keep one, with the metrics of both: the largest proposal wins within one autoscaler",
     example="Deployment shop/web is also scaled by HorizontalPodAutoscaler shop/web-memory: such a pair stops with "
     "AmbiguousSelector",
-    kinds=(*BOTH, *HVPA_ONLY, "ScaledObject"),
+    kinds=(*BOTH, *HVPA_ONLY, *TORTOISE_ONLY, "ScaledObject"),
 )
 def two_autoscalers(world: InputWorld) -> Iterator[Hit]:
     for target, claims in world.claims.items():
@@ -63,13 +65,16 @@ def _conflicts(claims: list[Claim]) -> dict[Key, Claim]:
         return by_key
     items = [claim.item for claim in by_key.values()]
     made = {(item.kind, item.name) for item in items}
+    edited = {(HPA.KIND, Tortoise.from_dict(item.data).hpa_name) for item in items if item.kind == Tortoise.KIND}
     taken = {
         text(dig(item.spec, "advanced", "horizontalPodAutoscalerConfig", "name"))
         for item in items
         if item.annotations.get(_TAKES_OVER) == "true"
     }
     return {
-        key: claim for key, claim in by_key.items() if not claim.item.owners & made and claim.item.name not in taken
+        key: claim
+        for key, claim in by_key.items()
+        if not claim.item.owners & made and claim.item.name not in taken and (key.kind, key.name) not in edited
     }
 
 
@@ -121,9 +126,10 @@ def two_sizers(world: InputWorld) -> Iterator[Hit]:
     for vpa in world.vpas:
         if vpa.target is not None and vpa.item.name and mode_of(vpa) != OFF:
             sizers[vpa.target][vpa.item.key] = vpa
-    for hvpa in world.hvpas:
-        if hvpa.target is not None and hvpa.item.name and writes(hvpa.item):
-            sizers[hvpa.target][hvpa.item.key] = hvpa
+    both: tuple[AnyAutoscaler, ...] = (*world.hvpas, *world.tortoises)
+    for one in both:
+        if one.target is not None and one.item.name and writes(one.item):
+            sizers[one.target][one.item.key] = one
     for target, found in sizers.items():
         yield from _sizing_conflicts(target, found) if len(found) > 1 else ()
 

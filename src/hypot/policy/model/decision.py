@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Self
 from hypot.core.quantity import format_milli
 from hypot.core.ratio import count_outside, first_above, first_below
 from hypot.kinds.names import group_of
+from hypot.policy.model.hpa_edit import HpaEdit
 from hypot.policy.model.size import Size, resources_of
 
 Stage = Literal["observe", "recommend", "resolve", "restrain"]
@@ -238,6 +239,8 @@ class MoveReport(NamedTuple):
     conditions: Conditions = ()
     events: tuple[Event, ...] = ()
     status: Mapping[str, Any] = {}
+    # The key of the list of conditions in `conditions`; empty if `conditions` is that list.
+    conditions_key: str = ""
 
 
 class Move(NamedTuple):
@@ -264,8 +267,8 @@ class Move(NamedTuple):
     dry_run: bool = False
     # How long a scale event matters to rate limits, downwards and upwards; None if no events are kept.
     event_periods: tuple[float | None, float | None] = (None, None)
-    # How long its scale-downs wait after any scaling; for kinds that count those that were reversed.
-    window: float = 0.0
+    # How long its scale-downs wait after any scaling; None for kinds that do not count those that were reversed.
+    window: float | None = None
     readings: tuple[MetricReading, ...] = ()
     # For kinds that size pods: the current and the desired size of each container.
     sizes: tuple[Size, ...] = ()
@@ -275,6 +278,8 @@ class Move(NamedTuple):
     actions: tuple[PodAction, ...] = ()
     # Whether running pods are resized one by one, by `actions`, and not all at once.
     by_pod: bool = False
+    # The HPA to write.
+    hpa: HpaEdit | None = None
     # The holds from outside its kind's own rules; None if the object could not be decided.
     holds: tuple[Hold, ...] | None = None
     # The move before the holds changed it; None if they changed nothing.
@@ -360,8 +365,7 @@ class Decision(Move):
     @property
     def status(self) -> dict[str, Any]:
         """The complete status that the controller would write."""
-        reported = [condition.to_dict() for condition in self.conditions]
-        return {"conditions": reported, **self.reported} if reported else dict(self.reported)
+        return status_with(self.report)
 
     def to_dict(self) -> dict[str, Any]:
         """The stable form that `-o json` prints."""
@@ -382,7 +386,18 @@ class Decision(Move):
             "error": self.error,
             "status": self.status,
             **({"pods": [action.to_dict() for action in self.actions]} if self.actions else {}),
+            **({} if self.hpa is None else {"hpa": self.hpa.to_dict()}),
         }
+
+
+def status_with(report: MoveReport) -> dict[str, Any]:
+    """The status with the conditions in their place."""
+    listed = [condition.to_dict() for condition in report.conditions]
+    if not listed:
+        return dict(report.status)
+    if not report.conditions_key:
+        return {"conditions": listed, **report.status}
+    return {**report.status, "conditions": {**report.status.get("conditions", {}), report.conditions_key: listed}}
 
 
 def _point(replicas: int | None, sizes: tuple[Size, ...]) -> dict[str, Any]:

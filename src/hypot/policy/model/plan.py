@@ -30,11 +30,15 @@ class ScaleTo(NamedTuple):
 
 
 class ResizePod(NamedTuple):
-    """Resize a running pod in place. Each size is complete, so that nothing is removed by leaving it out."""
+    """Resize a running pod in place. Each size is complete, so that nothing is removed by leaving it out.
+
+    `restarts`: whether a container is restarted for it.
+    """
 
     pod: str
     uid: str
     sizes: tuple[Size, ...]
+    restarts: bool = False
 
 
 class EvictPod(NamedTuple):

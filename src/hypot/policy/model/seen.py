@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
+from hypot.kinds.hpa import HPA
 from hypot.kinds.selector import Selector
 from hypot.kinds.vpa.knobs import Knobs
 
@@ -303,6 +304,10 @@ class Seen:
     size_advice: Recommendation | Failure | None = None
     # The count that an HPA's status asks for, if needed.
     count_advice: CountAdvice | Failure | None = None
+    # The HPA that a Tortoise edits; None if it does not exist.
+    hpa: HPA | None = None
+    # The annotations of the namespace.
+    namespace_annotations: Mapping[str, str] = field(default_factory=dict)
     # The parts of the input that could not be used, as text.
     notes: tuple[str, ...] = ()
     # The target that the template was read from: a write applies to no other object and no other version of it.

@@ -1,9 +1,11 @@
 """The settings of a controller: its flags, its version and its feature gates."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
+from hypot.kinds.tortoise.settings import TortoiseSettings
+from hypot.kinds.tortoise.settings import schema as tortoise_schema
 from hypot.kinds.version import GATES, NEWEST, Version, gate_open, parse_version, show_version
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.kinds.vpa.knobs import schema as knobs_schema
@@ -57,6 +59,10 @@ class Settings:
     vpa: Knobs = field(
         default=Knobs(), metadata={"why": "The flags of the Vertical Pod Autoscaler's components, by their own names."}
     )
+    tortoise: TortoiseSettings = field(
+        default=TortoiseSettings(),
+        metadata={"why": "What holds for every Tortoise; annotations of a namespace and of an object override it."},
+    )
 
     def gate(self, name: str) -> bool:
         return gate_open(name, self.kubernetes, self.gates)
@@ -73,7 +79,7 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         values = {wire_name(f.name): getattr(self, f.name) for f in fields(self)}
         shown = {"kubernetes": show_version(self.kubernetes), "gates": dict(self.gates), "vpa": self.vpa.to_mapping()}
-        return {**values, **shown}
+        return {**values, **shown, "tortoise": self.tortoise.to_mapping()}
 
 
 def wire_name(name: str) -> str:
@@ -91,7 +97,9 @@ def _checked(name: str, value: Any) -> Any:
     if name == "gates":
         return _checked_gates(value)
     if name == "vpa":
-        return _checked_knobs(value)
+        return _checked_section("vpa", value, "safetyMargin: 0.1", Knobs.from_mapping)
+    if name == "tortoise":
+        return _checked_section("tortoise", value, "minimumMinReplicas: 3", TortoiseSettings.from_mapping)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
         raise SettingsError(f"{name}: {value!r} is not a number of at least 0")
     if name == "syncPeriod" and value == 0:
@@ -99,13 +107,13 @@ def _checked(name: str, value: Any) -> Any:
     return float(value)
 
 
-def _checked_knobs(value: Any) -> Knobs:
+def _checked_section(name: str, value: Any, example: str, read: Callable[[Mapping[str, Any]], Any]) -> Any:
     if not isinstance(value, Mapping):
-        raise SettingsError("vpa: write a mapping of flags, such as 'safetyMargin: 0.1'")
+        raise SettingsError(f"{name}: write a mapping, such as '{example}'")
     try:
-        return Knobs.from_mapping(value)
+        return read(value)
     except ValueError as error:
-        raise SettingsError(f"vpa: {error}") from error
+        raise SettingsError(f"{name}: {error}") from error
 
 
 def _checked_gates(value: Any) -> dict[str, bool]:
@@ -133,7 +141,8 @@ def settings_schema() -> dict[str, Any]:
         "additionalProperties": False,
     }
     properties["syncPeriod"]["exclusiveMinimum"] = 0
-    properties["vpa"] = {"description": properties["vpa"]["description"], **knobs_schema()}
+    for name, schema in (("vpa", knobs_schema()), ("tortoise", tortoise_schema())):
+        properties[name] = {"description": properties[name]["description"], **schema}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hypot settings",

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple, Self
 
 from hypot.core.gate import swings_after
 from hypot.core.window import NO_SLOT, last_older
+from hypot.kinds.tortoise.status import TORTOISE_CONDITIONS
 from hypot.kinds.vpa.fields import amounts_of
 from hypot.policy.model.decision import EARLIEST, LATEST, Condition, Conditions, Decision, show_time
 from hypot.policy.model.plan import Plan
+from hypot.policy.model.tortoise_state import TortoiseState
 
 Amounts = Mapping[str, Mapping[str, int]]
 
@@ -65,6 +67,8 @@ class Vertical:
     infeasible: Mapping[str, Amounts] = field(default_factory=dict, hash=False)
     # When a pod was last evicted to change its size.
     evicted: float | None = None
+    # When pods were last restarted for their size without an eviction: in place, or by a new template.
+    restarted: float | None = None
     # How many of the last evictions in a row were only tries, because the pods before came back without their size.
     tries: int = 0
 
@@ -85,11 +89,13 @@ class Vertical:
         known = {**self.advice, **advice}
         return self if known == self.advice else replace(self, advice=known)
 
-    def resized(self, at: float, *, grows: bool, window: float) -> "Vertical":
+    def resized(self, at: float, *, grows: bool, window: float | None) -> "Vertical":
         if not grows:
             return replace(self, last_down=at)
-        last_up, last_down, evicted = (_or_never(time) for time in (self.last_up, self.last_down, self.evicted))
-        swings = swings_after(self.swings, last_up, last_down, evicted, window, at)
+        if window is None:
+            return replace(self, last_up=at)
+        restarted = max(_or_never(self.evicted), _or_never(self.restarted))
+        swings = swings_after(self.swings, _or_never(self.last_up), _or_never(self.last_down), restarted, window, at)
         return replace(self, last_up=at, swings=swings)
 
     def used(self, recent: Mapping[str, RecentUse]) -> "Vertical":
@@ -123,6 +129,7 @@ class Vertical:
             "stuck": dict(self.stuck),
             "infeasible": {uid: _plain(amounts) for uid, amounts in self.infeasible.items()},
             **({} if self.evicted is None else {"evicted": self.evicted}),
+            **({} if self.restarted is None else {"restarted": self.restarted}),
             **({"tries": self.tries} if self.tries else {}),
         }
 
@@ -132,7 +139,7 @@ class Vertical:
         return cls(
             last_up=data.get("lastUp"),
             last_down=data.get("lastDown"),
-            swings=data.get("swings", 0),
+            swings=data.get("swings") or 0,
             replicas=data.get("replicas"),
             advice=dict(data.get("advice") or {}),
             recount=None if recount is None else Recount(**recount),
@@ -141,7 +148,8 @@ class Vertical:
             stuck=dict(data.get("stuck") or {}),
             infeasible=dict(data.get("infeasible") or {}),
             evicted=data.get("evicted"),
-            tries=int(data.get("tries", 0)),
+            restarted=data.get("restarted"),
+            tries=data.get("tries") or 0,
         )
 
 
@@ -227,6 +235,8 @@ class State(NamedTuple):
     vertical: Vertical = NO_PAST
     # The plan under way: a decision on count and sizes takes more than one step.
     plan: Plan | None = None
+    # What a Tortoise learned, and where it is in its life cycle.
+    tortoise: TortoiseState | None = None
 
     def until(self, now: float) -> "State":
         """Without times in the future: otherwise a clock that was set back would freeze windows until it catches up.
@@ -245,6 +255,7 @@ class State(NamedTuple):
             conditions=tuple([each._replace(since=min(each.since, now)) for each in self.conditions]),
             vertical=_sizes_until(self.vertical, now),
             plan=None if self.plan is None else replace(self.plan, since=min(self.plan.since, now)),
+            tortoise=None if self.tortoise is None else self.tortoise.until(now),
         )
 
     def _newest(self) -> float:
@@ -257,11 +268,14 @@ class State(NamedTuple):
             times += self.recommendations.times
         sizes = self.vertical
         if sizes is not NO_PAST:
-            times += (sizes.last_up or 0.0, sizes.last_down or 0.0, sizes.evicted or 0.0, *sizes.stuck.values())
+            times += (sizes.last_up or 0.0, sizes.last_down or 0.0, sizes.evicted or 0.0, sizes.restarted or 0.0)
+            times += sizes.stuck.values()
             times.append(0.0 if sizes.recount is None else sizes.recount.at)
             times += [each.at for each in sizes.recent.values()]
         if self.plan is not None:
             times.append(self.plan.since)
+        if self.tortoise is not None:
+            times.append(self.tortoise.newest)
         return max(times)
 
     def after_deciding(self, recommendations: TimedValues | None, vertical: Vertical | None = None) -> "State":
@@ -326,7 +340,7 @@ class State(NamedTuple):
             unknown_move=last,
             last_scale=last,
             desired=desired if isinstance(desired, int) else 0,
-            conditions=read_conditions(status.get("conditions")),
+            conditions=reported_conditions(status),
             scalings=count if isinstance(count, int) else 0,
             vertical=Vertical.from_status(status, last) if "lastScaling" in status else NO_PAST,
         )
@@ -344,6 +358,7 @@ class State(NamedTuple):
             "scalings": self.scalings,
             **({} if self.vertical == NO_PAST else {"vertical": self.vertical.to_dict()}),
             **({} if self.plan is None else {"plan": self.plan.to_dict()}),
+            **({} if self.tortoise is None else {"tortoise": self.tortoise.to_dict()}),
         }
 
     @classmethod
@@ -360,6 +375,7 @@ class State(NamedTuple):
             scalings=int(data.get("scalings", 0)),
             vertical=Vertical.from_dict(data["vertical"]) if data.get("vertical") else NO_PAST,
             plan=_plan(data.get("plan")),
+            tortoise=_tortoise(data.get("tortoise")),
         )
 
 
@@ -381,6 +397,7 @@ def _sizes_until(sizes: Vertical, now: float) -> Vertical:
         recent={key: each.until(now) for key, each in sizes.recent.items()},
         stuck={uid: min(at, now) for uid, at in sizes.stuck.items()},
         evicted=_until(sizes.evicted, now),
+        restarted=_until(sizes.restarted, now),
     )
 
 
@@ -392,10 +409,33 @@ def _plan(data: Any) -> Plan | None:
         return None
 
 
+def _tortoise(data: Any) -> TortoiseState | None:
+    """Read what a Tortoise learned; None if it is unreadable: then it begins anew."""
+    try:
+        return TortoiseState.from_dict(data) if isinstance(data, Mapping) else None
+    except ValueError:
+        return None
+
+
 def _history(data: Any) -> TimedValues | None:
     if data is None:
         return None
     return TimedValues(tuple(int(e["value"]) for e in data), tuple(float(e["at"]) for e in data))
+
+
+def reported_conditions(status: Mapping[str, Any]) -> Conditions:
+    """The conditions in a status; those of a Tortoise are a part of its `conditions`."""
+    found = status.get("conditions")
+    return read_conditions(found.get(TORTOISE_CONDITIONS) if isinstance(found, Mapping) else found)
+
+
+def without_conditions(status: Mapping[str, Any]) -> dict[str, Any]:
+    """The rest of the status."""
+    found = status.get("conditions")
+    rest = {key: value for key, value in status.items() if key != "conditions"}
+    if isinstance(found, Mapping):
+        rest["conditions"] = {key: value for key, value in found.items() if key != TORTOISE_CONDITIONS}
+    return rest
 
 
 def read_conditions(data: Any) -> Conditions:

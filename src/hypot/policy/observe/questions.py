@@ -11,6 +11,7 @@ from hypot.kinds.hpa.fields import MOST_METRICS
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.meta import MetricName
 from hypot.kinds.selector import Selector, SelectorError, read_selector
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import ExternalBand, ResourceBand
@@ -67,6 +68,10 @@ def of_hvpa(hvpa: Hvpa, settings: Settings) -> Questions:
 
 
 def of_vpa(_vpa: VPA, _settings: Settings) -> Questions:
+    return Questions(usage=True)
+
+
+def of_tortoise(_tortoise: Tortoise, _settings: Settings) -> Questions:
     return Questions(usage=True)
 
 

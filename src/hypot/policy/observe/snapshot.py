@@ -9,13 +9,16 @@ from typing import Any, NamedTuple, cast
 
 from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
 from hypot.kinds.catalogue import CATALOGUE, Autoscaler, find_autoscaler, info_of
+from hypot.kinds.hpa import HPA
 from hypot.kinds.names import group_of
-from hypot.policy.model.seen import ClusterNode, Failure, LimitRange, Pod, PodSample, Scale, Seen, UsageView
+from hypot.kinds.tortoise import Tortoise
+from hypot.policy.model.seen import ClusterNode, Container, Failure, LimitRange, Pod, PodSample, Scale, Seen, UsageView
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.absent import IN_DUMP, Absent
 from hypot.policy.observe.namespace import Namespace, PodIndex
-from hypot.policy.observe.questions import Answers, Questions, Values
+from hypot.policy.observe.questions import Answers, Questions, Values, of_hpa
+from hypot.policy.observe.read_namespace import settings_in
 from hypot.policy.observe.read_pods import inner, labels_of, mappings, name_of, read_pod, read_sample
 from hypot.policy.observe.read_scale import has_scale, no_scale, read_scale, scale_of_workload
 from hypot.policy.observe.read_sizes import read_limit_range, read_node, read_template
@@ -34,6 +37,7 @@ _KNOWN = {
     ("", "Pod"),
     ("", "Node"),
     ("", "LimitRange"),
+    ("", "Namespace"),
     ("", "ReplicationController"),
     ("apps", "DaemonSet"),
     ("batch", "Job"),
@@ -77,13 +81,14 @@ def read_autoscaler(data: Object) -> Autoscaler:
 
 
 class Lasting(NamedTuple):
-    """Derived data to reuse in the next snapshot: pod indexes by namespace, scales by identity of their workload.
+    """Derived data to reuse in the next snapshot: pod indexes by namespace, the rest by identity of the workload.
 
     Each is reused only for the identical objects.
     """
 
     pods: Mapping[str, PodIndex] = MappingProxyType({})
     scales: Mapping[int, tuple[Object, Scale | Failure]] = MappingProxyType({})
+    templates: Mapping[int, tuple[Object, tuple[Container, ...]]] = MappingProxyType({})
 
 
 NOTHING_EARLIER = Lasting()
@@ -116,6 +121,7 @@ class Snapshot:
         self._absent = absent
         self._times: set[str] = set()
         self._scales_read: dict[int, tuple[Object, Scale | Failure]] = {}
+        self._templates_read: dict[int, tuple[Object, tuple[Container, ...]]] = {}
         self._found: dict[tuple[str, Key, str], Scale | Failure] = {}
         # By identity; the autoscaler itself is kept so that its id is not reused.
         self._scale_of: dict[int, tuple[Autoscaler, Scale | Failure]] = {}
@@ -136,6 +142,7 @@ class Snapshot:
             ("", "LimitRange"): (
                 lambda data: self.take_limit_range(namespace_of(data), name_of(data), read_limit_range(data))
             ),
+            ("", "Namespace"): lambda data: self.take_namespace(name_of(data), settings_in(data)),
             ("autoscaling.k8s.io", "VerticalPodAutoscalerCheckpoint"): (
                 lambda data: around.take_checkpoint(namespace_of(data), data)
             ),
@@ -163,6 +170,9 @@ class Snapshot:
 
     def take_limit_range(self, namespace: str, name: str, items: tuple[LimitRange, ...]) -> None:
         self._surroundings.take_limit_range(namespace, name, items)
+
+    def take_namespace(self, name: str, annotations: Mapping[str, str]) -> None:
+        self._surroundings.take_namespace(name, annotations)
 
     def take_sample(self, namespace: str, pod: str, sample: PodSample) -> None:
         self._namespace(namespace).take_sample(pod, sample)
@@ -204,7 +214,8 @@ class Snapshot:
 
     def lasting(self) -> Lasting:
         """What the next snapshot may reuse, as far as the cluster is unchanged."""
-        return Lasting({name: each.index() for name, each in self._namespaces.items()}, self._scales_read)
+        pods = {name: each.index() for name, each in self._namespaces.items()}
+        return Lasting(pods, self._scales_read, self._templates_read)
 
     def autoscalers(self) -> tuple[Autoscaler, ...]:
         return tuple(self._autoscalers.values())
@@ -228,6 +239,9 @@ class Snapshot:
         if isinstance(scale, Failure):
             return Seen(now, scale, monitor=monitor)
         namespace = self._namespace(autoscaler.namespace)
+        decided = self._edited_hpa(autoscaler) if isinstance(autoscaler, Tortoise) and autoscaler.decides else None
+        if decided is not None:
+            questions = of_hpa(decided, settings, usage=True)
         answers = Answers(questions, self.values, namespace, scale.selector)
         seen = Seen(
             now,
@@ -245,7 +259,9 @@ class Snapshot:
     def _conflicts(self, autoscaler: Autoscaler, namespace: Namespace, selector: str) -> tuple[str, ...]:
         if not info_of(autoscaler).counts:
             return self._surroundings.conflicts(autoscaler)
-        itself = f"{namespace.name}/{autoscaler.name}" if info_of(autoscaler).claims_pods else ""
+        claims = autoscaler.name if info_of(autoscaler).claims_pods else ""
+        own = autoscaler.hpa_name if isinstance(autoscaler, Tortoise) else claims
+        itself = f"{namespace.name}/{own}"
         return tuple([name for name in namespace.claimants(selector) if name != itself])
 
     def _with_sizes(self, autoscaler: Autoscaler, seen: Seen, settings: Settings) -> Seen:
@@ -265,14 +281,22 @@ class Snapshot:
             nodes=around.nodes(seen.pods),
             limit_ranges=around.limit_ranges(namespace),
             controllers=controllers_of(seen.pods, made),
-            template=read_template(workload) if workload else (),
+            template=self._template(workload) if workload else (),
             usage=usage,
             size_advice=around.size_advice(autoscaler),
             count_advice=around.count_advice(autoscaler) if info_of(autoscaler).counts else None,
             notes=notes,
+            namespace_annotations=around.namespace_annotations(namespace),
+            hpa=self._edited_hpa(autoscaler),
             target_uid=str(metadata.get("uid") or ""),
             target_version=str(metadata.get("resourceVersion") or ""),
         )
+
+    def _edited_hpa(self, autoscaler: Autoscaler) -> HPA | None:
+        """The HPA that a Tortoise edits."""
+        if not isinstance(autoscaler, Tortoise):
+            return None
+        return self._surroundings.hpa(autoscaler.namespace, autoscaler.hpa_name)
 
     def scale(self, autoscaler: Autoscaler) -> Scale | Failure:
         """The scale of the autoscaler's target, computed once; kinds that only size pods need no scale subresource."""
@@ -319,6 +343,13 @@ class Snapshot:
         if known is None or known[0] is not workload:
             known = (workload, scale_of_workload(workload, ref))
         self._scales_read[id(workload)] = known
+        return known[1]
+
+    def _template(self, workload: Object) -> tuple[Container, ...]:
+        known = self._earlier.templates.get(id(workload))
+        if known is None or known[0] is not workload:
+            known = (workload, read_template(workload))
+        self._templates_read[id(workload)] = known
         return known[1]
 
 

@@ -49,11 +49,19 @@ class Surroundings:
         self._sizers: dict[Target, list[VPA]] = {}
         self._counters: dict[Target, list[HPA]] = {}
         self._vpas: set[tuple[str, str]] = set()
+        self._hpas: dict[tuple[str, str], HPA] = {}
+        self._annotations: dict[str, Mapping[str, str]] = {}
         self._read_nodes: dict[str, ClusterNode] = {}
         self._largest: list[str] | None = None
 
     def take_node(self, node: ClusterNode) -> None:
         self._nodes[node.name] = node
+
+    def take_namespace(self, name: str, annotations: Mapping[str, str]) -> None:
+        self._annotations[name] = annotations
+
+    def namespace_annotations(self, name: str) -> Mapping[str, str]:
+        return self._annotations.get(name, {})
 
     def take_limit_range(self, namespace: str, name: str, items: tuple[LimitRange, ...]) -> None:
         self._ranges.setdefault(namespace, {})[name] = items
@@ -72,6 +80,11 @@ class Surroundings:
             self._vpas.add((autoscaler.namespace, autoscaler.name))
         elif info.claims_pods:
             self._counters.setdefault(key, []).append(autoscaler)
+            self._hpas[autoscaler.namespace, autoscaler.name] = autoscaler
+
+    def hpa(self, namespace: str, name: str) -> HPA | None:
+        """The HPA of this name."""
+        return self._hpas.get((namespace, name))
 
     def nodes(self, pods: Iterable[Pod]) -> dict[str, ClusterNode]:
         """The nodes of these pods, and the largest nodes: a pod that fits none of these fits nowhere."""

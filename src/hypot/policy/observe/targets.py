@@ -1,10 +1,11 @@
 """What an autoscaler points at."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.catalogue import Autoscaler, find_autoscaler, info_of
-from hypot.kinds.node import replaced
+from hypot.kinds.node import Itself, replaced
 
 _WELL_KNOWN = {
     "Deployment": "apps/v1",
@@ -35,8 +36,13 @@ def target_of(autoscaler: Kind) -> Ref:
 
 
 def target_key(autoscaler: Kind) -> Target:
-    """The autoscaler's target, to compare it with the targets of others."""
-    return key_of_ref(autoscaler.namespace, target_of(autoscaler))
+    """The autoscaler's target, to compare it with the targets of others; cached, because every decision asks often."""
+    return _target_key(Itself(autoscaler))
+
+
+@lru_cache(4096)
+def _target_key(this: Itself[Kind]) -> Target:
+    return key_of_ref(this.value.namespace, target_of(this.value))
 
 
 def key_of_ref(namespace: str, ref: Ref) -> Target:

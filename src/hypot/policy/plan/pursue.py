@@ -191,15 +191,16 @@ def _among(pods: list[Pod], look: PlanContext, room: DisruptionRoom) -> _PlanSte
     waiting, infeasible = [], []
     for pod in pods:
         fate = fate_of(pod, look, room)
+        disrupted = disrupts(pod, fate, look.sizes)
         if fate.action == "resize":
-            actions.append(ResizePod(pod.name, pod.uid, fate.sizes))
+            actions.append(ResizePod(pod.name, pod.uid, fate.sizes, disrupted))
         elif fate.action == "evict":
             actions.append(EvictPod(pod.name, pod.uid, fate.message, fate.sizes))
         elif fate.action == "wait":
             waiting.append(f"pod {pod.name}: {fate.message}")
         elif fate.action == "infeasible":
             infeasible.append(f"pod {pod.name}: {fate.message}")
-        room = room.without(pod) if disrupts(pod, fate, look.sizes) else room
+        room = room.without(pod) if disrupted else room
     return _PlanStep(tuple(actions), tuple(waiting), tuple(infeasible))
 
 

@@ -1,58 +1,59 @@
-"""Whether an Hvpa still allows its running plan: a spec change that forbids it takes effect with the next step."""
+"""Whether an autoscaler still allows its plan: a spec change that forbids it takes effect with the next step."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from hypot.kinds.base import Kind
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa.intervals import allowed
+from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.hvpa.gates import OPEN, Direction, Gate, direction_of, time_gate
-from hypot.policy.hvpa.resolve import controlled
 from hypot.policy.model.decision import Move
 from hypot.policy.model.plan import RESIZE_ANNOTATION, WAYS, Action, Plan, RecordSize, ScaleTo, resizing_of
 from hypot.policy.model.size import Size
 from hypot.policy.plan.pursue import outgrows
+from hypot.policy.vertical.controlled import controlled
 
 # The direction of pods that are raised to the size of the largest.
 CATCHING_UP: tuple[Direction, ...] = ("up",)
 
 
-def entitled(plan: Plan, hvpa: Hvpa, now: float) -> Plan:
+def entitled(plan: Plan, sizer: Kind, now: float) -> Plan:
     """The plan at its start. Directions that are closed already do not stop it later: its total decided the move."""
-    return replace(plan, closed=tuple([way for way in WAYS if _gate(hvpa, way, now) != OPEN]))
+    return replace(plan, closed=tuple([way for way in WAYS if _gate(sizer, way, now) != OPEN]))
 
 
-def withdrawn(hvpa: Hvpa, plan: Plan, actions: Iterable[Action], now: float) -> str:
+def withdrawn(sizer: Kind, plan: Plan, actions: Iterable[Action], now: float) -> str:
     """Why the plan may no longer take these steps; empty if it may."""
-    resizing = resizing_of(hvpa.annotations)
+    resizing = resizing_of(sizer.annotations)
     if resizing != plan.resizing:
         return f"{RESIZE_ANNOTATION} is {resizing} now, and was {plan.resizing}"
-    left_alone = [size.container for size in plan.sizes if _is_left_alone(hvpa, size, _had(plan, size))]
+    left_alone = [size.container for size in plan.sizes if _is_left_alone(sizer, size, _had(plan, size))]
     if left_alone:
         return f"the size of {left_alone[0]} must not be changed any more"
     ways = dict.fromkeys((*_of_totals(plan), *_of_steps(plan, actions)))
-    gates = [_gate(hvpa, way, now) for way in ways if way not in {"none", *plan.closed}]
+    gates = [_gate(sizer, way, now) for way in ways if way not in {"none", *plan.closed}]
     return next((gate.message for gate in gates if gate != OPEN), "")
 
 
-def sized_by(hvpa: Hvpa, decision: Move) -> Move:
+def sized_by(sizer: Kind, decision: Move) -> Move:
     """The decision without the containers and resources whose size this autoscaler does not control."""
     return decision._replace(
-        sizes=controlled(hvpa, decision.sizes), desired_sizes=controlled(hvpa, decision.desired_sizes)
+        sizes=controlled(sizer, decision.sizes), desired_sizes=controlled(sizer, decision.desired_sizes)
     )
 
 
-def outgrown(hvpa: Hvpa, plan: Plan, decision: Move) -> bool:
+def outgrown(sizer: Kind, plan: Plan, decision: Move) -> bool:
     """Whether a newer decision does not wait for the plan. Only resources that the autoscaler controls count."""
-    return outgrows(plan, sized_by(hvpa, decision))
+    return outgrows(plan, sized_by(sizer, decision))
 
 
-def _gate(hvpa: Hvpa, way: Direction, now: float) -> Gate:
-    """The time gate without stabilisation, which begins with the plan itself."""
-    return time_gate(hvpa, way, None, now, urgent=False)
+def _gate(sizer: Kind, way: Direction, now: float) -> Gate:
+    """The time gate without stabilisation, which begins with the plan itself; other kinds have none."""
+    return time_gate(sizer, way, None, now, urgent=False) if isinstance(sizer, Hvpa) else OPEN
 
 
-def _is_left_alone(hvpa: Hvpa, size: Size, had: Mapping[str, int]) -> bool:
-    rules = allowed(hvpa, size.container)
+def _is_left_alone(sizer: Kind, size: Size, had: Mapping[str, int]) -> bool:
+    rules = allowed(sizer, size.container)
     changed = {resource for resource, amount in size.requests.items() if amount != had.get(resource)}
     return rules.switched_off or not changed.issubset(rules.controlled)
 

@@ -7,9 +7,10 @@ from hypot.core.amount import RESOURCES
 from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import MOST_REPLICAS, ScaleType
-from hypot.kinds.hvpa.intervals import allowed, share_of
+from hypot.kinds.hvpa.intervals import share_of
 from hypot.kinds.hvpa.weights import Weight
 from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.allowed import allowed
 from hypot.kinds.vpa.fields import amounts_of, policy_of
 from hypot.kinds.vpa.knobs import Knobs, for_container, knobs_from
 from hypot.policy.decide import decide

@@ -6,7 +6,7 @@ from math import inf
 from typing import Protocol
 
 from hypot.core.amount import RESOURCES
-from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.catalogue import Autoscaler, Sizing, info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
@@ -152,7 +152,7 @@ class ExplainedDecider:
     def step(self, scene: Scene, i: int, now: float) -> None:
         usage = None if self.feed is None else self.feed.view()
         decision, state = decide(self.autoscaler, scene.observer.seen(i, now, usage), self.state, scene.settings)
-        state = with_evictions(state, self.plan)
+        state = with_restarts(state, self.plan)
         if carry_out(scene, self.plan, self.autoscaler, decision, now):
             state = state.acted(decision, now)
         elif decision.by_pod and not family_of(self.autoscaler).is_off(self.autoscaler):
@@ -235,10 +235,10 @@ class HvpaDecider:
 _ACTIONS = {RESIZED: "resize", EVICTED: "evict"}
 
 
-def with_evictions(state: State, plan: NumericPlan) -> State:
-    """The state with the time of the last eviction, as the controller records it."""
-    at = plan.evicted[0]
-    return state if at == -inf else state._replace(vertical=replace(state.vertical, evicted=at))
+def with_restarts(state: State, plan: NumericPlan) -> State:
+    """The state with the time when a pod was last restarted to change its size."""
+    at = plan.restarted[0]
+    return state if at == -inf else state._replace(vertical=replace(state.vertical, restarted=at))
 
 
 def prepare(scene: Scene, decision: Decision) -> None:
@@ -250,7 +250,7 @@ def prepare(scene: Scene, decision: Decision) -> None:
 
 def is_held_back(scene: Scene, plan: NumericPlan, autoscaler: Autoscaler, decision: Decision) -> bool:
     """Whether the decision waits for a plan in progress."""
-    sized = sized_by(autoscaler, decision) if isinstance(autoscaler, Hvpa) else decision
+    sized = sized_by(autoscaler, decision) if info_of(autoscaler).decides_both else decision
     cpu, memory, *_ = size_of(sized.desired_sizes, scene.container) or (0, 0)
     return is_bound(plan, (decision.desired or 0) if decision.rescales else 0, cpu, memory)
 
@@ -288,7 +288,7 @@ class UsageFeed:
 
     every = EVERY
 
-    def __init__(self, autoscaler: VPA | Hvpa, scene: Scene) -> None:
+    def __init__(self, autoscaler: Sizing, scene: Scene) -> None:
         self.usage = usage_of(autoscaler, scene.container, scene.settings)
         self._container = scene.container
 

@@ -10,7 +10,7 @@ import numpy as np
 from hypot.kinds.base import Ref
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.hvpa import Hvpa, hpa_of
-from hypot.kinds.hvpa.intervals import allowed
+from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.families import family_of
 from hypot.policy.model.seen import metric_key
 from hypot.policy.model.settings import Settings

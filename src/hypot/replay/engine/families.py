@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from hypot.kinds.catalogue import Autoscaler, sizes_pods
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.tortoise import Tortoise, deciding
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.replay.engine.alternatives import Stepping, Weighted, blend_of
@@ -45,7 +46,9 @@ class _Surroundings(NamedTuple):
 
 def deciders_of(policy: Policy, scene: Scene, world: World, start: float) -> Iterator[Decider]:
     """The deciders of a policy. Those that size pods come after the usage history that they read."""
-    for autoscaler in policy.autoscalers:
+    for written in policy.autoscalers:
+        # There is no other controller that would follow the HPA of a Tortoise.
+        autoscaler = deciding(written) if isinstance(written, Tortoise) else written
         around = _Surroundings(policy, scene, world.metrics.names, start)
         if sizes_pods(autoscaler):
             feed = UsageFeed(autoscaler, scene)
@@ -84,7 +87,7 @@ def _hvpa(hvpa: Hvpa, around: _Surroundings) -> Decider | None:
     scene, feed = around.scene, around.feed
     if around.policy.weights:
         return Weighted(hvpa, blend_of(hvpa, scene.container), around.every, feed)
-    rule = hvpa_rule.rule_of(hvpa, scene.container, around.names, scene.settings)
+    rule = hvpa_rule.rule_of(hvpa, scene.container, around.policy.workload.cpu_limit, around.names, scene.settings)
     return None if rule is None else HvpaDecider(hvpa, rule, feed, around.every)
 
 

@@ -150,7 +150,7 @@ def _sizing(policy: Policy, world: World, settings: Settings) -> Iterator[Rules]
 
 
 def _both(hvpa: Hvpa, first: Start, world: World, settings: Settings) -> Iterator[Rules]:
-    rule = hvpa_rule.rule_of(hvpa, first.container, world.metrics.names, settings)
+    rule = hvpa_rule.rule_of(hvpa, first.container, first.cpu_limit, world.metrics.names, settings)
     if rule is None:
         return
     usage = vpa_rule.usage_of(hvpa, first.container, settings)

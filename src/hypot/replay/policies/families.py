@@ -10,6 +10,7 @@ from typing import Any
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import OFF
 from hypot.kinds.wpa import WPA
@@ -20,6 +21,7 @@ from hypot.replay.policies.obstacles import (
     hpa_obstacles,
     hvpa_obstacles,
     step_obstacles,
+    tortoise_obstacles,
     unknown_metrics,
     vpa_obstacles,
     wpa_obstacles,
@@ -48,6 +50,10 @@ def _dry(wpa: WPA) -> str:
     return f"{wpa} is a dry run: it decides, but changes nothing" if wpa.dry_run else ""
 
 
+def _no_action(tortoise: Tortoise) -> str:
+    return f"{tortoise} has the mode Off: it only learns, and nothing changes" if tortoise.mode == OFF else ""
+
+
 def _weighted(hvpa: Hvpa) -> str:
     if not hvpa.is_weight_based:
         return ""
@@ -59,6 +65,7 @@ _FAMILIES: dict[str, ReplayFamily] = {
     WPA.KIND: ReplayFamily(wpa_obstacles, _dry, grid_knobs.wpa_change),
     VPA.KIND: ReplayFamily(vpa_obstacles, _off, grid_knobs.vpa_change),
     Hvpa.KIND: ReplayFamily(hvpa_obstacles, _weighted, grid_knobs.hvpa_change),
+    Tortoise.KIND: ReplayFamily(tortoise_obstacles, _no_action),
 }
 
 

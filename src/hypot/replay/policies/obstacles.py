@@ -14,6 +14,8 @@ from hypot.kinds.hvpa.fields import MOST_REPLICAS, OBJECTS, RECOMMENDATIONS
 from hypot.kinds.hvpa.rules import IN_HPA
 from hypot.kinds.problem import Problem, Where, shown
 from hypot.kinds.selector import SelectorError, read_selector
+from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.rules import HPA_NAME
 from hypot.kinds.version import NEWEST, Version
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import DEFAULT_RECOMMENDER, OFF, amounts_of, policy_of
@@ -74,6 +76,12 @@ def hvpa_obstacles(hvpa: Hvpa, start: Start | None, world: World) -> Iterator[Ob
         yield Obstacle(("metadata", "annotations", RECOMMENDATIONS), message)
     if hvpa.uses_hpa:
         yield from hpa_obstacles(hpa_of(hvpa), start, world, IN_HPA)
+
+
+def tortoise_obstacles(tortoise: Tortoise, _start: Start | None, _world: World) -> Iterator[Obstacle]:
+    if tortoise.names_hpa:
+        message = f"HorizontalPodAutoscaler {tortoise.hpa_name} is an object of a cluster, and a replay has none"
+        yield Obstacle(HPA_NAME, f"{message}; leave the name out, and one is made")
 
 
 def hpa_obstacles(hpa: HPA, start: Start | None, world: World, root: Where = ("spec",)) -> Iterator[Obstacle]:

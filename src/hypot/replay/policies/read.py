@@ -263,7 +263,7 @@ def _fits(scaler: _Scaler, workload: _InputWorkload) -> bool:
 
 
 def _target_place(autoscaler: Autoscaler) -> Where:
-    return ("spec", info_of(autoscaler).target_field)
+    return ("spec", *info_of(autoscaler).target_field.split("."))
 
 
 def _name_fault(name: str) -> str:

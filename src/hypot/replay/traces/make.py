@@ -73,11 +73,11 @@ def _refuse_contradictions(workload: str, read: TraceRows, again: npt.NDArray[np
 
 
 def gap_notes(times: Floats) -> list[str]:
-    """Reports missing samples; the engine interpolates linearly over the gaps."""
+    """Reports missing samples."""
     steps = np.diff(times)
     gaps = np.flatnonzero(steps > _GAP * np.median(steps))
     if not len(gaps):
         return []
     longest = int(gaps[np.argmax(steps[gaps])])
     where = f"the longest {span(float(steps[longest]))} from {moment(float(times[longest]))}"
-    return [f"{count_of(len(gaps), 'gap')}, {where}: interpolated linearly"]
+    return [f"{count_of(len(gaps), 'gap')}, {where}"]

@@ -8,7 +8,7 @@ from typing import Self
 import structlog
 
 from hypot.cluster.clock import Clock, boot
-from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.catalogue import info_of
 from hypot.policy.model.decision import PLAN_UNDER_WAY, Decision, Event, Hold, MoveReport, condition_of, renewed
 from hypot.policy.model.plan import SetTemplate, actions_sentence, ways_of
 from hypot.policy.model.settings import Settings
@@ -69,16 +69,18 @@ class Attempt:
         return cls(judged, judged.state, effect)
 
     def with_results(self, results: Results) -> Self:
-        """With the count and the size that were set, and when the last pod was evicted."""
+        """With the count and the size that were set, and when the last pod was evicted or restarted."""
         effect, state, counted = self.effect, self.state, self.counted
         for action in results.done:
             if isinstance(action, RecordSize | SetTemplate):
-                effect = recorded(effect, action.sizes)
+                effect = recorded(self.judged, effect, action.sizes)
             elif isinstance(action, ScaleTo):
                 counted = action.replicas
         if results.evicted:
             tries = state.vertical.tries + 1 if proof_of(self.judged) == "retry" else 0
             state = state._replace(vertical=replace(state.vertical, evicted=self.judged.seen.now, tries=tries))
+        if results.restarted:
+            state = state._replace(vertical=replace(state.vertical, restarted=self.judged.seen.now))
         return replace(self, effect=effect, state=state, counted=counted)
 
     def with_plan(self, plan: Plan | None) -> Self:
@@ -181,8 +183,8 @@ class Executor:
         return Executed(outcome, tuple([PostedEvent(about, event) for event in attempt.events]))
 
     async def _tried(self, judged: Judged) -> Attempt:
-        if isinstance(judged.autoscaler, Hvpa) and judged.move.rescales:
-            return await self._begin(judged, judged.autoscaler)
+        if info_of(judged.autoscaler).decides_both and judged.move.rescales:
+            return await self._begin(judged)
         if judged.before.plan is not None:
             return await self._pursue(Attempt.of(judged))
         if judged.move.by_pod:
@@ -233,7 +235,7 @@ class Executor:
 
         async def write(action: Action) -> Done:
             if isinstance(action, RecordSize):
-                with_size = replace(attempt, effect=recorded(attempt.effect, action.sizes))
+                with_size = replace(attempt, effect=recorded(judged, attempt.effect, action.sizes))
                 return await self._record(with_size.outcome(self._settings))
             return await self._actor.do(judged.move.target, action, judged.seen)
 
@@ -247,15 +249,16 @@ class Executor:
         """Whether the object changed before the first write."""
         return bool(results.left) and not results.done and not results.refused and not self._stands(judged)
 
-    async def _begin(self, judged: Judged, hvpa: Hvpa) -> Attempt:
+    async def _begin(self, judged: Judged) -> Attempt:
         """Begin a plan. Once any write is done the plan is kept, and the next reconcile retries what was refused."""
-        move, seen = sized_by(hvpa, judged.move), judged.seen
+        autoscaler, seen = judged.autoscaler, judged.seen
+        move = sized_by(autoscaler, judged.move)
         pinned = any(hold.pinned == move.desired for hold in judged.holds)
 
         def made(resizing: Resizing) -> Progress:
             return begin(move, seen, resizing, self._settings.kubernetes, seen.now, insists=pinned)
 
-        progress, objections = self._possible(judged, made, resizing_of(hvpa.annotations))
+        progress, objections = self._possible(judged, made, resizing_of(autoscaler.annotations))
         attempt = Attempt.of(judged, unrecorded(judged))
         results = await self._take(attempt, progress.actions)
         objected = attempt.objected(objections)
@@ -269,7 +272,7 @@ class Executor:
             attempt = replace(attempt, effect=undone, refusal=_message(progress, results))
             # Continue the earlier plan, if there is one.
             return await self._pursue(attempt) if judged.before.plan else _after(attempt, progress, results, objections)
-        plan = None if progress.plan is None else entitled(progress.plan, hvpa, seen.now)
+        plan = None if progress.plan is None else entitled(progress.plan, autoscaler, seen.now)
         attempt = replace(attempt.with_results(results).with_plan(plan), acted=True)
         if results.refused and all(isinstance(each, RecordSize) for each in results.done):
             attempt = replace(attempt, effect=attempt.effect._replace(done="recorded"))
@@ -374,10 +377,10 @@ def _stopped(plan: Plan, holds: Iterable[Hold]) -> Progress | None:
 
 def _allowed(judged: Judged, plan: Plan, progress: Progress) -> Progress:
     """The next step, unless the object no longer allows it; a count that people pinned is always allowed."""
-    hvpa, is_over = judged.autoscaler, progress.plan is None and not progress.actions
-    if is_over or not isinstance(hvpa, Hvpa) or any(_is_pinned(plan, hold) for hold in judged.holds):
+    is_over = progress.plan is None and not progress.actions
+    if is_over or not info_of(judged.autoscaler).decides_both or any(_is_pinned(plan, hold) for hold in judged.holds):
         return progress
-    why = withdrawn(hvpa, plan, progress.actions, judged.seen.now)
+    why = withdrawn(judged.autoscaler, plan, progress.actions, judged.seen.now)
     return _given_up(why) if why else progress
 
 

@@ -3,8 +3,8 @@
 from math import inf
 from typing import Literal, NamedTuple, Self
 
-from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa.intervals import allowed
+from hypot.kinds.catalogue import info_of
+from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.model.current_size import live
 from hypot.policy.model.decision import Event, Hold, show_time
 from hypot.policy.model.seen import Pod, Scale, Seen
@@ -61,7 +61,7 @@ def _wanted(judged: Judged) -> Sizes:
     if move.by_pod:
         sizes = tuple([size for each in move.actions if each.action != "none" for size in each.sizes])
     by_container = {size.container: size for size in sizes}
-    if isinstance(autoscaler, Hvpa):
+    if info_of(autoscaler).decides_both:
         return {name: size for name, size in by_container.items() if not allowed(autoscaler, name).switched_off}
     return by_container
 

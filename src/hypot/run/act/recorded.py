@@ -1,17 +1,18 @@
 """The size in a status: new pods start with it, so it is recorded before any pod is evicted for it.
 
-An Hvpa records the size of a plan, never a size that was only decided; a VPA records its recommendation.
+The size of a plan is recorded, never a size that was only decided; a VPA records its recommendation.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from hypot.kinds.node import replaced
 from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa.knobs import Knobs
-from hypot.policy.hvpa.report import LISTED, SCALING, SIZES, listed_sizes
+from hypot.policy.families import family_of
 from hypot.policy.model.seen import Container
-from hypot.policy.model.size import Size, resources_of
-from hypot.policy.observe.read_pods import inner, mappings
+from hypot.policy.model.size import Size
+from hypot.policy.observe.read_pods import mappings
 from hypot.policy.stages.report import Effect
 from hypot.policy.vertical.fit import amounts
 from hypot.run.outcome import Judged
@@ -26,21 +27,31 @@ Targets = Mapping[str, Mapping[str, int]]
 
 def is_recorded(judged: Judged, sizes: Iterable[Size]) -> bool:
     """Whether the watched status of the object already has these sizes."""
-    there = mappings(inner(judged.autoscaler.status, SCALING, SIZES).get(LISTED))
-    known = {each.get("containerName"): each.get("resources") for each in there}
-    return all(known.get(name) == resources for name, resources in resources_of(sizes).items())
+    record = family_of(judged.autoscaler).record
+    if record is None:
+        return False
+    known = _by_container(record.found(judged.autoscaler.status))
+    return all(known.get(name) == entry for name, entry in _by_container(record.listed(sizes)).items())
 
 
-def recorded(effect: Effect, sizes: Iterable[Size]) -> Effect:
+def _by_container(listed: Any) -> dict[str, Mapping[str, Any]]:
+    """The entries of a record. A record may be a list, or the only part of an object."""
+    entries = next(iter(listed.values()), ()) if isinstance(listed, Mapping) else listed
+    return {str(each.get("containerName")): each for each in mappings(entries)}
+
+
+def recorded(judged: Judged, effect: Effect, sizes: Iterable[Size]) -> Effect:
     """The effect with these sizes in the status."""
-    return effect._replace(sizes_differ=True, recorded=listed_sizes(sizes))
+    record = family_of(judged.autoscaler).record
+    return effect if record is None else effect._replace(sizes_differ=True, recorded=record.listed(sizes))
 
 
 def unrecorded(judged: Judged) -> Effect:
     """The effect with the old size in the status, while a new size is decided but not recorded."""
-    if not judged.move.resizes:
+    record = family_of(judged.autoscaler).record
+    if not judged.move.resizes or record is None:
         return Effect()
-    return Effect(sizes_differ=True, recorded=inner(judged.autoscaler.status, SCALING).get(SIZES))
+    return Effect(sizes_differ=True, recorded=record.found(judged.autoscaler.status))
 
 
 def pods_without_record(judged: Judged, knobs: Knobs) -> set[str]:

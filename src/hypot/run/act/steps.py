@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hypot.cluster.clock import Clock
 from hypot.policy.model.plan import actions_sentence
-from hypot.policy.plan.pursue import Action, EvictPod, Progress, ResizePod
+from hypot.policy.plan.pursue import Action, EvictPod, Progress, ResizePod, SetTemplate
 from hypot.run.act.proof import Proof
 from hypot.run.outcome import Done
 
@@ -40,7 +40,19 @@ class Results(NamedTuple):
     @property
     def evicted(self) -> bool:
         """Whether a pod was evicted, or may have been."""
-        return any(isinstance(action, EvictPod) and (how.ok or how.unsure) for action, how in self.steps)
+        return any(isinstance(action, EvictPod) for action in self._sent)
+
+    @property
+    def restarted(self) -> bool:
+        """Whether pods were restarted without an eviction, or may have been."""
+        return any(
+            action.restarts if isinstance(action, ResizePod) else isinstance(action, SetTemplate)
+            for action in self._sent
+        )
+
+    @property
+    def _sent(self) -> list[Action]:
+        return [action for action, how in self.steps if how.ok or how.unsure]
 
 
 def in_place_meanwhile(progress: Progress) -> Progress:

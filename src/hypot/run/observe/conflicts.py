@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from hypot.kinds.catalogue import Autoscaler, info_of
+from hypot.kinds.tortoise import Tortoise
 from hypot.policy.families import family_of
 from hypot.policy.model.decision import Hold
 from hypot.policy.model.seen import Seen
@@ -85,8 +86,13 @@ def overruled(
     for row in hpas if claims else ():
         hpa = row.autoscaler
         message = f"{hpa.KIND} {hpa.namespace}/{hpa.name} scales the same target: remove one of the two"
-        found.update((key, message) for key in claims.get(target_key(hpa), ()))
+        found.update((key, message) for key in claims.get(target_key(hpa), ()) if not _edits(rows[key], hpa))
     return found
+
+
+def _edits(row: AutoscalerRow, hpa: Autoscaler) -> bool:
+    """Whether this HPA is the one that a Tortoise edits."""
+    return isinstance(row.autoscaler, Tortoise) and row.autoscaler.hpa_name == hpa.name
 
 
 def precedence(autoscaler: Autoscaler) -> tuple[bool, str, str, str]:

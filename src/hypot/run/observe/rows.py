@@ -12,6 +12,7 @@ from hypot.kinds.node import replaced
 from hypot.kinds.selector import SelectorError
 from hypot.policy.model.seen import ClusterNode, LimitRange, Pod
 from hypot.policy.model.state import read_time
+from hypot.policy.observe.read_namespace import settings_in
 from hypot.policy.observe.read_pods import inner, mappings, read_pod
 from hypot.policy.observe.read_scale import selector_text
 from hypot.policy.observe.read_sizes import read_limit_range, read_node
@@ -155,9 +156,16 @@ def keep_limit_range(data: dict[str, Any]) -> tuple[LimitRange, ...]:
     return read_limit_range(data)
 
 
-def keep_namespace(data: dict[str, Any]) -> bool:
-    """Whether the namespace is opted in."""
-    return inner(data, "metadata", "labels").get(OPT_IN_LABEL) == OPT_IN_VALUE
+class NamespaceRow(NamedTuple):
+    """Whether a namespace is opted in, and the settings of Tortoises in its annotations."""
+
+    opted_in: bool
+    annotations: Mapping[str, str] = {}
+
+
+def keep_namespace(data: dict[str, Any]) -> NamespaceRow:
+    opted_in = inner(data, "metadata", "labels").get(OPT_IN_LABEL) == OPT_IN_VALUE
+    return NamespaceRow(opted_in, settings_in(data))
 
 
 def keep_monitor(data: dict[str, Any]) -> Object:

@@ -19,6 +19,7 @@ from hypot.policy.observe.snapshot import Lasting, Snapshot, UsageOf
 from hypot.run.config import RunConfig
 from hypot.run.observe.rows import (
     AutoscalerRow,
+    NamespaceRow,
     Object,
     follow_autoscaler,
     keep_limit_range,
@@ -151,7 +152,7 @@ class Watches:
             watch(each, partial(keep_workload, each.api_version, each.kind)) for each in kinds
         ]
         self.replica_sets: WatchedResource[Object] = watch(REPLICA_SETS, keep_replica_set)
-        self.namespaces: WatchedResource[bool] | None = None
+        self.namespaces: WatchedResource[NamespaceRow] | None = None
         if config.opt_in == "label":
             self.namespaces = self._watched(port, (), NAMESPACES, keep_namespace)
         self.monitors: WatchedResource[Object] | None = None
@@ -263,7 +264,8 @@ class Watches:
         return None
 
     def is_opted_in(self, namespace: str) -> bool:
-        return self.namespaces is None or bool(self.namespaces.get(("", namespace)))
+        found = None if self.namespaces is None else self.namespaces.get(("", namespace))
+        return self.namespaces is None or (found is not None and found.opted_in)
 
     def snapshot(self, values: Values, usage: UsageOf, absent: Absent, earlier: Lasting) -> Snapshot:
         """The current state without usage samples and fetched scales; the caller adds these and then settles it."""
@@ -278,6 +280,9 @@ class Watches:
             made.take_node(node)
         for (namespace, name), items in self.limit_ranges.items() if self.limit_ranges else ():
             made.take_limit_range(namespace, name, items)
+        for (_, name), space in self.namespaces.items() if self.namespaces else ():
+            if space.annotations:
+                made.take_namespace(name, space.annotations)
         for monitor in self.monitors.values() if self.monitors else ():
             made.take_monitor(monitor)
         return made

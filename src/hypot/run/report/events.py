@@ -22,17 +22,22 @@ REASONS: dict[str, str] = {
     "SuccessfulRescale": "The replicas of an HPA's target changed.",
     "Scaling": "The replicas of a WatermarkPodAutoscaler's target changed.",
     "NotScaling": "A WatermarkPodAutoscaler leaves its target as it is; decided, and not written as an event.",
-    "Scaled": "The replicas of an Hvpa's target changed, or its size, or both.",
+    "Scaled": "The replicas of the target of an Hvpa or Tortoise changed, or its size, or both.",
+    "HPACreated": "An HPA was made for a Tortoise.",
+    "HPADeleted": "The HPA of a Tortoise was deleted, because no resource is Horizontal any more.",
+    "HPAUpdated": "The bounds, targets or behavior of the HPA of a Tortoise changed.",
     "InPlaceResizedByVPA": "A running pod was resized in place, without a restart of the pod.",
     "EvictedPod": "A pod was evicted, so that it comes back with another size.",
     # A write that was refused.
     "FailedRescale": "The scale of an HPA's target could not be written.",
     "FailedScale": "The scale of a WatermarkPodAutoscaler's target could not be written.",
-    "FailedScaling": "The decision for an Hvpa could not be written.",
+    "FailedScaling": "The decision for an Hvpa or Tortoise could not be written.",
+    "FailedUpdateHPA": "The HPA of a Tortoise could not be written.",
     "FailedUpdate": "The status of a VerticalPodAutoscaler could not be written.",
     "FailedResize": "A pod could not be resized or evicted: the API server or a disruption budget refused it.",
     # Something that could not be read, so nothing is scaled, or at least not down.
     "FailedGetScale": "The scale of the target could not be read.",
+    "ReconcileError": "A Tortoise could not be decided, or the HPA that it names does not exist.",
     "FailedProcessWPA": "The scale of a WatermarkPodAutoscaler's target could not be read.",
     "FailedComputeMetricsReplicas": "No number of replicas could be computed from the metrics.",
     "FailedGetResourceMetric": "Usage of the pods, or a recommender's answer, could not be read.",
@@ -43,7 +48,7 @@ REASONS: dict[str, str] = {
     "FailedGetDatadogMonitor": "The monitor that guards a WatermarkPodAutoscaler could not be read.",
     # An invalid object.
     "FailedSpecCheck": "The spec of a WatermarkPodAutoscaler has errors; nothing is done until they are fixed.",
-    "InvalidSpec": "The spec of an HPA, VPA or Hvpa has errors; nothing is done until they are fixed.",
+    "InvalidSpec": "The spec of an HPA, VPA, Hvpa or Tortoise has errors; nothing is done until they are fixed.",
     "DecisionFailed": "An internal error prevented a decision, so the object is left alone; the log has the details.",
     "InvalidMetricSourceType": "A metric has an unknown type.",
     "InvalidSelector": "The selector of the target cannot be read.",
@@ -68,6 +73,23 @@ COMBINED = "(combined from similar events): "
 MOST_KNOWN = 4096
 MOST_AT_ONCE = 100
 LONGEST_MESSAGE = 1024
+
+
+def hpa_created(name: str, low: int, high: int) -> Event:
+    return Event("Normal", "HPACreated", f"HorizontalPodAutoscaler {name} was made, for {low} to {high} replicas.")
+
+
+def hpa_updated(name: str, low: int, high: int) -> Event:
+    return Event("Normal", "HPAUpdated", f"HorizontalPodAutoscaler {name} has {low} to {high} replicas.")
+
+
+def hpa_deleted(name: str) -> Event:
+    return Event("Normal", "HPADeleted", f"HorizontalPodAutoscaler {name} was deleted: no resource is Horizontal.")
+
+
+def hpa_refused(name: str, message: str) -> Event:
+    text = f"HorizontalPodAutoscaler {name} could not be written: {message}"
+    return Event("Warning", "FailedUpdateHPA", sentence(text))
 
 
 def table() -> str:

@@ -6,9 +6,9 @@ from math import inf
 from typing import Any, NamedTuple
 
 from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
-from hypot.policy.model.decision import Conditions, Hold
+from hypot.policy.model.decision import Conditions, Hold, status_with
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import State, read_conditions
+from hypot.policy.model.state import State, reported_conditions, without_conditions
 from hypot.policy.report import report
 from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
 from hypot.run.in_time import in_turns
@@ -52,8 +52,7 @@ def found(status: Any) -> Written:
     """The status of the object, whichever client wrote it: after a restart an unchanged status is not written again."""
     if not isinstance(status, Mapping):
         return Written((), {}, -inf)
-    reported = {key: value for key, value in status.items() if key != "conditions"}
-    return Written(read_conditions(status.get("conditions")), reported, -inf)
+    return Written(reported_conditions(status), without_conditions(status), -inf)
 
 
 def is_ours(managers: Iterable[Manager]) -> bool:
@@ -177,10 +176,9 @@ def status_request(outcome: Outcome, path: str, resource_version: str) -> Reques
 
 
 def _status(outcome: Outcome) -> dict[str, Any]:
-    status = outcome.decision.status
-    for condition in status.get("conditions", ()):
-        condition["message"] = cut(condition["message"], LONGEST_MESSAGE)
-    reported: dict[str, Any] = without_nulls(status)
+    report = outcome.decision.report
+    conditions = [each._replace(message=cut(each.message, LONGEST_MESSAGE)) for each in report.conditions]
+    reported: dict[str, Any] = without_nulls(status_with(report._replace(conditions=tuple(conditions))))
     return reported
 
 

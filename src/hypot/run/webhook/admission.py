@@ -10,11 +10,13 @@ from typing import Any, NamedTuple, assert_never
 
 import msgspec
 
-from hypot.core.amount import MOST
+from hypot.core.amount import MOST, RESOURCES
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.status import BLOCKED
+from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.status import WORKING
 from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, amounts_of, policy_of
 from hypot.kinds.vpa.knobs import Knobs, knobs_from
@@ -29,6 +31,7 @@ from hypot.policy.model.state import read_conditions
 from hypot.policy.observe.namespace import selector_of
 from hypot.policy.observe.read_pods import inner, mappings, read_amount, read_pod
 from hypot.policy.observe.read_sizes import read_advice
+from hypot.policy.tortoise.report import recorded_requests
 from hypot.policy.vertical.fit import amounts, fit, is_off
 from hypot.policy.vertical.limits import admits, resized, within
 from hypot.policy.vertical.need import OBSERVED_CONTAINERS
@@ -195,8 +198,8 @@ def sizing_for(
     """The sizes for the containers of a new pod; only the resources that the autoscaler controls.
 
     Empty if the autoscaler sizes the pod template, or if the pod has pod-level resources, which bound its containers.
-    Holds apply only to a VPA, whose recommendation is new for the pod. The size that an Hvpa recorded passed the holds
-    when it was decided, and other pods run with it.
+    Holds apply only to a VPA, whose recommendation is new for the pod. The size that another kind recorded passed the
+    holds when it was decided, and other pods run with it.
     """
     if isinstance(limit_ranges, Failure) or inner(pod, "spec", "resources"):
         return Sizing()
@@ -211,6 +214,9 @@ def sizing_for(
             return _given(_held(autoscaler, fitted, made, limit_ranges, may_shrink=may_shrink), wanted, made)
         case Hvpa():
             wanted = _recorded(autoscaler, made)
+            return _given(within(wanted, made, limit_ranges), wanted, made)
+        case Tortoise():
+            wanted = _requested(autoscaler, made)
             return _given(within(wanted, made, limit_ranges), wanted, made)
         case HPA() | WPA():
             return Sizing()
@@ -300,6 +306,33 @@ def _decided(hvpa: Hvpa, container: Container, resources: Mapping[str, Any]) -> 
         return Size(container.name, {r: min(a, present.get(r, a)) for r, a in requests.items()})
     limits = {**{r: present[r] for r in requests if r in present}, **limits}
     return Size(container.name, requests, {r: max(a, requests[r]) for r, a in limits.items()})
+
+
+def _requested(tortoise: Tortoise, pod: Pod) -> tuple[Size, ...]:
+    """The size in a Tortoise's status; only of the resources that it scales by now."""
+    listed = mappings(inner(tortoise.status).get("containerResourcePhases"))
+    phases = {str(each.get("containerName")): inner(each, "resourcePhases") for each in listed}
+    written = {str(each.get("containerName")): each for each in mappings(recorded_requests(tortoise.status))}
+    return tuple(
+        [
+            _with_limits(container, written[container.name], phases[container.name])
+            for container in pod.containers
+            if container.name in written and container.name in phases and not container.sidecar
+        ]
+    )
+
+
+def _with_limits(container: Container, written: Mapping[str, Any], phases: Mapping[str, Any]) -> Size:
+    """A limit that is not recorded keeps its ratio to the request; without a limit there is none."""
+    sized = [resource for resource in RESOURCES if inner(phases, resource).get("phase") == WORKING]
+    requests = {r: a for r, a in _usable(amounts_of(written.get("resource"))).items() if r in sized}
+    given, present, had = _usable(amounts_of(written.get("limits"))), amounts(container.limits), container.requests
+    limits = {
+        r: max(given.get(r) or present[r] * request // (amounts(had).get(r) or present[r]), request)
+        for r, request in requests.items()
+        if r in present
+    }
+    return Size(container.name, requests, limits)
 
 
 def _usable(given: Mapping[str, int]) -> dict[str, int]:

@@ -466,3 +466,20 @@ def test_reading_twice_is_reading_once(data):
     again = Tortoise.from_dict(tortoise.to_dict())
     assert again == tortoise
     assert again.misread == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "group"),
+    [
+        ({"kind": "Deployment", "name": "web"}, "apps"),
+        ({"apiVersion": "", "kind": "StatefulSet", "name": "web"}, "apps"),
+        ({"apiVersion": "apps.openkruise.io/v1beta1", "kind": "StatefulSet", "name": "web"}, "apps.openkruise.io"),
+        ({"kind": "Rollout", "name": "web"}, ""),
+    ],
+)
+def test_a_workload_of_apps_needs_no_api_version(written, group):
+    """Most manifests of the original leave it out. What is written stays as it is."""
+    data = {**HEAD, "spec": {"targetRefs": {"scaleTargetRef": written}}}
+    read = Tortoise.from_dict(data)
+    assert read.target.group == group
+    assert read.to_dict()["spec"] == data["spec"]

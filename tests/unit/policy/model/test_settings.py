@@ -5,6 +5,7 @@ import json
 import jsonschema
 import pytest
 
+from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.version import NEWEST
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.settings import Settings, SettingsError, settings_schema
@@ -35,6 +36,7 @@ def test_the_defaults_are_the_controller_s():
         "scaleUpFactor": 2.0,
         "scaleUpFloor": 4.0,
         "vpa": Knobs().to_mapping(),
+        "tortoise": TortoiseSettings().to_mapping(),
     }
     assert NEWEST == (1, 37)
 

@@ -74,6 +74,7 @@ def ahead(seconds):
             recent={"app/cpu": RecentUse(7, at, 5, at)},
             stuck={"uid": at},
             evicted=at,
+            restarted=at,
         ),
         plan=Plan(3, (), at, waits=False, resizing="InPlace", before_replicas=2),
     )
@@ -105,7 +106,7 @@ class TestClock:
         odd = State()._replace(**{name: getattr(ahead(1), name)})
         assert odd.until(NOW) == State()._replace(**{name: getattr(ahead(0), name)})
 
-    @pytest.mark.parametrize("name", ["last_up", "last_down", "recount", "stuck", "evicted"])
+    @pytest.mark.parametrize("name", ["last_up", "last_down", "recount", "stuck", "evicted", "restarted"])
     def test_one_time_of_sizes_is_enough(self, name):
         """A single time in the future is corrected, in any field of the vertical state."""
         odd, right = [replace(NO_PAST, **{name: getattr(ahead(at).vertical, name)}) for at in (1, 0)]

@@ -8,6 +8,7 @@ import pytest
 
 from hypot.kinds.hpa import HPA
 from hypot.kinds.selector import parse_selector
+from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.families import seen_by
 from hypot.policy.model.seen import Failure, Owner, Scale, Value, metric_key
@@ -687,6 +688,12 @@ def test_the_index_finds_what_the_selector_matches(selector, found):
     assert index.select(parse_selector(selector)) == found
 
 
+def _templated(cpu):
+    container = {"name": "app", "resources": {"requests": {"cpu": cpu}}}
+    web = deployment()
+    return {**web, "spec": {**web["spec"], "template": {"spec": {"containers": [container]}}}}
+
+
 class TestTheNextSnapshot:
     """Results for objects that have not changed are reused."""
 
@@ -736,6 +743,24 @@ class TestTheNextSnapshot:
         _, lasting = self.looked(*self.WEB)
         web, _, *pods = self.WEB
         assert self.looked(web, deployment(replicas=7), *pods, earlier=lasting)[0].scale.replicas == 7
+
+    @pytest.mark.parametrize("cpu", ["100m", "200m"])
+    def test_a_template_is_read_again_only_if_its_workload_changed(self, cpu):
+        """Reading it anew for each Hvpa and VPA in every reconcile would be slow."""
+        vpa, settings = VPA("deployment/web", namespace="shop"), Settings()
+        web, lasting = _templated("100m"), NOTHING_EARLIER
+        seen = []
+        for workload in (web, web, _templated(cpu)):
+            snapshot = Snapshot(earlier=lasting)
+            snapshot.take_workload(workload)
+            snapshot.take_autoscaler(vpa, vpa.to_dict())
+            snapshot.settle()
+            seen.append(seen_by(snapshot, vpa, NOW, settings).template)
+            lasting = snapshot.lasting()
+        first, same, later = seen
+        assert same is first
+        assert later is not first
+        assert [container.requests["cpu"] for container in (*first, *later)] == [100, int(cpu.removesuffix("m"))]
 
     def test_a_snapshot_is_freed_without_the_garbage_collector(self):
         """The garbage collector runs rarely, and every reconcile makes a snapshot."""

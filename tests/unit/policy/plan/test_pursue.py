@@ -403,11 +403,15 @@ class TestInPlace:
     def test_restarts_in_turn(self):
         """A resize that restarts its container makes the pod unavailable for a while, as an eviction does."""
         found = [pod(f"web-{i}", containers=(container(restarts_on_resize=frozenset({"memory"})),)) for i in range(8)]
-        assert len(begun(decided(8, 8, SMALL, LARGE), seen(8, found)).actions) == 3
+        actions = begun(decided(8, 8, SMALL, LARGE), seen(8, found)).actions
+        assert [each.restarts for each in actions if isinstance(each, ResizePod)] == [True, True]
+        assert len(actions) == 3
         found[0] = replace(found[0], containers=(replace(found[0].containers[0], **_asks(LARGE, SMALL)),))
         assert len(pursued(plan(8, 8, SMALL, LARGE), seen(8, found)).actions) == 2
         only_cpu = SMALL._replace(requests={**SMALL.requests, "cpu": 300})
-        assert len(pursued(plan(8, 8, SMALL, only_cpu), seen(8, found[1:])).actions) == 8
+        actions = pursued(plan(8, 8, SMALL, only_cpu), seen(8, found[1:])).actions
+        assert len(actions) == 8
+        assert not any(each.restarts for each in actions if isinstance(each, ResizePod))
 
 
 def _asks(size, has):

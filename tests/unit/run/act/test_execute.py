@@ -6,7 +6,7 @@ from fake_objects import refusal
 from hypot.cluster.port import UnreachableError
 from hypot.policy.model.decision import show_time
 from hypot.run.act.proof import COMES_BACK, RETRY_AFTER
-from unit.policy.sizes_world import NAMESPACE, hvpa, node, vpa
+from unit.policy.sizes_world import NAMESPACE, box, hvpa, node, vpa
 from unit.run.run_world import KINDS, OWN, WEB, World, all_kinds, hpa, ready, web, wpa
 
 pytestmark = pytest.mark.asyncio
@@ -110,6 +110,17 @@ async def test_a_plan_continues_after_a_restart():
         outcome = await world.outcome("Hvpa")
         assert outcome.state.plan is None
         assert world.condition("CarriedOut", "Hvpa")["status"] == "True"
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+async def test_a_resize_that_restarts_containers_is_remembered(restarts):
+    """It is no eviction: nothing is learnt about new pods."""
+    policies = [{"resourceName": "memory", "restartPolicy": "RestartContainer" if restarts else "NotRequired"}]
+    async with World(*web(1, box(resizePolicy=policies)), hvpa(), node()) as world:
+        await begun(world)
+        sizes = (await world.outcome("Hvpa")).state.vertical
+        assert world.writes("/resize")
+        assert (sizes.evicted, sizes.restarted) == (None, world.now if restarts else None)
 
 
 async def test_a_step_that_is_refused_is_tried_again():

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from hypot.policy.plan.pursue import EvictPod, RecordSize, ResizePod, ScaleTo
-from hypot.run.act.steps import ALL_AT_ONCE, AT_ONCE, LEFT, WITHIN, Steps
+from hypot.policy.plan.pursue import EvictPod, RecordSize, ResizePod, ScaleTo, SetTemplate
+from hypot.run.act.steps import ALL_AT_ONCE, AT_ONCE, LEFT, WITHIN, Results, Steps
 from hypot.run.outcome import FINE, Done
 
 pytestmark = pytest.mark.asyncio
@@ -80,6 +80,24 @@ async def test_evictions_without_proof(known, answers, sent):
     assert len(server.sent) == sent
     assert len(results.left) == len(EVICTIONS) - sent
     assert results.evicted == (sent > 0)
+
+
+@pytest.mark.parametrize(
+    ("action", "how", "restarted"),
+    [
+        (ResizePod("web-0", "u0", (), restarts=True), FINE, True),
+        (ResizePod("web-0", "u0", (), restarts=True), Done("cut off", unsure=True), True),
+        (ResizePod("web-0", "u0", (), restarts=True), REFUSED, False),
+        (ResizePod("web-0", "u0", (), restarts=True), LEFT, False),
+        (SetTemplate(()), FINE, True),
+        (RESIZES[0], FINE, False),
+        (EVICTIONS[0], FINE, False),
+        (ScaleTo(3, 2), FINE, False),
+    ],
+)
+async def test_restarts_without_an_eviction(action, how, restarted):
+    """A resize that restarts its container, and a new template; also if the answer is missing."""
+    assert Results(((action, how),)).restarted == restarted
 
 
 async def test_pods_wait_for_what_comes_before_them():

@@ -72,7 +72,7 @@ def test_old_replica_sets_are_not_kept():
 )
 def test_a_namespace_opts_in_by_one_value(labels, opted_in):
     """Any other value does not opt in."""
-    assert keep_namespace({"metadata": {"name": "x", "labels": labels}}) is opted_in
+    assert keep_namespace({"metadata": {"name": "x", "labels": labels}}).opted_in is opted_in
 
 
 def test_a_monitor_and_a_pod():

@@ -123,6 +123,10 @@ MADE = {
     "conflict": events.conflict("somebody scales the same pods"),
     "resize_failed": events.resize_failed("web-0", "a disruption budget spares none"),
     "plan_ended": events.plan_ended("a resize was put off for too long"),
+    "hpa_created": events.hpa_created("web", 3, 9),
+    "hpa_deleted": events.hpa_deleted("web"),
+    "hpa_updated": events.hpa_updated("web", 3, 9),
+    "hpa_refused": events.hpa_refused("web", "403 forbidden"),
     "webhook_unavailable": events.webhook_unavailable("its certificate is not trusted"),
 }
 

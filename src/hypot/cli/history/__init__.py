@@ -1,0 +1,1 @@
+"""hypot history: what Tortoises learned, and what they learn from recorded usage."""

@@ -1,0 +1,152 @@
+"""hypot history: the week as each Tortoise learned it."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hypot.cli.files import BadInput, needing
+from hypot.cli.history import imported
+from hypot.cli.history.shown import as_dict, lines_of
+from hypot.cli.history.tortoises import TortoiseEntry, read_tortoises
+from hypot.cli.options import read_settings, settings_named
+from hypot.cli.output import to_json
+from hypot.cli.statefile import read_state
+from hypot.cli.verdict import glyphs_for, safe_for
+from hypot.face.history.charts import LearnedWeek
+from hypot.face.style import printable
+from hypot.policy.continuity import Remembered
+from hypot.policy.tortoise.week import slots_learned, unit_size
+
+_PAGES, _PICTURES = (".html", ".htm"), (".png", ".svg")
+
+
+def _plot(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+    if path is not None and not path.lower().endswith((*_PAGES, *_PICTURES)):
+        raise click.BadParameter(f"{path!r} is not a plot file; name a file that ends in .html, .png or .svg")
+    return path
+
+
+@click.group("history", invoke_without_command=True, subcommand_metavar="[import ...]")
+@click.option(
+    "-f", "--filename", "paths", multiple=True, metavar="FILE|DIR|-", help="Tortoises, their targets and HPAs."
+)
+@click.option("--state", "state_file", metavar="FILE", help="What hypot decide or hypot history import wrote.")
+@settings_named
+@click.option("-n", "--namespace", help="Only the Tortoises in this namespace.")
+@click.option("--name", help="Only the Tortoises with this name.")
+@click.option(
+    "--plot",
+    metavar="FILE",
+    callback=_plot,
+    help="Also draw the week: .html for a page, .png or .svg if matplotlib is installed.",
+)
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.pass_context
+def command(
+    context: click.Context,
+    paths: tuple[str, ...],
+    state_file: str | None,
+    settings_file: str | None,
+    namespace: str | None,
+    name: str | None,
+    plot: str | None,
+    output: str,
+) -> int:
+    """Show what Tortoises learned, slot by slot.
+
+    `hypot history import` lets them learn from recorded usage.
+
+    Exit status: 0 success, 1 a Tortoise learned nothing yet, 2 bad usage or input.
+    """
+    if context.invoked_subcommand is not None:
+        if paths or state_file or settings_file or namespace or name or plot:
+            raise click.UsageError(f"options of {context.invoked_subcommand} belong after it")
+        return 0
+    if not paths or not state_file:
+        raise click.UsageError("name the Tortoises with -f and what they learned with --state")
+    entries = _chosen(read_tortoises(paths, read_settings(settings_file)), namespace, name)
+    states = read_state(state_file)
+    weeks = [_week(entry, states.get(entry.key)) for entry in entries]
+    known = [week for week in weeks if isinstance(week, LearnedWeek)]
+    if plot is not None and known:
+        _draw(plot, known)
+    _print(entries, weeks, output)
+    if plot is not None:
+        click.echo(f"drawn: {plot}" if known else f"{plot}: not drawn, because nothing was learned", err=True)
+    return 0 if len(known) == len(entries) else 1
+
+
+command.add_command(imported.command)
+
+
+def _chosen(entries: list[TortoiseEntry], namespace: str | None, name: str | None) -> list[TortoiseEntry]:
+    chosen = [
+        entry
+        for entry in entries
+        if namespace in {None, entry.tortoise.namespace} and name in {None, entry.tortoise.name}
+    ]
+    if not chosen:
+        asked = " ".join(part for part in (name and f"named {name}", namespace and f"in namespace {namespace}") if part)
+        raise BadInput(f"no Tortoise {asked}; there are {', '.join(sorted(entry.name for entry in entries))}")
+    return chosen
+
+
+def _week(entry: TortoiseEntry, remembered: Remembered | None) -> LearnedWeek | str:
+    """What a Tortoise learned, or why there is nothing to show."""
+    past = None if remembered is None else remembered.state.tortoise
+    if entry.fault:
+        return entry.fault
+    if past is None:
+        return "the state has nothing about it: let hypot decide --state or hypot history import write it"
+    learned = past.learned
+    container, _, resource = learned.place.rpartition("/")
+    size = entry.sizes.get((container, resource), 0)
+    if not size:
+        return f"its needs are counted in {learned.place}, which its pods do not request any more"
+    if learned.layout != entry.layout:
+        return "its slots are others now, so learning begins anew"
+    unit = unit_size((container, resource), size)
+    slots = slots_learned(learned, unit, entry.counts, entry.own)
+    if not any(slot.needed for slot in slots):
+        return "it learned nothing yet: a slot counts once it is over"
+    return LearnedWeek(entry.name, str(entry.target), learned, unit, slots)
+
+
+def _draw(path: str, weeks: list[LearnedWeek]) -> None:
+    made = _page(weeks) if path.lower().endswith(_PAGES) else _picture(weeks, path[-3:].lower())
+    try:
+        Path(path).write_bytes(made)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot write the plot: {error.strerror or error}; check the folder") from error
+
+
+def _page(weeks: list[LearnedWeek]) -> bytes:
+    from hypot.face.history.plot import page  # noqa: PLC0415  plotly, only for drawing
+
+    return page(weeks).encode("utf-8", "replace")
+
+
+def _picture(weeks: list[LearnedWeek], form: str) -> bytes:
+    if len(weeks) > 1:
+        message = f"a picture shows one Tortoise, and there are {len(weeks)}: {', '.join(week.name for week in weeks)}"
+        raise BadInput(f"{message}; choose with --name NAME or -n NAMESPACE, or draw an .html")
+    with needing("matplotlib", "pictures"):
+        from hypot.face.history.picture import picture  # noqa: PLC0415  matplotlib, only for pictures
+    return picture(weeks[0], form)
+
+
+def _print(entries: list[TortoiseEntry], weeks: list[LearnedWeek | str], output: str) -> None:
+    if output == "json":
+        document: dict[str, Any] = {
+            "tortoises": [as_dict(entry, week) for entry, week in zip(entries, weeks, strict=True)]
+        }
+        click.echo(to_json(document).encode("utf-8", "replace"), nl=False)
+        return
+    glyphs = glyphs_for(sys.stdout)
+    lines: list[str] = []
+    for entry, week in zip(entries, weeks, strict=True):
+        name = glyphs.style(printable(entry.name), bold=True)
+        lines += [f"{name}  Tortoise {glyphs.arrow} {printable(str(entry.target))}", *lines_of(week, glyphs), ""]
+    click.echo(safe_for(sys.stdout, "\n".join(lines)), nl=False, color=glyphs.colour)

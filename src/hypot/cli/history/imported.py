@@ -1,0 +1,282 @@
+"""hypot history import: Tortoises learn from recorded usage, so that they work from their first day."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from hypot.cli.files import BadInput, manifests_named
+from hypot.cli.history.tortoises import TortoiseEntry, read_tortoises
+from hypot.cli.options import (
+    check_traces,
+    end_given,
+    prometheus_named,
+    query_named,
+    read_given_traces,
+    read_settings,
+    settings_named,
+    start_given,
+    traces_named,
+)
+from hypot.cli.statefile import alone, read_state, write_state
+from hypot.cli.verdict import glyphs_for, safe_for
+from hypot.core.amount import CPU, brief
+from hypot.core.slots import slots_of
+from hypot.face.style import printable
+from hypot.kinds.base import count_of
+from hypot.policy.continuity import Remembered
+from hypot.policy.model.decision import show_time
+from hypot.policy.model.size import Place
+from hypot.policy.model.state import State
+from hypot.policy.model.tortoise_state import TortoiseState, key_of
+from hypot.policy.tortoise.phases import DAY, gathers_for
+from hypot.policy.tortoise.policies import main_of
+
+if TYPE_CHECKING:
+    from hypot.policy.tortoise.history import LearnedHistory, UsageSeries
+    from hypot.replay.traces.history import TraceFiles
+    from hypot.replay.traces.trace import Trace
+
+WEEK = 7 * DAY
+# The step of Prometheus queries in seconds: a rate over five minutes leaves nothing out.
+STEP = 300.0
+QUERY = 'sum(rate(container_cpu_usage_seconds_total{namespace="shop", pod=~"web-.*", container="app"}[5m]))'
+# Times before this count from another beginning than 1970.
+FIRST_DATE = 1e8
+_SHOWN_NAMES = 8
+
+
+class _Match(NamedTuple):
+    """A Tortoise with a trace: in which place it learns, at which target utilizations, until when."""
+
+    entry: TortoiseEntry
+    place: Place
+    targets: dict[Place, int]
+    until: float
+    notes: tuple[str, ...]
+
+
+class _Taught(NamedTuple):
+    """What a Tortoise learned."""
+
+    match: _Match
+    found: "LearnedHistory"
+
+
+@click.command("import")
+@traces_named
+@manifests_named
+@click.option(
+    "--state", "state_file", required=True, metavar="FILE", help="The state that hypot decide continues from."
+)
+@settings_named
+@prometheus_named("usage", "as many weeks as are learned from")
+@query_named("Cores")
+@start_given
+@end_given
+def command(
+    traces: tuple[str, ...],
+    paths: tuple[str, ...],
+    state_file: str,
+    settings_file: str | None,
+    prometheus: str | None,
+    query: str | None,
+    start: float | None,
+    end: float | None,
+) -> int:
+    """Let Tortoises learn from recorded usage, in cores.
+
+    TRACE is a CSV or Parquet file: columns timestamp and cores, and workload if it holds several.
+
+    Exit status: 0 all Tortoises learned, 1 some did not, 2 bad usage or input.
+    """
+    from hypot.replay.traces.trace import TraceError  # noqa: PLC0415  numpy, only here
+
+    check_traces(traces, prometheus, query, QUERY)
+    settings = read_settings(settings_file)
+    entries = read_tortoises(paths, settings)
+    span = max(entry.own.window_weeks for entry in entries) * WEEK
+    try:
+        found = read_given_traces(traces, start, end, prometheus, query, span, STEP)
+        with alone(state_file):
+            states = read_state(state_file)
+            lesson = _Lesson(entries, states)
+            taught = lesson.learn(found)
+            for one in taught:
+                states[one.match.entry.key] = _state(one, states.get(one.match.entry.key))
+            write_state(state_file, states)
+    except TraceError as error:
+        raise BadInput(str(error)) from error
+    _print(entries, taught, lesson, state_file)
+    return 0 if len(taught) == len(entries) else 1
+
+
+class _Lesson:
+    """Finds the Tortoise of each trace, and lets all of them learn at once."""
+
+    def __init__(self, entries: list[TortoiseEntry], states: dict[str, Remembered]) -> None:
+        self._entries, self._states = entries, states
+        self._by_name: dict[str, list[TortoiseEntry]] = {}
+        for entry in entries:
+            name = entry.target.name or ""
+            for each in (f"{entry.tortoise.namespace}/{name}", name):
+                self._by_name.setdefault(each, []).append(entry)
+        self._taken: dict[str, str] = {}
+        self._problems: list[str] = []
+        # Why a Tortoise can learn nothing, by its key.
+        self.faults = {entry.key: entry.fault for entry in entries if entry.fault}
+        # Traces without a Tortoise.
+        self.others: list[str] = []
+
+    def learn(self, traces: "list[Trace] | TraceFiles") -> list[_Taught]:
+        """What each Tortoise learns. Raises one exception with all problems."""
+        from hypot.policy.tortoise.history import learned_from  # noqa: PLC0415  numpy, only here
+
+        matches: list[_Match] = []
+        found = list(learned_from(self._series(traces, matches)))
+        taught = [_Taught(*each) for each in zip(matches, found, strict=True)]
+        if not taught and not self._problems:
+            self._problems.append(self._nobody())
+        if self._problems:
+            raise BadInput("\n".join(self._problems))
+        return taught
+
+    def _series(self, traces: "list[Trace] | TraceFiles", matches: list[_Match]) -> "Iterator[UsageSeries]":
+        from hypot.policy.tortoise.history import UsageSeries  # noqa: PLC0415  numpy, only here
+
+        only = isinstance(traces, list) and len(traces) == len(self._entries) == 1
+        for trace in traces:
+            match = self._match(trace, only=only)
+            if match is None:
+                continue
+            matches.append(match)
+            layout, target = match.entry.layout, match.targets[match.place]
+            yield UsageSeries(match.place, target, trace.times, trace.values * 1000.0, layout)
+
+    def _match(self, trace: "Trace", *, only: bool) -> _Match | None:
+        """The Tortoise of a trace; None if there is none, or if there is a problem, which is kept."""
+        found = self._entries if only else self._by_name.get(trace.workload, [])
+        if not found:
+            self.others.append(trace.workload)
+            return None
+        problem = self._problem(trace, found)
+        entry = found[0]
+        if problem:
+            self._problems.append(f"{trace.source}: workload {trace.workload!r} {problem}")
+        if problem or entry.key in self.faults:
+            return None
+        self._taken[entry.key] = trace.workload
+        past = _past(self._states.get(entry.key))
+        place = main_of(entry.targets, "" if past is None else past.learned.place)
+        if place is None or place[1] != CPU:
+            self.faults[entry.key] = "its replicas follow memory, and a trace has only cores"
+            return None
+        known = {} if past is None else past.targets
+        targets = {each: known.get(key_of(each)) or entry.targets[each] for each in entry.targets}
+        return _Match(entry, place, targets, float(trace.times[-1]), trace.notes)
+
+    def _problem(self, trace: "Trace", found: list[TortoiseEntry]) -> str:
+        if len(found) > 1:
+            names = " and ".join(one.name for one in found)
+            return f"may be that of the Tortoises {names}: name it by namespace and name"
+        if found[0].key in self._taken:
+            return f"and {self._taken[found[0].key]!r} are both that of {found[0].name}: keep one of them"
+        if trace.unit == "requests":
+            return f"is in requests/s, and a Tortoise learns from usage: record cores, such as {QUERY}"
+        if trace.times[0] < FIRST_DATE:
+            return "has times that do not count from 1970, so the slots of a week are unknown: write dates"
+        return ""
+
+    def _nobody(self) -> str:
+        """Why no Tortoise learned anything."""
+        lines = [
+            f"{entry.source.file}:{entry.source.line}: {entry.name}: {self.faults[entry.key]}"
+            for entry in self._entries
+            if entry.key in self.faults
+        ]
+        wanted = [f"{one.tortoise.namespace}/{one.target.name}" for one in self._entries if one.key not in self.faults]
+        if wanted:
+            lines.append(f"no trace is that of a target: there are {_listed(self.others)}, wanted is {_listed(wanted)}")
+        return "\n".join(lines)
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = [printable(name) for name in names]
+    more = [f"{len(shown) - _SHOWN_NAMES} more"] if len(shown) > _SHOWN_NAMES else []
+    return ", ".join([*shown[:_SHOWN_NAMES], *more])
+
+
+def _past(earlier: Remembered | None) -> TortoiseState | None:
+    return None if earlier is None else earlier.state.tortoise
+
+
+def _state(taught: _Taught, earlier: Remembered | None) -> Remembered:
+    """The state of a Tortoise that watched the history: nothing else that is known of it changes."""
+    learned, past = taught.found.learned, _past(earlier)
+    known = past or TortoiseState(learned)
+    since = {
+        key_of(place): min(learned.since, known.since.get(key_of(place), learned.since))
+        for place in taught.match.targets
+    }
+    targets = {key_of(place): percent for place, percent in taught.match.targets.items()}
+    made = replace(known, learned=learned, since=since, targets=targets)
+    if earlier is None:
+        return Remembered(State(tortoise=made), at=taught.match.until)
+    at = taught.match.until if earlier.at is None else max(earlier.at, taught.match.until)
+    return replace(earlier, state=earlier.state._replace(tortoise=made), at=at)
+
+
+def _print(entries: list[TortoiseEntry], taught: list[_Taught], lesson: _Lesson, state_file: str) -> None:
+    glyphs = glyphs_for(sys.stdout)
+    by_key = {one.match.entry.key: one for one in taught}
+    lines = []
+    for entry in entries:
+        lines.append(
+            f"{glyphs.style(printable(entry.name), bold=True)}  Tortoise {glyphs.arrow} {printable(str(entry.target))}"
+        )
+        known = by_key.get(entry.key)
+        lines += _not_taught(entry, lesson.faults.get(entry.key)) if known is None else _lines(known)
+        lines.append("")
+    lines.append(f"{state_file}: {count_of(len(taught), 'Tortoise')} of {len(entries)} learned.")
+    click.echo(safe_for(sys.stdout, "\n".join(lines)), color=glyphs.colour)
+    if lesson.others:
+        click.echo(
+            f"ignored: {count_of(len(lesson.others), 'trace')} without a Tortoise: {_listed(lesson.others)}", err=True
+        )
+
+
+def _not_taught(entry: TortoiseEntry, fault: str | None) -> Iterator[str]:
+    if fault:
+        first, *rest = fault.split("\n")
+        yield f"    not learned: {printable(first)}"
+        yield from (f"        {printable(line)}" for line in rest)
+        return
+    name = f"{entry.tortoise.namespace}/{entry.target.name}"
+    yield f"    not learned: no trace is called {printable(name)} or {printable(entry.target.name or '')}"
+
+
+def _lines(taught: _Taught) -> Iterator[str]:
+    match, (learned, counted, left_out) = taught.match, taught.found
+    layout, table = learned.layout, learned.table()
+    container, resource = match.place
+    weeks = (taught.match.until - learned.since) / WEEK
+    yield (
+        f"    {resource} of {printable(container)}, at a target of {match.targets[match.place]} %: {weeks:.1f} weeks, "
+        f"{show_time(learned.since)} to {show_time(taught.match.until)}"
+    )
+    slots = slots_of(layout.hours, layout.daily)
+    known = sum(any(table.column(slot)) for slot in range(slots))
+    lost = f"; {left_out} left out for lack of samples" if left_out else ""
+    yield f"    {known} of {slots} slots have data, from {counted} occurrences{lost}"
+    yield f"    most needed: {brief(resource, learned.peak())} of {resource} in total"
+    others = [printable(name) for name in sorted({place[0] for place in match.targets} - {container})]
+    if others:
+        alone = f"the trace should be that of {printable(container)} alone"
+        yield f"    replicas also follow {', '.join(others)}: {alone}"
+    gathers = gathers_for(match.entry.own)
+    if match.until - learned.since < gathers:
+        yield f"    too short to work at once: it gathers data for {count_of(round(gathers / DAY), 'day')}"
+    for note in match.notes:
+        yield f"    note: {printable(note)}"

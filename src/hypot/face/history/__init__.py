@@ -1,0 +1,1 @@
+"""The week as a Tortoise learned it, as a chart."""

@@ -1,0 +1,57 @@
+"""Rules for Tortoises and the HorizontalPodAutoscalers that they edit."""
+
+from collections.abc import Iterator
+
+from hypot.kinds.tortoise.settings import PLAIN_FORMULA, PREFIX
+from hypot.lint.input.world import InputWorld
+from hypot.lint.rule import TORTOISE_ONLY, Hit, RuleFamily
+from hypot.policy.tortoise.edited_hpa import target_of
+
+TORTOISES = RuleFamily("Tortoises", "What a Tortoise learns and edits.", kinds=TORTOISE_ONLY)
+_TARGET_RULE = f"{PREFIX}target-rule"
+
+
+@TORTOISES.rule(
+    "two-targets",
+    "warning",
+    title="A container with two target utilizations",
+    why="An External metric that an annotation of the HPA declares as the utilization of a container counts before the "
+    "ContainerResource metric of the same container. Both get the same target.",
+    fix="keep one of the two metrics",
+    example="cpu of app is also measured by the External metric ext-app, which counts",
+)
+def two_targets(world: InputWorld) -> Iterator[Hit]:
+    hpas = {(one.item.namespace, one.item.name): one for one in world.hpas}
+    for tortoise in world.tortoises:
+        hpa = hpas.get((tortoise.item.namespace, tortoise.spec.hpa_name))
+        if hpa is None:
+            continue
+        metrics = hpa.spec.metrics or ()
+        found = [(number, metric, target_of(metric, hpa.spec)) for number, metric in enumerate(metrics)]
+        external = {
+            target.place: metric.external.metric.name
+            for _, metric, target in found
+            if target is not None and target.external and metric.external is not None and metric.external.metric
+        }
+        for number, _, target in found:
+            if target is not None and not target.external and target.place in external:
+                container, resource = target.place
+                name = external[target.place]
+                message = f"{resource} of {container} is also measured by the External metric {name}, which counts"
+                yield Hit(hpa.item, ("spec", "metrics", number), message)
+
+
+@TORTOISES.rule(
+    "target-rings",
+    "warning",
+    title="A target utilization that may never come to rest",
+    why="The original formula adds what is missing again and again: if the peak of usage is twice the target, the "
+    "target goes from 70 to 30 and back. The default rule reaches the same target at once.",
+    fix=f"remove the annotation {_TARGET_RULE}",
+    example="the plain formula rings if the peak of usage is far above the target",
+)
+def target_rings(world: InputWorld) -> Iterator[Hit]:
+    for tortoise in world.tortoises:
+        if tortoise.item.annotations.get(_TARGET_RULE) == PLAIN_FORMULA:
+            message = "the plain formula rings if the peak of usage is far above the target"
+            yield Hit(tortoise.item, ("metadata", "annotations", _TARGET_RULE), message)

@@ -1,0 +1,89 @@
+"""What a Tortoise keeps from one decision to the next, beyond what every autoscaler keeps."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import Any, Self
+
+from hypot.kinds.hvpa.fields import MOST_REPLICAS
+from hypot.kinds.tortoise.status import PHASES
+from hypot.policy.model.learned import Learned
+from hypot.policy.model.size import Place
+
+PERCENT = 100
+
+
+def key_of(place: Place) -> str:
+    return "/".join(place)
+
+
+@dataclass(frozen=True, slots=True)
+class TortoiseState:
+    """What it learned, its phase, and what its HPA should have."""
+
+    learned: Learned
+    phase: str = ""
+    # `container/resource` -> since when it is scaled by replicas and observed.
+    since: Mapping[str, float] = field(default_factory=dict, hash=False)
+    # `container/resource` -> the target utilization in percent.
+    targets: Mapping[str, int] = field(default_factory=dict, hash=False)
+    # When the targets were last computed.
+    retargeted: float | None = None
+    # The minimum of the HPA, from which an emergency steps back.
+    low: int = 0
+
+    def scales(self, places: Iterable[Place], at: float) -> "TortoiseState":
+        """With these places, and no others, scaled by replicas."""
+        keys = [key_of(place) for place in places]
+        since = {key: self.since.get(key, at) for key in keys}
+        targets = {key: percent for key, percent in self.targets.items() if key in since}
+        return replace(self, since=since, targets=targets)
+
+    def until(self, now: float) -> "TortoiseState":
+        """Without times in the future. Slots stay: they are of the clock that was observed."""
+        since = {key: min(at, now) for key, at in self.since.items()}
+        retargeted = None if self.retargeted is None else min(self.retargeted, now)
+        return replace(self, since=since, retargeted=retargeted)
+
+    @property
+    def newest(self) -> float:
+        return max(self.retargeted or 0.0, *self.since.values(), 0.0)
+
+    def essence(self) -> tuple[Any, ...]:
+        """What must not be lost: all but the slot in progress."""
+        learned = self.learned
+        slots = (learned.layout, learned.place, learned.since, learned.codes, learned.left_out)
+        return slots, self.phase, self.since, self.targets, self.retargeted, self.low
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "learned": self.learned.to_dict(),
+            "phase": self.phase,
+            "since": dict(self.since),
+            "targets": dict(self.targets),
+            "retargeted": self.retargeted,
+            "low": self.low,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Raises a ValueError if it is not what `to_dict` gives."""
+        try:
+            phase, retargeted = str(data["phase"]), data["retargeted"]
+            return cls(
+                Learned.from_dict(data["learned"]),
+                phase if phase in PHASES else "",
+                {str(key): _time(at) for key, at in data["since"].items()},
+                {str(key): int(percent) for key, percent in data["targets"].items() if 0 < int(percent) <= PERCENT},
+                None if retargeted is None else _time(retargeted),
+                min(max(int(data["low"]), 0), MOST_REPLICAS),
+            )
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise ValueError(f"the state of a Tortoise cannot be read: {error}") from error
+
+
+def _time(written: Any) -> float:
+    at = float(written)
+    if not isfinite(at):
+        raise ValueError(f"{written} is not a time")
+    return at

@@ -1,0 +1,71 @@
+"""What a workload needs now: the demand for each resource that replicas follow, over its target.
+
+A need is what the pods together should request, so it does not depend on how many there are: a workload that is held at
+its minimum or its maximum needs what it uses. Where usage does not show the demand, there is no need, but a reason.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from hypot.core.amount import MEMORY, of_milli
+from hypot.policy.horizontal.hpa_metrics import request_use
+from hypot.policy.horizontal.proposal import CannotRead, MetricContext
+from hypot.policy.model.current_size import CurrentSize, has_crashed, live
+from hypot.policy.model.learned import Reason
+from hypot.policy.model.size import Place
+from hypot.policy.stages.saturation import Saturation
+
+MIB = 1024**2
+# The share of the pods that must be measured, and of those that must not crash, so that usage says what is needed.
+ENOUGH = 0.5
+CRASHING = 0.2
+
+
+class Needs(NamedTuple):
+    """The total of each place; or why there is none."""
+
+    totals: Mapping[Place, int]
+    reason: Reason | None = None
+    message: str = ""
+
+    def replicas(self, sizes: Mapping[Place, int]) -> float:
+        """How many pods of these sizes hold all totals."""
+        return max([total / sizes[place] for place, total in self.totals.items() if sizes.get(place)], default=0.0)
+
+
+def needs_of(
+    look: MetricContext, targets: Mapping[Place, int], replicas: int, most: int, pressure: Saturation
+) -> Needs:
+    """The needs at these targets; `most` is the maximum of the HPA."""
+    pods = live(look.seen.pods)
+    if not pods:
+        return Needs({}, "no-pods", "there are no pods")
+    crashing = sum(has_crashed(pod, look.seen.now) for pod in pods)
+    if crashing > CRASHING * len(pods):
+        return Needs({}, "crash-loop", f"{crashing} of {len(pods)} pods crash")
+    totals: dict[Place, int] = {}
+    for (container, resource), target in targets.items():
+        try:
+            use = request_use(resource, container, target, look)
+        except CannotRead as error:
+            return Needs({}, "unmeasured", str(error))
+        if use.matched < ENOUGH * replicas:
+            return Needs({}, "unmeasured", f"the usage of only {use.matched} of {replicas} pods is known")
+        # Pods without a sample are like the others.
+        used = use.used * replicas * 100 // (use.matched * target)
+        totals[container, resource] = of_milli(resource, used)
+    found = Needs(totals)
+    full = [place for place in pressure.twice if place in targets]
+    if replicas >= most and full:
+        return Needs({}, "saturated", f"{full[0][1]} of {full[0][0]} is saturated at the maximum of {most} replicas")
+    return found
+
+
+def counted_in(place: Place, needs: Needs, sizes: Mapping[Place, int]) -> int:
+    """The needs as one number, in millicores or mebibytes of this place: that of the place that needs most replicas."""
+    amount = needs.replicas(sizes) * sizes[place]
+    return max(round(amount / MIB if place[1] == MEMORY else amount), 0)
+
+
+def sizes_by_place(sizes: tuple[CurrentSize, ...]) -> dict[Place, int]:
+    return {(one.container, resource): amount for one in sizes for resource, amount in one.requests.items()}

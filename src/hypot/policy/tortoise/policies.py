@@ -1,0 +1,50 @@
+"""Which axis scales each resource of a container, as it is in force."""
+
+from collections.abc import Iterable, Mapping
+
+from hypot.core.amount import CPU, RESOURCES
+from hypot.kinds.hpa import HPA
+from hypot.kinds.tortoise.fields import TortoiseSpec, policies_of
+from hypot.kinds.tortoise.policies import HORIZONTAL, OFF, VERTICAL
+from hypot.policy.model.current_size import CurrentSize
+from hypot.policy.model.size import Place
+from hypot.policy.model.tortoise_state import key_of
+from hypot.policy.tortoise.edited_hpa import targets_in
+
+PolicyTable = Mapping[str, Mapping[str, str]]
+
+
+def in_force(tortoise: TortoiseSpec, sizes: Iterable[CurrentSize], hpa: HPA | None) -> dict[str, dict[str, str]]:
+    """The written policies, else automatic ones: replicas follow cpu, and sizes follow memory.
+
+    If an HPA is named, what it measures by container is scaled by replicas, and the rest by size. A resource without a
+    request is left alone.
+    """
+    containers = {one.container: one for one in sizes}
+    written = policies_of(tortoise, containers)
+    found = _automatic(tortoise, containers, hpa) if written is None else written
+    return {
+        name: {resource: word if containers[name].requests.get(resource) else OFF for resource, word in words.items()}
+        for name, words in sorted(found.items())
+    }
+
+
+def _automatic(tortoise: TortoiseSpec, containers: Iterable[str], hpa: HPA | None) -> dict[str, dict[str, str]]:
+    if not tortoise.names_hpa:
+        return {name: {r: HORIZONTAL if r == CPU else VERTICAL for r in RESOURCES} for name in containers}
+    measured = set() if hpa is None else set(targets_in(hpa))
+    return {name: {r: HORIZONTAL if (name, r) in measured else VERTICAL for r in RESOURCES} for name in containers}
+
+
+def places_of(policies: PolicyTable, word: str) -> tuple[Place, ...]:
+    """The containers and resources with this policy."""
+    return tuple([(name, r) for name, words in policies.items() for r in RESOURCES if words.get(r) == word])
+
+
+def main_of(places: Iterable[Place], known: str = "") -> Place | None:
+    """The place that needs are counted in: the same as before (`known`), else cpu before memory, then by name."""
+
+    def rank(place: Place) -> tuple[bool, bool, str]:
+        return key_of(place) != known, place[1] != CPU, place[0]
+
+    return min(places, key=rank, default=None)

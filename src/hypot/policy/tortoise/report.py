@@ -1,0 +1,345 @@
+"""How a decision of a Tortoise is explained and reported."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from hypot.core.amount import MEMORY, brief
+from hypot.core.slots import HOURS, bounds_of, slots_of
+from hypot.kinds.base import count_of
+from hypot.kinds.hpa import HPA
+from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.policies import OFF
+from hypot.kinds.tortoise.settings import TortoiseSettings
+from hypot.kinds.tortoise.status import FAILED, INITIALIZING, OVERRIDDEN, WEEKDAYS
+from hypot.policy.horizontal import hpa as horizontal
+from hypot.policy.model.decision import Event, Move, MoveReport
+from hypot.policy.model.hpa_edit import HpaEdit
+from hypot.policy.model.learned import Learned, SlotLayout
+from hypot.policy.model.seen import Scale, Seen
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.size import Place, Size, briefly, changes_of, shown
+from hypot.policy.model.state import State
+from hypot.policy.model.tortoise_state import TortoiseState
+from hypot.policy.observe.read_pods import inner
+from hypot.policy.stages.report import Effect, Findings, Refusal, sentence
+from hypot.policy.tortoise.edited_hpa import wire_ref
+from hypot.policy.tortoise.needs import MIB, Needs
+from hypot.policy.tortoise.policies import PolicyTable
+from hypot.policy.tortoise.sizes import SizedResource
+
+REQUESTS = "containerResourceRequests"
+
+
+class TortoiseFindings(Findings):
+    """The findings of one pass."""
+
+    def __init__(self, tortoise: Tortoise, seen: Seen, state: State, own: TortoiseSettings) -> None:
+        super().__init__(tortoise, seen, state)
+        self.tortoise, self.own, self.vertical = tortoise, own, state.vertical
+        self.failure = ""
+        # Why the count changes, if it is decided here.
+        self.why_count = ""
+
+    @property
+    def is_off(self) -> bool:
+        return self.tortoise.mode == OFF
+
+    def report_failure(self, message: str) -> None:
+        self.failure = message
+        self.condition(FAILED, "True", "ReconcileError", message)
+        self.warn("ReconcileError", sentence(message))
+
+    def kept_status(self) -> dict[str, Any]:
+        """The status as it is, with what the original definition requires."""
+        past = self.state.tortoise
+        return {
+            "tortoisePhase": (past.phase if past is not None else "") or INITIALIZING,
+            "containerResourcePhases": [],
+            "targets": {"scaleTargetRef": wire_ref(self.tortoise), "verticalPodAutoscalers": []},
+            "recommendations": {},
+            **super().kept_status(),
+        }
+
+    def report_success(self) -> None:
+        if not self.failure:
+            self.condition(FAILED, "False", "Reconciled", "the object was reconciled")
+        self.condition(OVERRIDDEN, "False", "NotOverridden", "the update mode of the spec applies")
+
+    def report_policies(self, policies: PolicyTable) -> None:
+        listed = "; ".join(
+            f"{name} {', '.join(f'{resource} {word}' for resource, word in words.items())}"
+            for name, words in policies.items()
+        )
+        origin = "The spec says" if self.tortoise.autoscaling_policy else "Chosen automatically"
+        self.step("observe", "policies", None, None, f"{origin}: {listed}.", {"policies": _plain(policies)})
+
+    def report_needs(self, needs: Needs, targets: Mapping[Place, int]) -> None:
+        if needs.reason is not None:
+            message = f"what is needed now is unknown and not learned: {needs.message}"
+            self.step("observe", needs.reason, None, None, sentence(message))
+            return
+        for (container, resource), total in needs.totals.items():
+            target = targets[container, resource]
+            text = f"{resource} of {container} needs {brief(resource, total)} in total at its target of {target} %."
+            self.step("recommend", "needed", None, None, sentence(text), {"total": total, "target": target})
+
+    def report_slot(
+        self, learned: Learned, needed: int, instead: tuple[int, ...], low: int, high: int, main: Place
+    ) -> None:
+        resource, layout = main[1], learned.layout
+        amount = brief(resource, needed * MIB if resource == MEMORY else needed)
+        slot = slot_name(layout, layout.place(self.now)[1])
+        who = f"{slot} has no history. {_listed(layout, instead)}" if instead else slot
+        weeks = count_of(layout.weeks, "week")
+        text = f"{who} needed at most {amount} of {resource} in the last {weeks}: {low} to {high} replicas."
+        numbers = {"needed": needed, "minReplicas": low, "maxReplicas": high, "instead": list(instead)}
+        self.step("resolve", "slot", None, None, text, numbers)
+
+    def report_preferred(self, high: int, held: int) -> None:
+        if held < high:
+            text = f"Pods may still grow: the maximum is {held} instead of {high}."
+            self.step("restrain", "preferred-replicas", high, held, text)
+
+    def lifted(self, high: int, why: str) -> int:
+        text = f"{why[:1].upper()}{why[1:]}: the maximum of {high} may exceed the preferred count."
+        self.step("restrain", "preferred-replicas", high, high, text)
+        return high
+
+    def raised(self, high: int, wanted: int, most: int) -> int:
+        """The maximum while pods are saturated at it: what they need is unknown, and certainly more."""
+        raised = max(high, min(wanted, most))
+        if raised > high:
+            text = f"Pods are saturated at the maximum: it is {raised} for now, which is not learned."
+            self.step("restrain", "saturated-maximum", high, raised, text)
+        return raised
+
+    def report_target(self, place: Place, before: int, after: int, used: int, size: int) -> None:
+        container, resource = place
+        peak = f"a peak of {brief(resource, used)}, {-(-100 * used // size)} % of the request"
+        becomes = (
+            f"its target stays at {before} %" if before == after else f"its target of {before} % becomes {after} %"
+        )
+        text = f"{resource} of {container} has {peak}: {becomes}."
+        self.step("resolve", "target", None, None, sentence(text), {"before": before, "after": after})
+
+    def report_phase(self, before: str, phase: str, *, healthy: bool) -> None:
+        if before == phase:
+            return
+        why = "" if healthy else ": its HPA has had no metrics for too long"
+        text = f"The phase is {phase}{why}." if not before else f"The phase was {before} and is {phase}{why}."
+        self.step("observe", "phase", None, None, text)
+
+    def report_sizes(self, resources: Iterable[SizedResource], wanted: Mapping[Place, int]) -> None:
+        for one in resources:
+            container, resource = one.place
+            amount = wanted.get(one.place, one.size)
+            if amount != one.size:
+                why = "" if one.used is None else f", and a peak of {brief(resource, one.used)}"
+                if one.total is not None:
+                    why = f", and all pods need {brief(resource, one.total)}"
+                has = f"{resource} of {container} has {brief(resource, one.size)} per pod{why}"
+                text = f"{has}: it gets {brief(resource, amount)}."
+                self.step("resolve", "size", None, None, sentence(text), {"before": one.size, "after": amount})
+
+    def report_shrinks(self, per_day: int) -> None:
+        often = {0: "never shrink", 1: "shrink at most once a day"}.get(
+            per_day, f"shrink at most {per_day} times a day"
+        )
+        self.step("restrain", "shrinks-per-day", None, None, f"Pods {often}: they keep their size.")
+
+    def report_ranges(self, wanted: tuple[Size, ...], taken: tuple[Size, ...]) -> None:
+        names = [each.container for each, other in zip(wanted, taken, strict=True) if each != other]
+        text = (
+            f"A LimitRange of the namespace does not allow the size of {' and '.join(names)}: it gets what is allowed."
+        )
+        self.step("restrain", "limit-range", None, None, text)
+
+    def decided_count(self, hpa: HPA, settings: Settings) -> int:
+        """The count of the HPA as it should be, decided here and now."""
+        move, after = horizontal.decide(hpa, self.seen, self.state, settings)
+        self.steps += move.steps
+        self.readings, self.event_periods = move.readings, move.event_periods
+        self.unknown += move.unknown
+        self.state = after._replace(conditions=self.state.conditions)
+        self.why_count = move.reason
+        if move.desired is None:
+            return self.seen.scale.replicas if isinstance(self.seen.scale, Scale) else 0
+        return move.desired
+
+    def reason(self, current: int, desired: int, edit: HpaEdit | None) -> str:
+        parts = [self.why_count] if desired != current else []
+        changed = [
+            f"{new.container} {', '.join(f'{r} {a}' for r, a in _changed(old, new).items())}"
+            for old, new in zip(self.sizes, self.desired_sizes, strict=True)
+            if changes_of(old.requests, new.requests)
+        ]
+        parts += [f"each pod gets {'; '.join(changed)}"] if changed else []
+        if edit is not None and edit.writes:
+            parts.append(edit.words)
+        return "; ".join(part for part in parts if part)
+
+    def status(
+        self,
+        scale: Scale,
+        policies: PolicyTable,
+        phases: Mapping[str, Mapping[str, str]],
+        phase: str,
+        past: TortoiseState | None,
+        edit: HpaEdit | None,
+        used: Mapping[Place, int],
+    ) -> dict[str, Any]:
+        """The status if nothing changes, without its conditions."""
+        target = wire_ref(self.tortoise)
+        hpa = "" if edit is None else edit.name
+        status: dict[str, Any] = {
+            "tortoisePhase": phase,
+            "autoscalingPolicy": [{"containerName": name, "policy": dict(words)} for name, words in policies.items()],
+            "containerResourcePhases": [
+                {"containerName": name, "resourcePhases": {r: {"phase": word} for r, word in words.items()}}
+                for name, words in phases.items()
+            ],
+            "targets": {"horizontalPodAutoscaler": hpa, "scaleTargetRef": target, "verticalPodAutoscalers": []},
+            "recommendations": self._recommendations(past),
+            "conditions": {
+                "containerRecommendationFromVPA": _usage(used),
+                REQUESTS: listed_requests(self.sizes),
+            },
+        }
+        if edit is not None and not edit.deletes:
+            status |= {"minReplicas": edit.after.min_replicas, "maxReplicas": edit.after.max_replicas}
+        del scale
+        return status
+
+    def _recommendations(self, past: TortoiseState | None) -> dict[str, Any]:
+        vertical = {
+            "containerResourceRecommendation": [
+                {"containerName": size.container, "RecommendedResource": shown(size.requests)}
+                for size in self.desired_sizes
+            ]
+        }
+        if past is None:
+            return {"vertical": vertical}
+        targets: dict[str, dict[str, int]] = {}
+        for key, percent in past.targets.items():
+            container, _, resource = key.rpartition("/")
+            targets.setdefault(container, {})[resource] = percent
+        lows, highs = self._slots(past.learned)
+        listed = [{"containerName": name, "targetUtilization": each} for name, each in targets.items()]
+        return {
+            "horizontal": {"targetUtilizations": listed, "minReplicas": lows, "maxReplicas": highs},
+            "vertical": vertical,
+        }
+
+    def _slots(self, learned: Learned) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        container, _, resource = learned.place.rpartition("/")
+        size = next((each.requests.get(resource, 0) for each in self.sizes if each.container == container), 0)
+        unit = -(-size // MIB) if resource == MEMORY else size
+        own = self.own
+        most = min(self.tortoise.max_replicas or own.maximum_max_replicas, own.maximum_max_replicas)
+        return _slots(
+            learned.layout,
+            learned.codes,
+            unit,
+            own.min_replicas_multiplier,
+            own.max_replicas_multiplier,
+            min(own.minimum_min_replicas, most),
+            min(own.maximum_min_replicas, most),
+            most,
+        )
+
+
+@lru_cache(8192)
+def _slots(
+    layout: SlotLayout, codes: bytes, size: int, low: float, high: float, least: int, most_low: int, most: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The bounds of every slot, in the form of the status. Treat them as read-only: they are shared."""
+    table = Learned(layout, "", 0.0, codes).table()
+    lows: list[dict[str, Any]] = []
+    highs: list[dict[str, Any]] = []
+    for slot in range(slots_of(layout.hours, layout.daily)):
+        needed = table.highest(slot)
+        bounds = bounds_of(needed, size, low, high, least, most_low, most) if needed and size else (0, 0)
+        for made, value in zip((lows, highs), bounds, strict=True):
+            made.append({**_slot(layout, slot), "value": value})
+    return lows, highs
+
+
+def _slot(layout: SlotLayout, slot: int) -> dict[str, Any]:
+    day, hour = divmod(slot, HOURS // layout.hours)
+    weekday = {} if layout.daily else {"weekday": WEEKDAYS[day]}
+    start = hour * layout.hours
+    return {"from": start, "to": start + layout.hours, **weekday, "timezone": layout.zone}
+
+
+def slot_name(layout: SlotLayout, slot: int) -> str:
+    """A slot as people say it: Monday 9:00 to 10:00."""
+    zone = "" if layout.zone == "UTC" else f" {layout.zone}"
+    return f"{slot_hours(layout, slot)}{zone}"
+
+
+def slot_hours(layout: SlotLayout, slot: int) -> str:
+    """The same, by the clock of its zone."""
+    named = _slot(layout, slot)
+    day = f"{named['weekday']} " if "weekday" in named else ""
+    return f"{day}{named['from']}:00 to {named['to']}:00"
+
+
+def _listed(layout: SlotLayout, slots: tuple[int, ...]) -> str:
+    names = [slot_name(layout, slot) for slot in slots[:3]]
+    return ", ".join(names) + (f" and {len(slots) - 3} more" if len(slots) > 3 else "")
+
+
+def listed_requests(sizes: Iterable[Size]) -> list[dict[str, Any]]:
+    """Sizes in the form in which the status records them for new pods."""
+    return [
+        {
+            "containerName": size.container,
+            "resource": shown(size.requests),
+            **({"limits": shown(size.limits)} if size.limits else {}),
+        }
+        for size in sizes
+    ]
+
+
+def recorded_requests(status: Any) -> Any:
+    """The sizes for new pods in a status."""
+    return inner(status, "conditions").get(REQUESTS)
+
+
+def _usage(used: Mapping[Place, int]) -> list[dict[str, Any]]:
+    by_container: dict[str, dict[str, int]] = {}
+    for (container, resource), amount in sorted(used.items()):
+        by_container.setdefault(container, {})[resource] = amount
+    found = []
+    for name, amounts in by_container.items():
+        each = {resource: {"quantity": text} for resource, text in shown(amounts).items()}
+        found.append({"containerName": name, "maxRecommendation": each, "recommendation": each})
+    return found
+
+
+def _changed(old: Size, new: Size) -> dict[str, str]:
+    """The requests that change, for messages."""
+    return briefly({r: amount for r, amount in new.requests.items() if amount != old.requests.get(r)})
+
+
+def _plain(table: PolicyTable) -> dict[str, dict[str, str]]:
+    return {name: dict(words) for name, words in table.items()}
+
+
+def report(_tortoise: Tortoise, move: Move, _state: State, _settings: Settings, effect: Effect) -> MoveReport:
+    """The report of a written move."""
+    status: dict[str, Any] = {}
+    if move.decided and not move.dry_run:
+        requests = effect.recorded if effect.sizes_differ else listed_requests(move.desired_sizes)
+        status["conditions"] = {**move.observed.get("conditions", {}), REQUESTS: requests or []}
+    events = []
+    if move.moves and not move.dry_run:
+        events.append(Event("Normal", "Scaled", f"{sentence(move.reason)}"))
+    return MoveReport(move.unwritten, tuple(events), status)
+
+
+def refused(_tortoise: Tortoise, _move: Move, state: State, message: str) -> Refusal:
+    """The report of a move that could not be written."""
+    del state
+    return Refusal(FAILED, "FailedUpdate", "FailedScaling", message, word="True")

@@ -1,0 +1,117 @@
+"""The size of each container: by its usage if it is Vertical, with the count of replicas if it is Horizontal."""
+
+from collections.abc import Mapping
+from math import inf
+from typing import NamedTuple
+
+from hypot.core.amount import CPU, MEMORY, round_up
+from hypot.core.gate import UNSET
+from hypot.core.interval import whole_limit
+from hypot.core.right_size import balanced, bounded, buffered
+from hypot.core.shape import count_of, size_at
+from hypot.kinds.tortoise.fields import TortoiseSpec
+from hypot.kinds.tortoise.settings import TortoiseSettings
+from hypot.kinds.vpa.allowed import allowed
+from hypot.policy.model.current_size import CurrentSize
+from hypot.policy.model.size import Place, Size
+
+# A pod grows only if it needs this much more: a utilization within the tolerance of an HPA asks for nothing.
+TOLERANCE = 0.1
+MIB = 1024**2
+DAY = 86400.0
+GRAINS = {CPU: 1, MEMORY: MIB}
+
+
+class Counts(NamedTuple):
+    """The counts at which the axis changes: pods shrink at the least, and grow at the preferred one."""
+
+    least: int
+    preferred: int
+    most: int
+
+
+class SizedResource(NamedTuple):
+    """One resource of a container: the size and bounds of a pod, and what is needed."""
+
+    place: Place
+    size: int
+    least: int
+    most: int
+    # The percentile of usage, with a margin; None if it is unknown.
+    used: int | None
+    # For a Horizontal one: what all pods together need now and needed at most, and its target in percent.
+    total: int | None = None
+    peak: int = 0
+    target: int = 100
+
+
+def counts_of(tortoise: TortoiseSpec, settings: TortoiseSettings) -> Counts:
+    most = min(tortoise.max_replicas or settings.maximum_max_replicas, settings.maximum_max_replicas)
+    least = min(settings.minimum_min_replicas, most)
+    return Counts(least, max(min(settings.preferred_max_replicas, most), least), most)
+
+
+def bounds_of(tortoise: TortoiseSpec, place: Place, settings: TortoiseSettings) -> tuple[int, int]:
+    """The least and the most that a pod may request; the most holds if they contradict each other."""
+    container, resource = place
+    written = allowed(tortoise, container)
+    of_containers: Mapping[str, int] = getattr(settings, f"minimum_{resource}_request_per_container")
+    least = of_containers.get(container, getattr(settings, f"minimum_{resource}_request"))
+    most = min(written.most.get(resource) or inf, getattr(settings, f"maximum_{resource}_request"))
+    return min(max(least, written.least.get(resource, 0)), int(most)), int(most)
+
+
+def vertical_size(one: SizedResource, settings: TortoiseSettings) -> int:
+    """The size that follows usage; without usage the size stays, within its bounds."""
+    wanted = one.size if one.used is None else buffered(one.size, one.used, settings.vertical_buffer)
+    return bounded(wanted, one.size, one.least, one.most, settings.max_scaling_down_ratio)
+
+
+def horizontal_size(
+    one: SizedResource, count: int, counts: Counts, settings: TortoiseSettings, *, several: bool
+) -> int:
+    """The size at this count. Pods grow at the preferred count and shrink at the least.
+
+    `several`: whether the count may follow from what another container needs.
+    """
+    size, total = one.size, one.total
+    if total is None:
+        return bounded(size, size, one.least, one.most, settings.max_scaling_down_ratio)
+    own = count_of(total, count, size, one.most, one.least, *counts)
+    wanted = size_at(count, own, total, size, one.most, one.least, counts.least, counts.preferred)
+    if size < wanted <= size * (1 + TOLERANCE):
+        wanted = size
+    if several and counts.least < count < counts.preferred and one.used is not None:
+        wanted = max(min(balanced(size, one.used, one.target), size), min(size, -(-total // count)))
+    if wanted < size:
+        wanted = min(size, max(wanted, _kept(one, counts.preferred, several=several)))
+    return bounded(wanted, size, one.least, one.most, settings.max_scaling_down_ratio)
+
+
+def _kept(one: SizedResource, preferred: int, *, several: bool) -> int:
+    """What a pod keeps when it shrinks: its usage, and what a peak asks for at the preferred count.
+
+    With less it would grow again each day. The highest need of one of several containers is not known: then its usage
+    should be at its target.
+    """
+    if one.used is None:
+        return one.size
+    return max(one.used, -(-one.peak // preferred), 100 * one.used // one.target if several else 0)
+
+
+def with_requests(one: CurrentSize, requests: Mapping[str, int], replicas: int, settings: TortoiseSettings) -> Size:
+    """The container with these requests. A limit keeps its ratio to the request; without a limit there is none."""
+    changed = {r: round_up(amount, GRAINS[r]) for r, amount in requests.items() if amount != one.requests[r]}
+    limits = dict(one.limits)
+    for resource, request in changed.items():
+        if resource in limits:
+            base, limit = one.written.get(resource, (one.requests[resource], limits[resource]))
+            made = whole_limit(limit, base, request, UNSET, UNSET, replicas, GRAINS[resource])
+            least = int(request * settings.resource_limit_multiplier.get(resource, 1))
+            limits[resource] = max(made, least, settings.minimum_cpu_limit if resource == CPU else 0)
+    return Size(one.container, {**one.requests, **changed}, limits)
+
+
+def may_shrink(per_day: int, last: float | None, now: float) -> bool:
+    """Whether pods may shrink now, after they last did."""
+    return per_day > 0 and (last is None or now - last >= DAY / per_day)

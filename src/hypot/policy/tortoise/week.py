@@ -1,0 +1,90 @@
+"""What was learned, slot by slot, in replicas of today's size."""
+
+from collections.abc import Iterator
+from datetime import date
+from typing import NamedTuple
+
+from hypot.core.amount import MEMORY
+from hypot.core.slots import DAYS, HOURS, STALE, SlotTable, bounds_of, unpacked
+from hypot.kinds.tortoise.settings import TortoiseSettings
+from hypot.policy.model.learned import Learned, LeftOut
+from hypot.policy.model.size import Place
+from hypot.policy.tortoise.needs import MIB
+from hypot.policy.tortoise.sizes import Counts
+
+
+class SlotNeed(NamedTuple):
+    """What was needed in one occurrence of a slot; `turn` is None if it is older than the window."""
+
+    turn: int | None
+    needed: int
+
+
+class LearnedSlot(NamedTuple):
+    """One slot: its bounds in replicas, both 0 if nothing is known, and the needs that they come from.
+
+    Needs that are not higher than a newer one are not kept.
+    """
+
+    slot: int
+    low: int
+    high: int
+    needed: int
+    # The slots that the need was taken from instead.
+    instead: tuple[int, ...]
+    needs: tuple[SlotNeed, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def unit_size(place: Place, size: int) -> int:
+    """The size of a pod in the unit of needs: millicores or mebibytes."""
+    return -(-size // MIB) if place[1] == MEMORY else size
+
+
+def bounds_at(needed: int, size: int, counts: Counts, settings: TortoiseSettings) -> tuple[int, int]:
+    """The least and the most replicas of this size for the most that a slot needed."""
+    return bounds_of(
+        needed,
+        size,
+        settings.min_replicas_multiplier,
+        settings.max_replicas_multiplier,
+        counts.least,
+        min(settings.maximum_min_replicas, counts.most),
+        counts.most,
+    )
+
+
+def slots_learned(learned: Learned, size: int, counts: Counts, settings: TortoiseSettings) -> tuple[LearnedSlot, ...]:
+    """Every slot of the week, or of the day, without the slot in progress."""
+    table = learned.table()
+    return tuple([_slot(learned, table, slot, size, counts, settings) for slot in range(table.slots)])
+
+
+def _slot(
+    learned: Learned, table: SlotTable, slot: int, size: int, counts: Counts, settings: TortoiseSettings
+) -> LearnedSlot:
+    needed, instead = table.highest(slot), tuple[int, ...]()
+    if not needed:
+        needed, instead = table.nearest(slot, HOURS // learned.layout.hours)
+    low, high = bounds_at(needed, size, counts, settings) if needed and size else (0, 0)
+    left_out = tuple([each for each in learned.left_out if each.slot == slot])
+    return LearnedSlot(slot, low, high, needed, instead, tuple(_needs(learned, table, slot)), left_out)
+
+
+def _needs(learned: Learned, table: SlotTable, slot: int) -> Iterator[SlotNeed]:
+    """What is kept of a slot, the oldest first."""
+    if learned.tally is None:
+        return
+    newest = learned.tally.turn - (slot >= learned.tally.slot)
+    codes = table.column(slot)
+    for turn in range(newest - table.rows + 1, newest + 1):
+        code = codes[turn % table.rows]
+        if code:
+            yield SlotNeed(None if code >= STALE else turn, unpacked(code))
+
+
+def day_of(learned: Learned, turn: int, slot: int) -> date:
+    """The day of an occurrence, by the clock of the zone."""
+    if learned.layout.daily:
+        return date.fromordinal(turn)
+    return date.fromordinal(turn * DAYS + slot * learned.layout.hours // HOURS)

@@ -1,0 +1,167 @@
+"""The HPAs of Tortoises: made, edited, and handed back as they were found.
+
+An edit applies only the fields that a Tortoise decides on, server-side, to the version that was decided on. An HPA that
+existed before keeps what it had in an annotation, until it is handed back.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
+from hypot.kinds.hpa import HPA
+from hypot.kinds.tortoise import Tortoise
+from hypot.policy.model.hpa_edit import HpaEdit
+from hypot.policy.observe.read_pods import inner
+from hypot.run.in_time import in_turns
+from hypot.run.internal_errors import InternalErrors
+from hypot.run.observe.rows import AutoscalerRow
+from hypot.run.observe.watches import Watches, resource_of
+from hypot.run.outcome import Done, Outcome
+from hypot.run.report.events import PostedEvent, hpa_created, hpa_deleted, hpa_refused, hpa_updated, subject_of
+from hypot.run.requests import MANAGER, WRITE_WITHIN
+
+# The Tortoise that edits an HPA, and what its fields were before.
+EDITED_BY, AS_FOUND = "hypot.dev/tortoise", "hypot.dev/as-found"
+OWNED = ("minReplicas", "maxReplicas", "metrics", "behavior")
+_LONGEST_RECORD = 128 * 1024
+
+
+class HpaWrite(NamedTuple):
+    """A write to an HPA, and the outcome that it belongs to; None if the HPA is handed back."""
+
+    request: Request
+    outcome: Outcome | None = None
+
+    def posted(self, done: Done) -> PostedEvent | None:
+        """The event of the result; none if another client was faster: the next reconcile decides again."""
+        edit = None if self.outcome is None else self.outcome.decision.hpa
+        if self.outcome is None or edit is None or done.overtaken:
+            return None
+        if not done.ok:
+            return PostedEvent(subject_of(self.outcome), hpa_refused(edit.name, done.refusal))
+        if edit.deletes:
+            return PostedEvent(subject_of(self.outcome), hpa_deleted(edit.name))
+        bounds = edit.after.min_replicas or 1, edit.after.max_replicas or 1
+        made = hpa_created(edit.name, *bounds) if edit.before is None else hpa_updated(edit.name, *bounds)
+        return PostedEvent(subject_of(self.outcome), made)
+
+
+def hpa_writes(outcomes: Iterable[Outcome], watches: Watches, errors: InternalErrors) -> list[HpaWrite]:
+    """All writes to HPAs of Tortoises; none while the watched objects may be outdated."""
+    found: list[HpaWrite] = []
+    tortoises = [outcome for outcome in outcomes if isinstance(outcome.autoscaler, Tortoise)]
+    if watches.blind:
+        return found
+    for outcome in in_turns(tortoises, lambda outcome: outcome.key[1]):
+        if outcome.acting != "act" or not outcome.decision.decided or outcome.decision.dry_run:
+            continue
+        try:
+            found += _writes_for(outcome, watches)
+        except Exception as error:  # noqa: BLE001  it is this object's alone
+            errors.add(outcome.key, "act", error)
+    return [*found, *_handed_back(watches)]
+
+
+def _writes_for(outcome: Outcome, watches: Watches) -> Iterator[HpaWrite]:
+    tortoise, edit, row = outcome.autoscaler, outcome.decision.hpa, watches.row(outcome.key)
+    if not isinstance(tortoise, Tortoise) or edit is None or not edit.writes or row is None or not row.uid:
+        return
+    there = _row(watches, tortoise.namespace, edit.name)
+    if edit.before is None:
+        if there is None:
+            yield HpaWrite(_create(tortoise, row.uid, edit), outcome)
+    elif there is not None and there.version == str(edit.before.metadata.get("resourceVersion") or ""):
+        yield HpaWrite(_delete(there) if edit.deletes else _edit(tortoise, edit, there), outcome)
+
+
+def _row(watches: Watches, namespace: str, name: str) -> AutoscalerRow | None:
+    return watches.row((HPA.KIND, namespace, name))
+
+
+def _path(namespace: str, name: str = "") -> str:
+    listed = resource_of(HPA.KIND).path(namespace)
+    return f"{listed}/{name}" if name else listed
+
+
+def _create(tortoise: Tortoise, uid: str, edit: HpaEdit) -> Request:
+    """Make the HPA. It is deleted with its Tortoise only if that says so: then the Tortoise owns it."""
+    metadata: dict[str, Any] = {
+        "name": edit.name,
+        "namespace": tortoise.namespace,
+        "annotations": {EDITED_BY: tortoise.name},
+    }
+    if tortoise.deletes_all:
+        owner = {"apiVersion": tortoise.API_VERSION, "kind": tortoise.KIND, "name": tortoise.name, "uid": uid}
+        metadata["ownerReferences"] = [{**owner, "controller": True, "blockOwnerDeletion": False}]
+    body = {"apiVersion": HPA.API_VERSION, "kind": HPA.KIND, "metadata": metadata, "spec": edit.after.to_dict()["spec"]}
+    return Request("POST", _path(tortoise.namespace), {"fieldManager": MANAGER}, encoded(body), timeout=WRITE_WITHIN)
+
+
+def _delete(row: AutoscalerRow) -> Request:
+    hpa = row.autoscaler
+    body = {"preconditions": {"uid": row.uid, "resourceVersion": row.version}}
+    return Request("DELETE", _path(hpa.namespace, hpa.name), {}, encoded(body), timeout=WRITE_WITHIN)
+
+
+def _edit(tortoise: Tortoise, edit: HpaEdit, row: AutoscalerRow) -> Request:
+    spec = edit.after.to_dict()["spec"]
+    annotations = {EDITED_BY: tortoise.name}
+    if tortoise.names_hpa:
+        annotations[AS_FOUND] = _record(row)
+    body = {
+        "apiVersion": HPA.API_VERSION,
+        "kind": HPA.KIND,
+        "metadata": {"name": edit.name, "resourceVersion": row.version, "annotations": annotations},
+        "spec": {name: spec[name] for name in OWNED if name in spec},
+    }
+    query = {"fieldManager": MANAGER, "force": "true"}
+    path = _path(tortoise.namespace, edit.name)
+    return Request("PATCH", path, query, encoded(body), APPLY_PATCH, timeout=WRITE_WITHIN)
+
+
+def _record(row: AutoscalerRow) -> str:
+    """What the HPA was before the first edit, as JSON."""
+    written = inner(row.data, "metadata", "annotations").get(AS_FOUND)
+    if isinstance(written, str):
+        return written
+    spec = inner(row.data, "spec")
+    return json.dumps({name: spec[name] for name in OWNED if name in spec}, separators=(",", ":"))
+
+
+def _handed_back(watches: Watches) -> Iterator[HpaWrite]:
+    """Restore each named HPA whose Tortoise is gone, or no longer names it."""
+    tortoises = watches.autoscalers.get(Tortoise.KIND)
+    hpas = watches.autoscalers.get(HPA.KIND)
+    if tortoises is None or hpas is None or not tortoises.synced or tortoises.missing:
+        return
+    for (namespace, name), row in hpas.items():
+        annotations = inner(row.data, "metadata", "annotations")
+        editor, found = annotations.get(EDITED_BY), _found(annotations.get(AS_FOUND))
+        if not isinstance(editor, str) or found is None or not row.version:
+            continue
+        still = tortoises.get((namespace, editor))
+        if still is not None and isinstance(still.autoscaler, Tortoise) and still.autoscaler.hpa_name == name:
+            continue
+        spec = {field: found.get(field) for field in OWNED}
+        gone = {"resourceVersion": row.version, "annotations": {EDITED_BY: None, AS_FOUND: None}}
+        request = Request(
+            "PATCH",
+            _path(namespace, name),
+            {"fieldManager": MANAGER},
+            encoded({"metadata": gone, "spec": spec}),
+            MERGE_PATCH,
+            timeout=WRITE_WITHIN,
+        )
+        yield HpaWrite(request)
+
+
+def _found(written: Any) -> Mapping[str, Any] | None:
+    """What an HPA was, from its annotation; None if it cannot be read."""
+    if not isinstance(written, str) or len(written) > _LONGEST_RECORD:
+        return None
+    try:
+        read = json.loads(written)
+    except (ValueError, RecursionError):
+        return None
+    return read if isinstance(read, dict) and "maxReplicas" in read else None

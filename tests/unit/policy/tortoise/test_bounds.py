@@ -1,0 +1,302 @@
+"""The bounds of the HPA: from what each slot of the week needed, and from the people who bound them."""
+
+import pytest
+
+from hypot.policy.model.learned import SlotLayout
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import State
+from unit.policy.sizes_world import DAY, HOUR, NOW, sentences
+from unit.policy.tortoise.tortoise_world import (
+    BY_CPU,
+    WEEK,
+    World,
+    bounds,
+    hpa,
+    known,
+    settings_by,
+    tortoise,
+)
+
+BY_REPLICAS = tortoise(autoscalingPolicy=BY_CPU)
+
+
+def world(needs, *, annotations=None, spec=None, **more):
+    one = tortoise(annotations=settings_by(annotations or {}), autoscalingPolicy=BY_CPU, **(spec or {}))
+    return World(tortoise=one, **{"state": known(needs), "replicas": 6, **more})
+
+
+@pytest.mark.parametrize(
+    ("needs", "expected"),
+    [
+        # The published numbers.
+        ([8000, 10_000, 6000, 9000], (5, 20)),
+        # A week later the 10 has left.
+        ([8000, 10_000, 6000, 9000, 5000, 5000], (5, 18)),
+        # Half of 9 is rounded up once.
+        ([9000], (5, 18)),
+        ([8500], (5, 17)),
+        # The administrator's minimum, with room above it.
+        ([1000], (3, 6)),
+        ([1], (3, 6)),
+        # The largest minimum, and the maximum.
+        ([29_000], (10, 58)),
+        ([90_000], (10, 100)),
+    ],
+)
+def test_slots_become_bounds(needs, expected):
+    """Twice and half of the highest need of the last four weeks, at one core per pod."""
+    unheld = {"maximum_cpu_request": 1}
+    assert bounds(world(needs, annotations=unheld).decided()) == expected
+
+
+def test_through_all_passes():
+    """One slot a day, weeks of 8, 10, 6, 9 and then 5 replicas, decided once a day."""
+    one = tortoise(annotations=settings_by({"slot_hours": 24}), autoscalingPolicy=BY_CPU)
+    here = World(tortoise=one, state=State(), hpa=None, replicas=6)
+    found = []
+    for needed in (8, 10, 6, 9, 5, 5):
+        found.append(bounds(here.decided()))
+        here.demand = {"app": needed * 700}
+        for _ in range(7):
+            here.step(DAY)
+        here.demand = {"app": 700}
+    # What is needed at each beginning of a week is little, so the week before decides.
+    assert found == [(3, 100), (4, 16), (5, 20), (5, 20), (5, 20), (5, 20)]
+    assert bounds(here.decided()) == (5, 18)
+
+
+def test_need_counts_and_not_replicas():
+    """A workload that is held at its minimum or its maximum needs what it uses: bounds can fall, and do not ratchet."""
+    one = tortoise(annotations=settings_by({"slot_hours": 24}), autoscalingPolicy=BY_CPU)
+    here = World(tortoise=one, state=State(), hpa=hpa(16, 32), replicas=16, demand={"app": 2800})
+    for _ in range(8):
+        here.step(DAY)
+    assert bounds(here.decided()) == (3, 8)
+
+
+def test_a_larger_size_misreads_nothing():
+    """What is kept is cores: at two cores per pod half as many replicas are needed."""
+    here = world([10_000], sizes={"app": {"cpu": 2000}})
+    assert bounds(here.decided()) == (3, 10)
+
+
+def test_memory_may_be_what_replicas_follow():
+    """It is counted in mebibytes."""
+    one = tortoise(autoscalingPolicy=[{"containerName": "app", "policy": {"memory": "Horizontal", "cpu": "Off"}}])
+    here = World(
+        tortoise=one,
+        state=known([10 * 1024], place="app/memory", places=("app/memory",)),
+        replicas=6,
+        hpa=hpa(
+            3,
+            20,
+            {
+                "type": "ContainerResource",
+                "containerResource": {
+                    "name": "memory",
+                    "container": "app",
+                    "target": {"type": "Utilization", "averageUtilization": 70},
+                },
+            },
+        ),
+    )
+    decision = here.decided()
+    assert bounds(decision) == (5, 20)
+    assert sentences(decision, "slot") == [
+        "Friday 8:00 to 9:00 needed at most 10Gi of memory in the last 4 weeks: 5 to 20 replicas."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "spec", "expected"),
+    [
+        ({}, {"maxReplicas": 12}, (5, 12)),
+        ({}, {"maxReplicas": 4}, (4, 4)),
+        ({}, {"maxReplicas": 1}, (1, 1)),
+        ({"maximum_max_replicas": 15}, {"maxReplicas": 18}, (5, 14)),
+        ({"maximum_max_replicas": 15, "maximum_cpu_request": 1}, {"maxReplicas": 18}, (5, 15)),
+        ({"minimum_min_replicas": 8, "maximum_min_replicas": 9}, {}, (8, 20)),
+        ({"maximum_min_replicas": 4}, {}, (4, 20)),
+        ({"max_replicas_multiplier": "1.5", "min_replicas_multiplier": "1"}, {}, (10, 15)),
+        ({"minimum_min_replicas": 12, "maximum_min_replicas": 13}, {"maxReplicas": 6}, (6, 6)),
+    ],
+)
+def test_who_else_bounds_them(annotations, spec, expected):
+    """The spec's and the administrator's maximum hold, and the minimum never exceeds the maximum."""
+    assert bounds(world([10_000], annotations=annotations, spec=spec).decided()) == expected
+
+
+def test_the_namespace_and_then_the_object_override():
+    """A value that cannot be read is ignored."""
+    by_namespace = settings_by({"maximum_min_replicas": 4, "maximum_max_replicas": 17, "maximum_cpu_request": 1})
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "annotations": by_namespace}}
+    here = world([10_000], more=(namespace,))
+    assert bounds(here.decided()) == (4, 17)
+    here.tortoise = tortoise(
+        annotations=settings_by({"maximum_max_replicas": 15, "maximum_min_replicas": "many"}), autoscalingPolicy=BY_CPU
+    )
+    assert bounds(here.decided()) == (4, 15)
+
+
+def test_the_administrator_may_write_them():
+    """In the settings file, for all Tortoises."""
+    setup = Settings.from_dict({"tortoise": {"maximumMinReplicas": 4, "timeZone": "Asia/Tokyo"}})
+    here = World(
+        tortoise=BY_REPLICAS, state=known([10_000], layout=SlotLayout(zone="Asia/Tokyo")), replicas=6, settings=setup
+    )
+    decision = here.decided()
+    assert bounds(decision) == (4, 20)
+    assert sentences(decision, "slot") == [
+        "Friday 17:00 to 18:00 Asia/Tokyo needed at most 10 of cpu in the last 4 weeks: 4 to 20 replicas."
+    ]
+
+
+def weekdays(at):
+    """Only Monday to Thursday are known, with more by the day."""
+    day = int((at - NOW) // DAY) % 7
+    return {3: 4000, 4: 5000, 5: 6000, 6: 7000}.get(day, "unmeasured")
+
+
+def test_an_empty_slot_takes_its_neighbours():
+    """Friday has no history: other weekdays at this time do, and it says so."""
+    decision = world([weekdays]).decided()
+    assert bounds(decision) == (4, 14)
+    assert sentences(decision, "slot") == [
+        (
+            "Friday 8:00 to 9:00 has no history. Monday 8:00 to 9:00, Tuesday 8:00 to 9:00, Wednesday 8:00 to 9:00 and "
+            "1 more needed at most 7 of cpu in the last 4 weeks: 4 to 14 replicas."
+        )
+    ]
+
+
+def test_the_slot_in_progress_counts():
+    """A peak that was never seen before raises the bounds at once, and lowers them in four weeks."""
+    here = world([4000], demand={"app": 7700}, replicas=12)
+    assert bounds(here.step(60)) == (6, 22)
+    here.demand = {"app": 700}
+    assert bounds(here.step(HOUR)) == (6, 22)
+    assert bounds(here.step()) == (3, 8)
+    here.now += WEEK - HOUR
+    assert bounds(here.step()) == (6, 22)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"slot_hours": 2}, {"slot_period": "daily"}, {"time_zone": "Asia/Tokyo"}, {"window_weeks": 2}]
+)
+def test_other_slots_begin_anew(changed):
+    """What was learned for other slots says nothing. The HPA goes on as it is."""
+    here = world([10_000], annotations=changed, hpa=hpa(4, 9))
+    decision = here.step()
+    assert bounds(decision) == (4, 9)
+    assert sentences(decision, "learning-anew") == [
+        "Slots, or the container that needs are counted in, have changed: learning begins anew."
+    ]
+
+
+def test_other_slots_keep_the_bounds():
+    """Learning begins anew, but the HPA is not lowered to what one pass needs."""
+    here = world([10_000], annotations={"slot_hours": 2}, hpa=hpa(5, 20), demand={"app": 700})
+    assert bounds(here.step(15)) == (5, 20)
+    assert bounds(here.step(15)) == (5, 20)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"measured": 2}, "unmeasured"),
+        ({"measured": 0}, "unmeasured"),
+        (
+            {
+                "pod_status": {
+                    "conditions": [{"type": "Ready", "status": "False"}],
+                    "containerStatuses": [
+                        {
+                            "name": "app",
+                            "restartCount": 9,
+                            "lastState": {"terminated": {"finishedAt": "2027-01-15T07:59:00Z", "reason": "Error"}},
+                        }
+                    ],
+                }
+            },
+            "crash-loop",
+        ),
+    ],
+)
+def test_history_that_lies_is_left_out(changes, rule):
+    """Pods that crash or are not measured say nothing about what is needed (S14)."""
+    here = world([8000], demand={"app": 500}, **changes)
+    decision = here.step(HOUR)
+    assert len(sentences(decision, rule)) == 1
+    assert bounds(decision) == (4, 16)
+    here.step()
+    assert [each.reason for each in here.state.tortoise.learned.left_out] == [rule]
+    here.now += WEEK - HOUR
+    assert bounds(here.decided()) == (4, 16)
+
+
+def test_a_saturated_slot_is_left_out():
+    """At its maximum usage shows what pods can get, not what they need: the cap does not double each week (S14)."""
+    here = world(
+        [3000],
+        annotations={"maximum_cpu_request": 1},
+        spec={"maxReplicas": 6},
+        hpa=hpa(3, 6),
+        demand={"app": 6000},
+        limits={"app": {"cpu": 1000}},
+    )
+    for _ in range(9):
+        decision = here.step(360)
+    assert sentences(decision, "saturated") == [
+        "What is needed now is unknown and not learned: cpu of app is saturated at the maximum of 6 replicas."
+    ]
+    here.demand, here.replicas = {"app": 700}, 3
+    here.step(WEEK)
+    here.tortoise = BY_REPLICAS
+    assert bounds(here.decided()) == (3, 6)
+
+
+def test_all_weeks_are_excluded():
+    """The last healthy value stays, however long ago it was (S14)."""
+    here = world([8000, "saturated", "crash-loop", "unmeasured", "no-pods", "unmeasured"], measured=0)
+    assert bounds(here.decided()) == (4, 16)
+
+
+def test_no_pods_keep_everything():
+    """A workload that is scaled to zero learns nothing and changes nothing."""
+    here = world([8000], replicas=0, demand={})
+    decision = here.step()
+    assert decision.desired == 0
+    assert not decision.moves
+    assert bounds(decision) == (4, 16)
+
+
+def test_status_lists_every_slot():
+    """In the form of the original: what is unknown has the value 0."""
+    needs = [lambda at: 8000 if (at - NOW) // DAY % 7 == 0 else "unmeasured"]
+    found = world(needs).decided().status["recommendations"]["horizontal"]
+    assert len(found["minReplicas"]) == len(found["maxReplicas"]) == 168
+    slot = {"from": 8, "to": 9, "weekday": "Friday", "timezone": "UTC"}
+    assert {**slot, "value": 4} in found["minReplicas"]
+    assert {**slot, "value": 16} in found["maxReplicas"]
+    assert {**slot, "weekday": "Sunday", "value": 0} in found["maxReplicas"]
+
+
+def test_a_new_container_does_not_begin_anew():
+    """Whatever its name is: needs are counted in the same container as before."""
+    here = world([8000], sizes={"aaa": {"cpu": 100}, "app": {"cpu": 1000}}, demand={"aaa": 60, "app": 700})
+    here.tortoise = tortoise()
+    decision = here.step()
+    assert bounds(decision) == (4, 16)
+    assert here.state.tortoise.learned.place == "app/cpu"
+
+
+def test_a_vanished_request_changes_nothing():
+    """Pods without requests have no utilization: nothing follows from them, and the HPA and what is known stay."""
+    here = world([8000], sizes={"app": {}}, hpa=hpa(4, 9))
+    decision = here.step()
+    assert decision.hpa is None
+    assert decision.desired == 6
+    assert "horizontal" not in decision.status["recommendations"]
+    here.sizes = {"app": {"cpu": 1000}}
+    assert bounds(here.step(WEEK)) == (4, 9)
+    assert bounds(here.step()) == (4, 16)

@@ -1,0 +1,347 @@
+"""The sizes of pods: by usage if a resource is Vertical, with the count of replicas if it is Horizontal."""
+
+import pytest
+
+from hypot.policy.model.settings import Settings
+from unit.policy.sizes_world import DAY, HOUR, MI, MINUTE, limit_range, limits, sentences, sized
+from unit.policy.tortoise.tortoise_world import (
+    AT_ONCE,
+    EXAMPLE,
+    World,
+    conditions_of,
+    cpu,
+    hpa,
+    known,
+    least,
+    memory,
+    policy,
+    settings_by,
+    tortoise,
+)
+
+CORE = 1000
+# A core that is needed at a target of 70 % is 700 millicores that are used.
+USED = 700
+
+
+def example(replicas, cores, total, *, needs=(1000,), annotations=None, peak=300, **more):
+    """At least 3 replicas, 10 preferred; one to five cores per pod; a total of needed cores."""
+    one = tortoise(
+        annotations={**EXAMPLE, **(annotations or {})},
+        autoscalingPolicy=[policy()],
+        resourcePolicy=[least(cpu="1")],
+    )
+    usual = {"hpa": hpa(3, 30), "peak": {"app": {"cpu": peak}}, "state": known(needs, low=3)}
+    return World(
+        replicas=replicas,
+        sizes={"app": {"cpu": int(cores * CORE)}},
+        demand={"app": round(total * USED)},
+        tortoise=one,
+        **{**usual, **more},
+    )
+
+
+def shape(world, total=None):
+    """The count and the cores of a pod that they come to; the HPA follows each pass."""
+    if total is not None:
+        world.demand = {"app": round(total * USED)}
+    for _ in range(4):
+        world.step(MINUTE)
+        world.follow()
+    return world.replicas, world.sizes["app"]["cpu"] / CORE
+
+
+def test_example_1():
+    """At the preferred count pods grow; when demand falls, they keep their size and their number falls."""
+    world = example(10, 2, 40)
+    assert shape(world) == (10, 4)
+    assert shape(world, 30) == (8, 4)
+
+
+def test_example_2():
+    """The preferred count is soft, and the largest size is hard."""
+    world = example(10, 2, 74.3)
+    first = world.decided()
+    assert cpu(first) == 5000
+    assert shape(world) == (15, 5)
+
+
+def test_example_3():
+    """At the least count pods shrink; when demand rises, they keep their size and their number rises."""
+    world = example(3, 2, 4.5)
+    assert shape(world) == (3, 1.5)
+    assert shape(world, 6) == (4, 1.5)
+
+
+def test_example_4():
+    """They stop at the smallest size, and then nothing happens."""
+    world = example(3, 2, 3)
+    assert shape(world) == (3, 1)
+    world.now += 2 * DAY
+    assert shape(world, 1.5) == (3, 1)
+
+
+def test_one_change_shrinks_by_a_fifth():
+    """The default; a day later it goes on."""
+    world = example(3, 2, 3, annotations=settings_by({"max_scaling_down_ratio": "0.8"}))
+    assert [cpu(world.step(DAY)) for _ in range(5)] == [1600, 1280, 1024, 1000, 1000]
+
+
+def test_without_usage_pods_do_not_shrink():
+    """Nothing says what they use at their peak; with usage they never get less than that."""
+    assert cpu(example(3, 2, 3, state=known([1000]), peak=0).decided()) == 2000
+    assert cpu(example(3, 2, 3, peak=1700).decided()) == 1700
+
+
+def day(world, low, high, steps=48):
+    """A day of demand, from low to high and back; the sizes that are written."""
+    written = []
+    for each in range(steps):
+        share = 1 - abs(2 * each / steps - 1)
+        world.demand = {"app": round((low + (high - low) * share) * USED)}
+        before = dict(world.sizes["app"])
+        world.step(DAY / steps)
+        world.follow()
+        written += [world.sizes["app"]["cpu"]] if world.sizes["app"] != before else []
+    return written
+
+
+@pytest.mark.parametrize(("low", "high"), [(20, 40), (7, 40), (20, 74.3), (3, 18), (2, 5)])
+def test_the_next_day_writes_no_size(low, high):
+    """With the same traffic, whether or not pods grew or shrank on the first day."""
+    world = example(4, 2, low)
+    first = day(world, low, high)
+    second = day(world, low, high)
+    assert second == [] or (len(second) == 1 and second[0] < min(first, default=2000)), (first, second)
+    assert day(world, low, high) == []
+
+
+def test_a_slow_fall_writes_no_size():
+    """In steps of 1 % from the preferred count down; without the rule there would be 69 sizes."""
+    world = example(10, 4, 40)
+    total, written = 40.0, set()
+    while total > 12.5:
+        total *= 0.99
+        world.demand = {"app": round(total * USED)}
+        world.step(MINUTE)
+        world.follow()
+        written.add(world.sizes["app"]["cpu"])
+    assert written == {4000}
+    assert world.replicas == 4
+
+
+@pytest.mark.parametrize(
+    ("replicas", "total", "expected"),
+    [
+        # A need within the tolerance of an HPA asks for nothing.
+        (10, 44, 4000),
+        (10, 44.5, 4450),
+        (10, 55, 5000),
+        # Below the preferred count replicas are added, above it too if pods are large enough.
+        (9, 60, 5000),
+        (9, 39, 4000),
+        (15, 44, 4000),
+        (5, 12, 4000),
+    ],
+)
+def test_pods_grow_at_the_preferred_count(replicas, total, expected):
+    assert cpu(example(replicas, 4, total).decided()) == expected
+
+
+def test_pods_grow_by_what_is_needed_now():
+    """A peak of weeks ago keeps them from shrinking, but does not make them grow."""
+    assert cpu(example(10, 2, 30, needs=[40_000]).decided()) == 3000
+    assert cpu(example(3, 5, 6, needs=[40_000]).decided()) == 4000
+
+
+def test_growth_is_reported():
+    decision = example(10, 4, 48).decided()
+    assert conditions_of(decision)["ScaledUpBasedOnPreferredMaxReplicas"] == "True"
+    assert sentences(decision, "size") == ["Cpu of app has 4 per pod, and all pods need 48: it gets 4800m."]
+    assert decision.reason == "each pod gets app cpu 4800m; the HPA gets 6 to 10 replicas"
+
+
+def test_one_shrink_a_day():
+    """By default; growing is not counted."""
+    world = example(3, 2, 5.4)
+    assert cpu(world.step(HOUR)) == 1800
+    world.demand = {"app": 3 * USED}
+    held = world.step(DAY - HOUR)
+    assert cpu(held) == 1800
+    assert sentences(held, "shrinks-per-day") == ["Pods shrink at most once a day: they keep their size."]
+    assert cpu(world.step()) == 1000
+
+
+@pytest.mark.parametrize(
+    ("per_day", "expected"), [(0, [2000, 2000, 2000]), (2, [1800, 1800, 1000]), (24, [1800, 1000, 1000])]
+)
+def test_other_shrinks_a_day(per_day, expected):
+    world = example(3, 2, 5.4, annotations=settings_by({"shrinks_per_day": per_day}))
+    found = [cpu(world.step(6 * HOUR))]
+    world.demand = {"app": 3 * USED}
+    assert found + [cpu(world.step(6 * HOUR)) for _ in range(2)] == expected
+
+
+def vertical(size, used, *, annotations=None, limit=None, **more):
+    """One container whose memory follows its usage, in mebibytes."""
+    one = tortoise(
+        annotations=annotations or AT_ONCE,
+        autoscalingPolicy=[policy(cpu="Off", memory="Vertical")],
+        **more.pop("spec", {}),
+    )
+    return World(
+        tortoise=one,
+        hpa=None,
+        sizes={"app": {"cpu": 1000, "memory": size * MI}},
+        limits={} if limit is None else {"app": {"memory": limit * MI}},
+        peak=None if used is None else {"app": {"memory": used * MI}},
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "used", "expected"),
+    [
+        # With a buffer of 10 %, and another if it grows.
+        (1000, 1000, 1210),
+        (1000, 910, 1102),
+        # Large enough, and not clearly too large.
+        (1000, 900, 1000),
+        (1000, 744, 1000),
+        # Clearly too large.
+        (1000, 743, 818),
+        (1000, 500, 550),
+        # The administrator's bounds.
+        (1000, 10, 50),
+        (1000, 100_000, 10 * 1024),
+        (1000, None, 1000),
+    ],
+)
+def test_vertical_sizes(size, used, expected):
+    assert memory(vertical(size, used).decided()) == expected
+
+
+@pytest.mark.parametrize(
+    ("bounds", "used", "expected"),
+    [
+        (least(memory="600Mi"), 100, 600),
+        (least(most={"memory": "1200Mi"}), 5000, 1200),
+        # The spec's maximum does not exceed the administrator's.
+        (least(most={"memory": "1Ti"}), 50_000, 10 * 1024),
+        # A pod that is outside of its bounds is put inside.
+        (least(memory="2Gi"), 900, 2048),
+        (least(most={"memory": "500Mi"}), 900, 500),
+    ],
+)
+def test_bounds_of_a_container(bounds, used, expected):
+    assert memory(vertical(1000, used, spec={"resourcePolicy": [bounds]}).decided()) == expected
+
+
+def test_a_fall_of_vertical_sizes_is_limited_too():
+    """Four fifths remain, once a day."""
+    world = vertical(1000, 100, annotations={"x": "y"})
+    assert [memory(world.step(DAY)) for _ in range(3)] == [800, 640, 512]
+
+
+def test_a_limit_keeps_its_ratio():
+    """Without a limit there is none, and cpu is not sized here."""
+    decision = vertical(1000, 1000, limit=2000).decided()
+    assert limits(decision) == {"memory": 2420 * MI}
+    assert limits(vertical(1000, 1000).decided()) == {}
+
+
+def test_least_limits():
+    """The administrator may want a limit to be more than its request."""
+    setup = Settings.from_dict({"tortoise": {"resourceLimitMultiplier": {"memory": 2}}})
+    assert limits(vertical(1000, 1000, limit=1000, settings=setup).decided()) == {"memory": 2420 * MI}
+    world = example(3, 2, 3, limits={"app": {"cpu": 2000}}, annotations=settings_by({"minimum_cpu_limit": "1500m"}))
+    assert limits(world.decided()) == {"cpu": 1500}
+
+
+def test_only_what_changes_is_named():
+    assert vertical(1000, 1000).decided().reason == "each pod gets app memory 1210Mi"
+
+
+def test_limit_ranges():
+    """The size is cut, and the decision says so."""
+    world = vertical(1000, 2000, limit=1000, more=(limit_range(max=sized(memory="1500Mi")),))
+    decision = world.decided()
+    assert memory(decision) == 1500
+    assert sentences(decision, "limit-range") == [
+        "A LimitRange of the namespace does not allow the size of app: it gets what is allowed."
+    ]
+    world.step(MINUTE)
+    assert not world.step().resizes
+
+
+def two(replicas, app, side, *, sizes=(2, 1), annotations=None, peaks=(300, 100), **more):
+    """Two containers that replicas follow, with the cores that each needs in total."""
+    one = tortoise(annotations={**EXAMPLE, **(annotations or {})}, autoscalingPolicy=[policy(), policy("side")])
+    usual = {
+        "hpa": hpa(3, 30),
+        "state": known([1000], places=("app/cpu", "side/cpu")),
+        "peak": dict(zip(("app", "side"), ({"cpu": each} for each in peaks), strict=True)),
+    }
+    return World(
+        replicas=replicas,
+        sizes={name: {"cpu": int(each * CORE)} for name, each in zip(("app", "side"), sizes, strict=True)},
+        demand={"app": round(app * USED), "side": round(side * USED)},
+        tortoise=one,
+        **{**usual, **more},
+    )
+
+
+@pytest.mark.parametrize(
+    ("replicas", "app", "side", "expected"),
+    [
+        # At the preferred count each grows by its own need.
+        (10, 40, 5, (4000, 1000)),
+        (10, 40, 30, (4000, 3000)),
+        (10, 20, 30, (2000, 3000)),
+        # At the least count each shrinks by its own need.
+        (3, 4.5, 1.5, (1500, 500)),
+        # One grows, so the other does not shrink now.
+        (3, 4.5, 60, (2000, 5000)),
+    ],
+)
+def test_several_containers(replicas, app, side, expected):
+    decision = two(replicas, app, side).decided()
+    assert (cpu(decision), cpu(decision, "side")) == expected
+
+
+def test_a_container_that_never_moves_the_count_shrinks():
+    """Between the bounds too: what it uses is far below its target because another container needs the replicas."""
+    world = two(6, 12, 0.6, peaks=(1900, 90))
+    decision = world.decided()
+    assert cpu(decision) == 2000
+    assert cpu(decision, "side") == 128
+
+
+def test_off_and_unsized_containers_stay():
+    world = two(10, 40, 5)
+    world.tortoise = tortoise(annotations=EXAMPLE, autoscalingPolicy=[policy()])
+    world.state = known([1000])
+    decision = world.decided()
+    assert (cpu(decision), cpu(decision, "side")) == (4000, 1000)
+    assert decision.status["autoscalingPolicy"][1] == {
+        "containerName": "side",
+        "policy": {"cpu": "Off", "memory": "Off"},
+    }
+
+
+def test_pods_in_an_emergency_grow_and_do_not_shrink():
+    world = example(3, 2, 3, state=known([1000], phase="Emergency"))
+    world.tortoise = {**world.tortoise, "spec": {**world.tortoise["spec"], "updateMode": "Emergency"}}
+    assert cpu(world.decided()) == 2000
+    world.replicas, world.demand = 10, {"app": 40 * USED}
+    assert cpu(world.decided()) == 4000
+
+
+def test_while_gathering_no_size_is_written():
+    """Nothing is known about peaks of the week yet."""
+    state = known([1000])
+    past = state.tortoise
+    world = example(
+        10, 2, 40, state=state._replace(tortoise=type(past)(past.learned, "", {"app/cpu": 1_799_999_000.0}))
+    )
+    assert not world.decided().resizes
