@@ -4,14 +4,15 @@ A need is what the pods together should request, so it does not depend on how ma
 its minimum or its maximum needs what it uses. Where usage does not show the demand, there is no need, but a reason.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from hypot.core.amount import MEMORY, of_milli
-from hypot.policy.horizontal.hpa_metrics import request_use
+from hypot.policy.horizontal.hpa_metrics import RequestUse, request_use
 from hypot.policy.horizontal.proposal import CannotRead, MetricContext
 from hypot.policy.model.current_size import CurrentSize, has_crashed, live
 from hypot.policy.model.learned import Reason
+from hypot.policy.model.seen import Pod
 from hypot.policy.model.size import Place
 from hypot.policy.stages.saturation import Saturation
 
@@ -49,16 +50,25 @@ def needs_of(
             use = request_use(resource, container, target, look)
         except CannotRead as error:
             return Needs({}, "unmeasured", str(error))
-        if use.matched < ENOUGH * replicas:
-            return Needs({}, "unmeasured", f"the usage of only {use.matched} of {replicas} pods is known")
-        # Pods without a sample are like the others.
-        used = use.used * replicas * 100 // (use.matched * target)
+        serving = use.matched + _unmeasured(pods, use, look)
+        if use.matched < ENOUGH * serving:
+            return Needs({}, "unmeasured", f"the usage of only {use.matched} of {serving} pods is known")
+        used = use.used * serving * 100 // (use.matched * target)
         totals[container, resource] = of_milli(resource, used)
     found = Needs(totals)
     full = [place for place in pressure.twice if place in targets]
     if replicas >= most and full:
         return Needs({}, "saturated", f"{full[0][1]} of {full[0][0]} is saturated at the maximum of {most} replicas")
     return found
+
+
+def _unmeasured(pods: Iterable[Pod], use: RequestUse, look: MetricContext) -> int:
+    """How many pods serve without a usable sample; they are assumed to use what the others use.
+
+    Pods that have just started are not among them: the samples of the others still show the whole demand.
+    """
+    unknown, before = use.groups.missing | use.groups.unready, look.seen.now - look.settings.cpu_initialization_period
+    return sum(pod.made is not None and pod.made <= before for pod in pods if pod.name in unknown)
 
 
 def counted_in(place: Place, needs: Needs, sizes: Mapping[Place, int]) -> int:

@@ -234,6 +234,14 @@ def test_history_that_lies_is_left_out(changes, rule):
     assert bounds(here.decided()) == (4, 16)
 
 
+def test_pods_that_have_just_started_need_nothing():
+    """The samples of the others still show the whole demand: a scale-up does not raise what is learned."""
+    here = world([2000], demand={"app": 2800}, replicas=7, started=3)
+    assert bounds(here.step(HOUR)) == (3, 8)
+    here.started = 0
+    assert bounds(here.step(HOUR)) == (3, 8)
+
+
 def test_a_saturated_slot_is_left_out():
     """At its maximum usage shows what pods can get, not what they need: the cap does not double each week (S14)."""
     here = world(

@@ -129,8 +129,10 @@ class World:
     more: tuple[Mapping[str, Any], ...] = ()
     # The memory that each container of a pod uses.
     memory: int = 512 * MI
-    # How many pods have a sample; all by default.
+    # How many pods have a sample; by default all that serve.
     measured: int | None = None
+    # How many pods have just started: they have no sample and take no load yet.
+    started: int = 0
     # The status of each pod, beyond what is usual.
     pod_status: Mapping[str, Any] = field(default_factory=dict)
     # Containers, pods and samples in the opposite order.
@@ -144,6 +146,10 @@ class World:
             for name, requests in self._ordered(shown.items())
         ]
 
+    @property
+    def serving(self) -> int:
+        return self.replicas - self.started
+
     def _ordered(self, items):
         return list(items)[::-1] if self.backwards else list(items)
 
@@ -151,8 +157,11 @@ class World:
         boxes = self.boxes()
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": show_time(NOW - DAY)}
         status = {"conditions": [ready], "startTime": show_time(NOW - 2 * DAY), **self.pod_status}
-        pods = [pod(each, *boxes, status=status) for each in range(self.replicas)]
-        measured = self.replicas if self.measured is None else self.measured
+        young = {**status, "startTime": show_time(self.now - 1)}
+        pods = [
+            pod(each, *boxes, status=status if each < self.serving else young) for each in range(self.replicas)
+        ]
+        measured = self.serving if self.measured is None else self.measured
         samples = [self._sample(each) for each in range(measured)]
         found = [
             self.tortoise,
@@ -177,7 +186,7 @@ class World:
             {
                 "name": name,
                 "usage": _shown(
-                    {"cpu": total // self.replicas + (index < total % self.replicas), "memory": self.memory}
+                    {"cpu": total // self.serving + (index < total % self.serving), "memory": self.memory}
                 ),
             }
             for name, total in self._ordered(self.demand.items())
