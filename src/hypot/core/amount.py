@@ -19,6 +19,7 @@ Amounts = TypeVar("Amounts", int, "npt.NDArray[np.int64]")
 # The largest amount.
 MOST = 10**14
 CPU, MEMORY = "cpu", "memory"
+MIB = 1024**2
 RESOURCES = (CPU, MEMORY)
 
 

@@ -140,4 +140,4 @@ def test_off_makes_nothing(stage: Stage, namespace: str) -> None:
         eventually(lambda: one.status()["tortoisePhase"] == "GatheringData", SOON)
     with controlling(stage, namespace, **SETTINGS):
         eventually(lambda: one.status().get("minReplicas") == 3, SOON)
-        stays(lambda: (stage.api.get(hpas(namespace))["items"], web.replicas()), 3)
+        assert stays(lambda: (stage.api.get(hpas(namespace))["items"], web.replicas()), 3) == ([], 4)

@@ -369,7 +369,7 @@ class TestShow:
         ("change", "expected"),
         [
             ({}, "the state has nothing about it"),
-            ({"hypot.dev/tortoise-slot-hours": "2"}, "its slots are others now"),
+            ({"hypot.dev/tortoise-slot-hours": "2"}, "its slots have changed"),
         ],
     )
     def test_nothing_to_show(self, tmp_path, taught, change, expected):

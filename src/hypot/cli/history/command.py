@@ -17,7 +17,8 @@ from hypot.cli.verdict import glyphs_for, safe_for
 from hypot.face.history.charts import LearnedWeek
 from hypot.face.style import printable
 from hypot.policy.continuity import Remembered
-from hypot.policy.tortoise.week import slots_learned, unit_size
+from hypot.policy.tortoise.needs import unit_size
+from hypot.policy.tortoise.week import bounds_rule, slots_learned
 
 _PAGES, _PICTURES = (".html", ".htm"), (".png", ".svg")
 
@@ -106,9 +107,9 @@ def _week(entry: TortoiseEntry, remembered: Remembered | None) -> LearnedWeek | 
     if not size:
         return f"its needs are counted in {learned.place}, which its pods do not request any more"
     if learned.layout != entry.layout:
-        return "its slots are others now, so learning begins anew"
-    unit = unit_size((container, resource), size)
-    slots = slots_learned(learned, unit, entry.counts, entry.own)
+        return "its slots have changed, so learning starts over"
+    unit = unit_size(resource, size)
+    slots = slots_learned(learned, unit, bounds_rule(entry.counts, entry.own))
     if not any(slot.needed for slot in slots):
         return "it learned nothing yet: a slot counts once it is over"
     return LearnedWeek(entry.name, str(entry.target), learned, unit, slots)

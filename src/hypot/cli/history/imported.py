@@ -26,12 +26,13 @@ from hypot.core.amount import CPU, brief
 from hypot.core.slots import slots_of
 from hypot.face.style import printable
 from hypot.kinds.base import count_of
+from hypot.kinds.tortoise.settings import DAY
 from hypot.policy.continuity import Remembered
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.size import Place
 from hypot.policy.model.state import State
 from hypot.policy.model.tortoise_state import TortoiseState, key_of
-from hypot.policy.tortoise.phases import DAY, gathers_for
+from hypot.policy.tortoise.phases import gathers_for
 from hypot.policy.tortoise.policies import main_of
 
 if TYPE_CHECKING:

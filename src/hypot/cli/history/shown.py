@@ -5,7 +5,7 @@ from typing import Any
 
 from hypot.cli.history.tortoises import TortoiseEntry
 from hypot.cli.verdict import Glyphs
-from hypot.core.amount import MEMORY, readable
+from hypot.core.amount import readable
 from hypot.core.slots import HOURS
 from hypot.face.history.charts import LearnedWeek
 from hypot.face.intervals.table import UNITS, figure
@@ -13,7 +13,7 @@ from hypot.face.style import printable
 from hypot.kinds.base import count_of
 from hypot.kinds.tortoise.status import WEEKDAYS
 from hypot.policy.model.decision import show_time
-from hypot.policy.tortoise.needs import MIB
+from hypot.policy.tortoise.needs import amount_of
 from hypot.policy.tortoise.report import slot_hours
 from hypot.policy.tortoise.week import LearnedSlot, day_of
 
@@ -80,11 +80,7 @@ def _notes(week: LearnedWeek, slot: LearnedSlot) -> Iterator[str]:
 
 
 def _figure(week: LearnedWeek, needed: int) -> str:
-    return figure(week.resource, _amount(week, needed))
-
-
-def _amount(week: LearnedWeek, needed: int) -> int:
-    return needed * MIB if week.resource == MEMORY else needed
+    return figure(week.resource, amount_of(week.resource, needed))
 
 
 def as_dict(entry: TortoiseEntry, week: LearnedWeek | str) -> dict[str, Any]:
@@ -105,7 +101,7 @@ def as_dict(entry: TortoiseEntry, week: LearnedWeek | str) -> dict[str, Any]:
         **found,
         "container": container,
         "resource": resource,
-        "size": readable(resource, _amount(week, week.size)),
+        "size": readable(resource, amount_of(resource, week.size)),
         "slotHours": layout.hours,
         "slotPeriod": "daily" if layout.daily else "weekly",
         "timeZone": layout.zone,
@@ -120,7 +116,7 @@ def _slot_as_dict(week: LearnedWeek, slot: LearnedSlot) -> dict[str, Any]:
     day, hour = divmod(slot.slot * layout.hours, HOURS)
 
     def shown(needed: int) -> str:
-        return readable(resource, _amount(week, needed))
+        return readable(resource, amount_of(resource, needed))
 
     return {
         **({} if layout.daily else {"weekday": WEEKDAYS[day]}),

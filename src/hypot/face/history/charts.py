@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hypot.core.amount import MEMORY, brief
+from hypot.core.amount import brief
 from hypot.core.slots import HOURS
 from hypot.face.chart import Axis, Chart, Dots, Line, Symbol
 from hypot.face.style import tint_of
 from hypot.kinds.tortoise.status import WEEKDAYS
 from hypot.policy.model.learned import Learned
-from hypot.policy.tortoise.needs import MIB
+from hypot.policy.tortoise.needs import amount_of
 from hypot.policy.tortoise.report import slot_hours
 from hypot.policy.tortoise.week import LearnedSlot, day_of
 
@@ -36,7 +36,7 @@ class LearnedWeek(NamedTuple):
         return self.learned.place.rpartition("/")[2]
 
     def amount(self, needed: int) -> str:
-        return brief(self.resource, needed * MIB if self.resource == MEMORY else needed)
+        return brief(self.resource, amount_of(self.resource, needed))
 
     def when(self, turn: int | None, slot: int) -> str:
         """An occurrence of a slot, with its day."""

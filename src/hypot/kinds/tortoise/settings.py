@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from zoneinfo import ZoneInfo
 
 from hypot.core import amount
+from hypot.core.amount import MIB
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.hpa.fields import Behavior, Limit, Pace
 from hypot.kinds.hvpa.fields import MOST_REPLICAS
@@ -32,7 +33,7 @@ PREFIX = "hypot.dev/tortoise-"
 WEEKLY, DAILY = "weekly", "daily"
 FIXED_POINT, PLAIN_FORMULA = "fixed-point", "plain"
 DAY, HOURS_PER_DAY = 86400.0, 24
-MIB, GIB = 1024**2, 1024**3
+GIB = 1024 * MIB
 # Up by 100 % in a minute, down by 2 % in 90 seconds.
 DEFAULT_BEHAVIOR = Behavior(Pace((Limit("Percent", 100, 60),)), Pace((Limit("Percent", 2, 90),)))
 

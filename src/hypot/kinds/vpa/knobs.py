@@ -11,6 +11,7 @@ from math import inf
 from typing import Any, Protocol, Self, cast
 
 from hypot.core import amount
+from hypot.core.amount import MIB
 from hypot.core.quantity import is_quantity
 from hypot.kinds.base import Kind
 from hypot.kinds.problem import Problem, Where
@@ -19,7 +20,6 @@ from hypot.kinds.vpa.fields import ContainerPolicy, ResourcePolicy, UpdatePolicy
 
 PREFIX = "hypot.dev/"
 DAY = 86400.0
-MIB = 1024 * 1024
 NO_BOUND = "none"
 
 

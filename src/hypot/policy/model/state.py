@@ -410,7 +410,7 @@ def _plan(data: Any) -> Plan | None:
 
 
 def _tortoise(data: Any) -> TortoiseState | None:
-    """Read what a Tortoise learned; None if it is unreadable: then it begins anew."""
+    """Read what a Tortoise learned; None if it is unreadable: then it starts over."""
     try:
         return TortoiseState.from_dict(data) if isinstance(data, Mapping) else None
     except ValueError:

@@ -8,5 +8,7 @@ from hypot.policy.observe.read_pods import inner
 
 
 def settings_in(data: Mapping[str, Any]) -> dict[str, str]:
-    written = inner(data, "metadata", "annotations")
-    return {key: text for key, text in written.items() if key.startswith(PREFIX) and isinstance(text, str)}
+    """Those that can be read: keys and values that are text."""
+    written: Mapping[Any, Any] = inner(data, "metadata", "annotations")
+    texts = [(key, text) for key, text in written.items() if isinstance(key, str) and isinstance(text, str)]
+    return {key: text for key, text in texts if key.startswith(PREFIX)}

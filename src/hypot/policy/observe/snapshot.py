@@ -293,10 +293,11 @@ class Snapshot:
         )
 
     def _edited_hpa(self, autoscaler: Autoscaler) -> HPA | None:
-        """The HPA that a Tortoise edits."""
+        """The HPA that a Tortoise edits, without what cannot be read."""
         if not isinstance(autoscaler, Tortoise):
             return None
-        return self._surroundings.hpa(autoscaler.namespace, autoscaler.hpa_name)
+        found = self._surroundings.hpa(autoscaler.namespace, autoscaler.hpa_name)
+        return None if found is None else found.readable()
 
     def scale(self, autoscaler: Autoscaler) -> Scale | Failure:
         """The scale of the autoscaler's target, computed once; kinds that only size pods need no scale subresource."""

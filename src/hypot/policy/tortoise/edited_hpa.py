@@ -51,7 +51,7 @@ def _declared(metric: Metric, hpa: HPA) -> UtilizationTarget | None:
     name = source.metric.name or ""
     for resource, key in PREFIXES.items():
         prefix = hpa.annotations.get(key)
-        if prefix and name.startswith(prefix) and len(name) > len(prefix):
+        if isinstance(prefix, str) and prefix and name.startswith(prefix) and len(name) > len(prefix):
             try:
                 percent = milli(source.target.value) // 1000
             except QuantityError:

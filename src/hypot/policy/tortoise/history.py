@@ -13,12 +13,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from hypot.core.amount import MEMORY
 from hypot.core.slots import DAYS, DIGITS, HOURS, MOST, STALE, rows_of, slots_of
 from hypot.policy.model.learned import MOST_LEFT_OUT, REASONS, Learned, LeftOut, SlotLayout, SlotTally
 from hypot.policy.model.size import Place
 from hypot.policy.model.tortoise_state import PERCENT, key_of
-from hypot.policy.tortoise.needs import MIB
+from hypot.policy.tortoise.needs import amount_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -189,7 +188,7 @@ def _cells(layout: SlotLayout, series: Sequence[UsageSeries], slots: int) -> _Ce
 def _needs(series: Sequence[UsageSeries], lengths: Ints) -> Counts:
     """What each sample needs, in millicores or mebibytes."""
     amounts = np.concatenate([one.amounts for one in series])
-    shares = np.array([one.target * (MIB if one.place[1] == MEMORY else 1) for one in series], np.float64)
+    shares = np.array([amount_of(one.place[1], one.target) for one in series], np.float64)
     needs = np.rint(amounts * PERCENT / np.repeat(shares, lengths))
     return np.minimum(needs, float(MOST)).astype(np.int32)
 

@@ -7,7 +7,7 @@ its minimum or its maximum needs what it uses. Where usage does not show the dem
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from hypot.core.amount import MEMORY, of_milli
+from hypot.core.amount import MEMORY, MIB, of_milli
 from hypot.policy.horizontal.hpa_metrics import RequestUse, request_use
 from hypot.policy.horizontal.proposal import CannotRead, MetricContext
 from hypot.policy.model.current_size import CurrentSize, has_crashed, live
@@ -16,7 +16,6 @@ from hypot.policy.model.seen import Pod
 from hypot.policy.model.size import Place
 from hypot.policy.stages.saturation import Saturation
 
-MIB = 1024**2
 # The share of the pods that must be measured, and of those that must not crash, so that usage says what is needed.
 ENOUGH = 0.5
 CRASHING = 0.2
@@ -73,8 +72,21 @@ def _unmeasured(pods: Iterable[Pod], use: RequestUse, look: MetricContext) -> in
 
 def counted_in(place: Place, needs: Needs, sizes: Mapping[Place, int]) -> int:
     """The needs as one number, in millicores or mebibytes of this place: that of the place that needs most replicas."""
-    amount = needs.replicas(sizes) * sizes[place]
-    return max(round(amount / MIB if place[1] == MEMORY else amount), 0)
+    return max(round(needs.replicas(sizes) * sizes[place] / _unit(place[1])), 0)
+
+
+def unit_size(resource: str, size: int) -> int:
+    """A size in the unit in which needs are counted: millicores or mebibytes."""
+    return -(-size // _unit(resource))
+
+
+def amount_of(resource: str, needed: int) -> int:
+    """The amount of a need."""
+    return needed * _unit(resource)
+
+
+def _unit(resource: str) -> int:
+    return MIB if resource == MEMORY else 1
 
 
 def sizes_by_place(sizes: tuple[CurrentSize, ...]) -> dict[Place, int]:

@@ -6,7 +6,7 @@ from typing import Any
 from hypot.kinds.hpa import HPA
 from hypot.kinds.tortoise.fields import AUTO, EMERGENCY
 from hypot.kinds.tortoise.policies import OFF
-from hypot.kinds.tortoise.settings import DAILY, TortoiseSettings
+from hypot.kinds.tortoise.settings import DAILY, DAY, TortoiseSettings
 from hypot.kinds.tortoise.status import (
     BACK_TO_NORMAL,
     GATHERING,
@@ -18,7 +18,6 @@ from hypot.kinds.tortoise.status import (
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import inner, mappings
 
-DAY = 86400.0
 # Why an HPA is not active if it misses the usage of pods.
 MISSING = frozenset({"FailedGetResourceMetric", "FailedGetContainerResourceMetric", "FailedGetExternalMetric"})
 _NUMBERS = ("value", "averageValue", "averageUtilization")
@@ -35,6 +34,11 @@ def overall(phases: Iterable[str]) -> str:
     if GATHERING not in there:
         return WORKING
     return PARTLY_WORKING if WORKING in there else GATHERING
+
+
+def stepped_back(low: int, factor: float) -> int:
+    """The minimum after one more step back from an emergency: lower by at least one."""
+    return min(int(low * factor), low - 1)
 
 
 def phase_after(before: str, usual: str, mode: str, *, scales: bool, healthy: bool, reached: bool) -> str:

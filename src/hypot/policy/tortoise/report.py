@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from hypot.core.amount import MEMORY, brief
-from hypot.core.slots import HOURS, bounds_of, slots_of
+from hypot.core.amount import brief
+from hypot.core.slots import HOURS, slots_of
 from hypot.kinds.base import count_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.policies import OFF
 from hypot.kinds.tortoise.settings import TortoiseSettings
-from hypot.kinds.tortoise.status import FAILED, INITIALIZING, OVERRIDDEN, WEEKDAYS
+from hypot.kinds.tortoise.status import FAILED, GROWN_AT_PREFERRED, INITIALIZING, OVERRIDDEN, SIZES_UPDATED, WEEKDAYS
 from hypot.policy.horizontal import hpa as horizontal
 from hypot.policy.model.decision import Event, Move, MoveReport
 from hypot.policy.model.hpa_edit import HpaEdit
@@ -24,9 +24,10 @@ from hypot.policy.model.tortoise_state import TortoiseState
 from hypot.policy.observe.read_pods import inner
 from hypot.policy.stages.report import Effect, Findings, Refusal, sentence
 from hypot.policy.tortoise.edited_hpa import wire_ref
-from hypot.policy.tortoise.needs import MIB, Needs
+from hypot.policy.tortoise.needs import Needs, amount_of, unit_size
 from hypot.policy.tortoise.policies import PolicyTable
-from hypot.policy.tortoise.sizes import SizedResource
+from hypot.policy.tortoise.sizes import SizedResource, counts_of
+from hypot.policy.tortoise.week import BoundsRule, bounds_rule
 
 REQUESTS = "containerResourceRequests"
 
@@ -37,16 +38,15 @@ class TortoiseFindings(Findings):
     def __init__(self, tortoise: Tortoise, seen: Seen, state: State, own: TortoiseSettings) -> None:
         super().__init__(tortoise, seen, state)
         self.tortoise, self.own, self.vertical = tortoise, own, state.vertical
-        self.failure = ""
-        # Why the count changes, if it is decided here.
+        # Why the count changes, and the periods of its rate limits, if it is decided here.
         self.why_count = ""
+        self.event_periods: tuple[float | None, float | None] = (None, None)
 
     @property
     def is_off(self) -> bool:
         return self.tortoise.mode == OFF
 
     def report_failure(self, message: str) -> None:
-        self.failure = message
         self.condition(FAILED, "True", "ReconcileError", message)
         self.warn("ReconcileError", sentence(message))
 
@@ -62,8 +62,7 @@ class TortoiseFindings(Findings):
         }
 
     def report_success(self) -> None:
-        if not self.failure:
-            self.condition(FAILED, "False", "Reconciled", "the object was reconciled")
+        self.condition(FAILED, "False", "Reconciled", "the object was reconciled")
         self.condition(OVERRIDDEN, "False", "NotOverridden", "the update mode of the spec applies")
 
     def report_policies(self, policies: PolicyTable) -> None:
@@ -88,7 +87,7 @@ class TortoiseFindings(Findings):
         self, learned: Learned, needed: int, instead: tuple[int, ...], low: int, high: int, main: Place
     ) -> None:
         resource, layout = main[1], learned.layout
-        amount = brief(resource, needed * MIB if resource == MEMORY else needed)
+        amount = brief(resource, amount_of(resource, needed))
         slot = slot_name(layout, layout.place(self.now)[1])
         who = f"{slot} has no history. {_listed(layout, instead)}" if instead else slot
         weeks = count_of(layout.weeks, "week")
@@ -142,6 +141,21 @@ class TortoiseFindings(Findings):
                 text = f"{has}: it gets {brief(resource, amount)}."
                 self.step("resolve", "size", None, None, sentence(text), {"before": one.size, "after": amount})
 
+    def report_growth(self, count: int, preferred: int, *, grows: bool) -> None:
+        replicas = count_of(count, "replica")
+        if grows:
+            message = f"pods grow: there are {replicas}, and {preferred} are preferred"
+            self.condition(GROWN_AT_PREFERRED, "True", "Grown", message)
+        elif count < preferred and GROWN_AT_PREFERRED in self.reported:
+            message = f"there are {replicas}, fewer than the preferred {preferred}"
+            self.condition(GROWN_AT_PREFERRED, "False", "BelowPreferred", message)
+
+    def report_resize(self) -> None:
+        if self.desired_sizes != self.sizes:
+            self.condition(SIZES_UPDATED, "True", "SizesDecided", "the size of the pods changes")
+        elif SIZES_UPDATED in self.reported:
+            self.condition(SIZES_UPDATED, "False", "SizesKept", "the pods keep their size")
+
     def report_shrinks(self, per_day: int) -> None:
         often = {0: "never shrink", 1: "shrink at most once a day"}.get(
             per_day, f"shrink at most {per_day} times a day"
@@ -181,7 +195,6 @@ class TortoiseFindings(Findings):
 
     def status(
         self,
-        scale: Scale,
         policies: PolicyTable,
         phases: Mapping[str, Mapping[str, str]],
         phase: str,
@@ -208,7 +221,6 @@ class TortoiseFindings(Findings):
         }
         if edit is not None and not edit.deletes:
             status |= {"minReplicas": edit.after.min_replicas, "maxReplicas": edit.after.max_replicas}
-        del scale
         return status
 
     def _recommendations(self, past: TortoiseState | None) -> dict[str, Any]:
@@ -234,33 +246,20 @@ class TortoiseFindings(Findings):
     def _slots(self, learned: Learned) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         container, _, resource = learned.place.rpartition("/")
         size = next((each.requests.get(resource, 0) for each in self.sizes if each.container == container), 0)
-        unit = -(-size // MIB) if resource == MEMORY else size
-        own = self.own
-        most = min(self.tortoise.max_replicas or own.maximum_max_replicas, own.maximum_max_replicas)
-        return _slots(
-            learned.layout,
-            learned.codes,
-            unit,
-            own.min_replicas_multiplier,
-            own.max_replicas_multiplier,
-            min(own.minimum_min_replicas, most),
-            min(own.maximum_min_replicas, most),
-            most,
-        )
+        rule = bounds_rule(counts_of(self.tortoise, self.own), self.own)
+        return _slots(learned.layout, learned.codes, unit_size(resource, size), rule)
 
 
 @lru_cache(8192)
 def _slots(
-    layout: SlotLayout, codes: bytes, size: int, low: float, high: float, least: int, most_low: int, most: int
+    layout: SlotLayout, codes: bytes, size: int, rule: BoundsRule
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The bounds of every slot, in the form of the status. Treat them as read-only: they are shared."""
     table = Learned(layout, "", 0.0, codes).table()
     lows: list[dict[str, Any]] = []
     highs: list[dict[str, Any]] = []
     for slot in range(slots_of(layout.hours, layout.daily)):
-        needed = table.highest(slot)
-        bounds = bounds_of(needed, size, low, high, least, most_low, most) if needed and size else (0, 0)
-        for made, value in zip((lows, highs), bounds, strict=True):
+        for made, value in zip((lows, highs), rule.bounds(table.highest(slot), size), strict=True):
             made.append({**_slot(layout, slot), "value": value})
     return lows, highs
 

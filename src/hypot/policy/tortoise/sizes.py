@@ -4,21 +4,19 @@ from collections.abc import Mapping
 from math import inf
 from typing import NamedTuple
 
-from hypot.core.amount import CPU, MEMORY, round_up
+from hypot.core.amount import CPU, MEMORY, MIB, round_up
 from hypot.core.gate import UNSET
 from hypot.core.interval import whole_limit
 from hypot.core.right_size import balanced, bounded, buffered
 from hypot.core.shape import count_of, size_at
 from hypot.kinds.tortoise.fields import TortoiseSpec
-from hypot.kinds.tortoise.settings import TortoiseSettings
+from hypot.kinds.tortoise.settings import DAY, TortoiseSettings
 from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.model.current_size import CurrentSize
 from hypot.policy.model.size import Place, Size
 
 # A pod grows only if it needs this much more: a utilization within the tolerance of an HPA asks for nothing.
 TOLERANCE = 0.1
-MIB = 1024**2
-DAY = 86400.0
 GRAINS = {CPU: 1, MEMORY: MIB}
 
 

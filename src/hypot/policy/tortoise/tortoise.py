@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import ceil
 from typing import NamedTuple
 
-from hypot.core.amount import MEMORY
 from hypot.core.slots import replicas_of
-from hypot.kinds.base import count_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.policies import HORIZONTAL, OFF, VERTICAL, scales_horizontally
@@ -14,10 +13,8 @@ from hypot.kinds.tortoise.settings import DAILY, TortoiseSettings
 from hypot.kinds.tortoise.status import (
     BACK_TO_NORMAL,
     GATHERING,
-    GROWN_AT_PREFERRED,
     IN_EMERGENCY,
     INITIALIZING,
-    SIZES_UPDATED,
     TARGET_UPDATED,
     WORKING,
 )
@@ -35,8 +32,8 @@ from hypot.policy.stages.estimate import estimated
 from hypot.policy.stages.report import sentence
 from hypot.policy.stages.saturation import Saturation, saturation
 from hypot.policy.tortoise.edited_hpa import FIRST_TARGET, edited, new_hpa, targets_in
-from hypot.policy.tortoise.needs import MIB, Needs, counted_in, needs_of, sizes_by_place
-from hypot.policy.tortoise.phases import gathers_for, is_healthy, overall, phase_after
+from hypot.policy.tortoise.needs import Needs, amount_of, counted_in, needs_of, sizes_by_place, unit_size
+from hypot.policy.tortoise.phases import gathers_for, is_healthy, overall, phase_after, stepped_back
 from hypot.policy.tortoise.policies import PolicyTable, in_force, main_of, places_of
 from hypot.policy.tortoise.report import TortoiseFindings
 from hypot.policy.tortoise.sizes import (
@@ -50,7 +47,7 @@ from hypot.policy.tortoise.sizes import (
     with_requests,
 )
 from hypot.policy.tortoise.targets import next_target
-from hypot.policy.tortoise.week import bounds_at, unit_size
+from hypot.policy.tortoise.week import bounds_rule
 from hypot.policy.vertical.ranges import in_ranges
 
 
@@ -144,11 +141,13 @@ class _TortoisePass(TortoiseFindings):
             past = replace(past, phase=phase)
         self.state = self.state._replace(tortoise=past or self._rested())
         self.report_success()
-        status = self.status(subject.scale, subject.policies, phases, phase, past, edit, used)
+        status = self.status(subject.policies, phases, phase, past, edit, used)
         # Where hypot decides the count itself, nobody needs the HPA.
         written = None if edit is not None and edit.before is None and self.tortoise.decides else edit
         reason = self.reason(subject.replicas, count, written)
-        move = self.move(subject.replicas, count, status, reason=reason, dry_run=self.is_off)
+        move = self.move(
+            subject.replicas, count, status, reason=reason, dry_run=self.is_off, event_periods=self.event_periods
+        )
         return move._replace(hpa=written), self.state.after_deciding(self.state.recommendations, self.vertical)
 
     def _rested(self) -> TortoiseState | None:
@@ -157,15 +156,15 @@ class _TortoisePass(TortoiseFindings):
         return None if known is None else known.scales((), self.now)
 
     def _past(self, subject: Subject) -> TortoiseState | None:
-        """What was learned so far; begun anew if the slots are others now. None if replicas follow nothing."""
+        """What was learned so far; it starts over if the slots have changed. None if replicas follow nothing."""
         main, known = subject.main, self.state.tortoise
         if main is None:
             return None
         layout = layout_of(self.own)
         if known is None or known.learned.layout != layout or known.learned.place != key_of(main):
             if known is not None:
-                message = "slots, or the container that needs are counted in, have changed: learning begins anew"
-                self.step("observe", "learning-anew", None, None, sentence(message))
+                message = "slots, or the container that needs are counted in, have changed: learning starts over"
+                self.step("observe", "learning-starts-over", None, None, sentence(message))
             kept = TortoiseState(Learned.begun(layout, key_of(main), self.now))
             known = kept if known is None else replace(kept, targets=known.targets, phase=known.phase, low=known.low)
         return known.scales(subject.horizontal, self.now)
@@ -276,8 +275,8 @@ class _TortoisePass(TortoiseFindings):
         if not needed:
             return None
         own, counts = self.own, subject.counts
-        size = unit_size(subject.main, sizes_by_place(subject.current)[subject.main])
-        low, high = bounds_at(needed, size, counts, own)
+        size = unit_size(subject.main[1], sizes_by_place(subject.current)[subject.main])
+        low, high = bounds_rule(counts, own).bounds(needed, size)
         self.report_slot(past.learned, needed, instead, low, high, subject.main)
         if needs.reason == "saturated":
             high = self.raised(high, replicas_of(subject.replicas, 1, own.max_replicas_multiplier), counts.most)
@@ -298,7 +297,7 @@ class _TortoisePass(TortoiseFindings):
             return self.lifted(high, "no node has room for larger pods")
         if any(each in pressure.twice for each in subject.horizontal) and subject.replicas >= preferred:
             return self.lifted(high, "pods use all that they can get")
-        now = min(subject.replicas, -(-int(ratios[place] * 1000) // 1000)) if place in ratios else subject.replicas
+        now = min(subject.replicas, ceil(ratios[place])) if place in ratios else subject.replicas
         held = min(high, max(preferred, now))
         self.report_preferred(high, held)
         return held
@@ -311,7 +310,7 @@ class _TortoisePass(TortoiseFindings):
         if not self.seen.hpa and not self.is_off and not self.tortoise.decides and not past.phase:
             return INITIALIZING
         before, own = past.phase, self.own
-        reached = bounds is None or past.low <= bounds[0] or int(past.low * own.replica_reduction_factor) < bounds[0]
+        reached = bounds is None or stepped_back(past.low, own.replica_reduction_factor) < bounds[0]
         healthy = self.tortoise.decides or is_healthy(self.seen.hpa, self.now, own.emergency_grace_period)
         scales = bounds is not None and bool(subject.horizontal)
         phase = phase_after(before, usual, self.tortoise.mode, scales=scales, healthy=healthy, reached=reached)
@@ -338,7 +337,7 @@ class _TortoisePass(TortoiseFindings):
         elif phase == IN_EMERGENCY:
             low = high = bounds[2]
         elif phase == BACK_TO_NORMAL:
-            low, high = max(int(past.low * self.own.replica_reduction_factor), bounds[0]), bounds[2]
+            low, high = max(stepped_back(past.low, self.own.replica_reduction_factor), bounds[0]), bounds[2]
         else:
             low, high = bounds[0], bounds[1]
         base = there or new_hpa(self.tortoise)
@@ -389,10 +388,7 @@ class _TortoisePass(TortoiseFindings):
         rises = {one.place for one in resources if wanted.get(one.place, one.size) > one.size}
         falls = {one.place for one in resources if wanted.get(one.place, one.size) < one.size}
         at_preferred = any(subject.policies[name][resource] == HORIZONTAL for name, resource in rises)
-        if at_preferred:
-            preferred = subject.counts.preferred
-            message = f"pods grow: there are {count_of(count, 'replica')}, and {preferred} are preferred"
-            self.condition(GROWN_AT_PREFERRED, "True", "Grown", message)
+        self.report_growth(count, subject.counts.preferred, grows=at_preferred)
         if falls and not self._may_fall(rises, phase):
             wanted = {place: amount for place, amount in wanted.items() if place not in falls}
             falls = set()
@@ -408,8 +404,7 @@ class _TortoisePass(TortoiseFindings):
             if taken != self.desired_sizes:
                 self.report_ranges(self.desired_sizes, taken)
             self.desired_sizes = taken
-        if self.desired_sizes != self.sizes:
-            self.condition(SIZES_UPDATED, "True", "SizesDecided", "the size of the pods changes")
+        self.report_resize()
 
     def _may_fall(self, rises: set[Place], phase: str) -> bool:
         """Whether pods may shrink now: not while others grow, nor in an emergency, nor too often."""
@@ -432,7 +427,7 @@ class _TortoisePass(TortoiseFindings):
                 if word == OFF or not one.requests.get(resource):
                     continue
                 bounds = bounds_of(self.tortoise, place, self.own)
-                highest = peak * (MIB if resource == MEMORY else 1) if place == subject.main else 0
+                highest = amount_of(resource, peak) if place == subject.main else 0
                 target = past.targets.get(key_of(place), FIRST_TARGET) if past is not None else FIRST_TARGET
                 total = needs.totals.get(place) if word == HORIZONTAL else None
                 made.append(

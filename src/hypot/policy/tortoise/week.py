@@ -4,12 +4,9 @@ from collections.abc import Iterator
 from datetime import date
 from typing import NamedTuple
 
-from hypot.core.amount import MEMORY
 from hypot.core.slots import DAYS, HOURS, STALE, SlotTable, bounds_of, unpacked
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.policy.model.learned import Learned, LeftOut
-from hypot.policy.model.size import Place
-from hypot.policy.tortoise.needs import MIB
 from hypot.policy.tortoise.sizes import Counts
 
 
@@ -36,37 +33,37 @@ class LearnedSlot(NamedTuple):
     left_out: tuple[LeftOut, ...]
 
 
-def unit_size(place: Place, size: int) -> int:
-    """The size of a pod in the unit of needs: millicores or mebibytes."""
-    return -(-size // MIB) if place[1] == MEMORY else size
+class BoundsRule(NamedTuple):
+    """How the need of a slot becomes bounds."""
+
+    low_factor: float
+    high_factor: float
+    least: int
+    most_low: int
+    most: int
+
+    def bounds(self, needed: int, size: int) -> tuple[int, int]:
+        """The least and the most replicas of this size for the most that a slot needed; both 0 if that is unknown."""
+        return bounds_of(needed, size, *self) if needed and size else (0, 0)
 
 
-def bounds_at(needed: int, size: int, counts: Counts, settings: TortoiseSettings) -> tuple[int, int]:
-    """The least and the most replicas of this size for the most that a slot needed."""
-    return bounds_of(
-        needed,
-        size,
-        settings.min_replicas_multiplier,
-        settings.max_replicas_multiplier,
-        counts.least,
-        min(settings.maximum_min_replicas, counts.most),
-        counts.most,
-    )
+def bounds_rule(counts: Counts, settings: TortoiseSettings) -> BoundsRule:
+    most_low = min(settings.maximum_min_replicas, counts.most)
+    low, high = settings.min_replicas_multiplier, settings.max_replicas_multiplier
+    return BoundsRule(low, high, counts.least, most_low, counts.most)
 
 
-def slots_learned(learned: Learned, size: int, counts: Counts, settings: TortoiseSettings) -> tuple[LearnedSlot, ...]:
+def slots_learned(learned: Learned, size: int, rule: BoundsRule) -> tuple[LearnedSlot, ...]:
     """Every slot of the week, or of the day, without the slot in progress."""
     table = learned.table()
-    return tuple([_slot(learned, table, slot, size, counts, settings) for slot in range(table.slots)])
+    return tuple([_slot(learned, table, slot, size, rule) for slot in range(table.slots)])
 
 
-def _slot(
-    learned: Learned, table: SlotTable, slot: int, size: int, counts: Counts, settings: TortoiseSettings
-) -> LearnedSlot:
+def _slot(learned: Learned, table: SlotTable, slot: int, size: int, rule: BoundsRule) -> LearnedSlot:
     needed, instead = table.highest(slot), tuple[int, ...]()
     if not needed:
         needed, instead = table.nearest(slot, HOURS // learned.layout.hours)
-    low, high = bounds_at(needed, size, counts, settings) if needed and size else (0, 0)
+    low, high = rule.bounds(needed, size)
     left_out = tuple([each for each in learned.left_out if each.slot == slot])
     return LearnedSlot(slot, low, high, needed, instead, tuple(_needs(learned, table, slot)), left_out)
 

@@ -130,38 +130,42 @@ def _record(row: AutoscalerRow) -> str:
 
 
 def _handed_back(watches: Watches) -> Iterator[HpaWrite]:
-    """Restore each named HPA whose Tortoise is gone, or no longer names it."""
+    """Restore each named HPA whose Tortoise is gone, or no longer names it; only where hypot acts."""
+    if watches.config.mode(Tortoise.KIND) != "act":
+        return
     tortoises = watches.autoscalers.get(Tortoise.KIND)
     hpas = watches.autoscalers.get(HPA.KIND)
     if tortoises is None or hpas is None or not tortoises.synced or tortoises.missing:
         return
     for (namespace, name), row in hpas.items():
         annotations = inner(row.data, "metadata", "annotations")
-        editor, found = annotations.get(EDITED_BY), _found(annotations.get(AS_FOUND))
-        if not isinstance(editor, str) or found is None or not row.version:
+        editor, found = annotations.get(EDITED_BY), _found(row, annotations.get(AS_FOUND))
+        if not isinstance(editor, str) or found is None or not row.version or not watches.is_opted_in(namespace):
             continue
         still = tortoises.get((namespace, editor))
         if still is not None and isinstance(still.autoscaler, Tortoise) and still.autoscaler.hpa_name == name:
             continue
-        spec = {field: found.get(field) for field in OWNED}
         gone = {"resourceVersion": row.version, "annotations": {EDITED_BY: None, AS_FOUND: None}}
         request = Request(
             "PATCH",
             _path(namespace, name),
             {"fieldManager": MANAGER},
-            encoded({"metadata": gone, "spec": spec}),
+            encoded({"metadata": gone, "spec": found}),
             MERGE_PATCH,
             timeout=WRITE_WITHIN,
         )
         yield HpaWrite(request)
 
 
-def _found(written: Any) -> Mapping[str, Any] | None:
-    """What an HPA was, from its annotation; None if it cannot be read."""
+def _found(row: AutoscalerRow, written: Any) -> Mapping[str, Any] | None:
+    """What an HPA was, from its annotation; None if it cannot be read, or with it the HPA would not be valid."""
     if not isinstance(written, str) or len(written) > _LONGEST_RECORD:
         return None
     try:
         read = json.loads(written)
     except (ValueError, RecursionError):
         return None
-    return read if isinstance(read, dict) and "maxReplicas" in read else None
+    if not isinstance(read, dict):
+        return None
+    owned = {field: read.get(field) for field in OWNED}
+    return None if HPA.from_dict({**row.data, "spec": {**inner(row.data, "spec"), **owned}}).problems() else owned

@@ -8,6 +8,7 @@ from hypot.policy.model.state import State
 from unit.policy.sizes_world import DAY, HOUR, NOW, sentences
 from unit.policy.tortoise.tortoise_world import (
     BY_CPU,
+    PREFIX,
     WEEK,
     World,
     bounds,
@@ -138,6 +139,17 @@ def test_the_namespace_and_then_the_object_override():
     assert bounds(here.decided()) == (4, 15)
 
 
+def test_annotations_that_are_not_text_are_ignored():
+    """A file may have them; the API server would not."""
+    written = {
+        7: "seven",
+        **settings_by({"maximum_max_replicas": 15, "maximum_cpu_request": 1}),
+        f"{PREFIX}maximum-min-replicas": 4,
+    }
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "annotations": written}}
+    assert bounds(world([10_000], more=(namespace,)).decided()) == (5, 15)
+
+
 def test_the_administrator_may_write_them():
     """In the settings file, for all Tortoises."""
     setup = Settings.from_dict({"tortoise": {"maximumMinReplicas": 4, "timeZone": "Asia/Tokyo"}})
@@ -183,18 +195,18 @@ def test_the_slot_in_progress_counts():
 @pytest.mark.parametrize(
     "changed", [{"slot_hours": 2}, {"slot_period": "daily"}, {"time_zone": "Asia/Tokyo"}, {"window_weeks": 2}]
 )
-def test_other_slots_begin_anew(changed):
+def test_other_slots_start_over(changed):
     """What was learned for other slots says nothing. The HPA goes on as it is."""
     here = world([10_000], annotations=changed, hpa=hpa(4, 9))
     decision = here.step()
     assert bounds(decision) == (4, 9)
-    assert sentences(decision, "learning-anew") == [
-        "Slots, or the container that needs are counted in, have changed: learning begins anew."
+    assert sentences(decision, "learning-starts-over") == [
+        "Slots, or the container that needs are counted in, have changed: learning starts over."
     ]
 
 
 def test_other_slots_keep_the_bounds():
-    """Learning begins anew, but the HPA is not lowered to what one pass needs."""
+    """Learning starts over, but the HPA is not lowered to what one pass needs."""
     here = world([10_000], annotations={"slot_hours": 2}, hpa=hpa(5, 20), demand={"app": 700})
     assert bounds(here.step(15)) == (5, 20)
     assert bounds(here.step(15)) == (5, 20)
@@ -289,7 +301,7 @@ def test_status_lists_every_slot():
     assert {**slot, "weekday": "Sunday", "value": 0} in found["maxReplicas"]
 
 
-def test_a_new_container_does_not_begin_anew():
+def test_a_new_container_does_not_start_over():
     """Whatever its name is: needs are counted in the same container as before."""
     here = world([8000], sizes={"aaa": {"cpu": 100}, "app": {"cpu": 1000}}, demand={"aaa": 60, "app": 700})
     here.tortoise = tortoise()

@@ -285,3 +285,12 @@ def test_an_unknown_target():
     assert conditions_of(decision)["FailedToReconcile"] == "True"
     assert world.state.tortoise == before
     assert rules(decision) == ["no-scale"]
+
+
+def test_a_count_that_is_decided_here_keeps_the_rate_limits():
+    """The minimum holds at once; from there, at most twice as many in a minute."""
+    here = World(
+        tortoise=tortoise(annotations={"hypot.dev/decide": "true"}), state=known([40_000]), demand={"app": 30_000}
+    )
+    counts = [here.step(15).desired for _ in range(6)]
+    assert counts == [10, 10, 10, 10, 20, 20]

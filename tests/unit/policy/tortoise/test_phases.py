@@ -4,7 +4,7 @@ import pytest
 
 from hypot.kinds.hpa import HPA
 from hypot.policy.model.state import State
-from hypot.policy.tortoise.phases import is_healthy, overall, phase_after
+from hypot.policy.tortoise.phases import is_healthy, overall, phase_after, stepped_back
 from unit.policy.sizes_world import DAY, HOUR, MI, MINUTE, NOW, conditions, sentences
 from unit.policy.tortoise.tortoise_world import (
     BY_CPU,
@@ -65,6 +65,12 @@ def test_the_phase_of_the_whole(words, expected):
 )
 def test_the_next_phase(before, usual, mode, scales, healthy, reached, expected):
     assert phase_after(before, usual, mode, scales=scales, healthy=healthy, reached=reached) == expected
+
+
+@pytest.mark.parametrize(("low", "factor", "expected"), [(100, 0.95, 95), (7, 0.95, 6), (7, 0.5, 3), (7, 1.0, 6)])
+def test_a_step_back(low, factor, expected):
+    """Each step lowers the minimum, so it ends."""
+    assert stepped_back(low, factor) == expected
 
 
 def reported(status):

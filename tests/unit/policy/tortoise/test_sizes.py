@@ -161,6 +161,16 @@ def test_growth_is_reported():
     assert decision.reason == "each pod gets app cpu 4800m; the HPA gets 6 to 10 replicas"
 
 
+def test_growth_is_over_below_the_preferred_count():
+    world = example(10, 4, 48)
+    world.step(60)
+    world.replicas, world.demand = 9, {"app": 30 * USED}
+    assert conditions_of(world.step(60))["ScaledUpBasedOnPreferredMaxReplicas"] == "False"
+    decision = world.step()
+    assert cpu(decision) == 4800
+    assert conditions_of(decision)["VerticalRecommendationUpdated"] == "False"
+
+
 def test_one_shrink_a_day():
     """By default; growing is not counted."""
     world = example(3, 2, 5.4)

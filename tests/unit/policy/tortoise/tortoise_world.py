@@ -158,9 +158,7 @@ class World:
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": show_time(NOW - DAY)}
         status = {"conditions": [ready], "startTime": show_time(NOW - 2 * DAY), **self.pod_status}
         young = {**status, "startTime": show_time(self.now - 1)}
-        pods = [
-            pod(each, *boxes, status=status if each < self.serving else young) for each in range(self.replicas)
-        ]
+        pods = [pod(each, *boxes, status=status if each < self.serving else young) for each in range(self.replicas)]
         measured = self.serving if self.measured is None else self.measured
         samples = [self._sample(each) for each in range(measured)]
         found = [
@@ -185,9 +183,7 @@ class World:
         used = [
             {
                 "name": name,
-                "usage": _shown(
-                    {"cpu": total // self.serving + (index < total % self.serving), "memory": self.memory}
-                ),
+                "usage": _shown({"cpu": total // self.serving + (index < total % self.serving), "memory": self.memory}),
             }
             for name, total in self._ordered(self.demand.items())
         ]

@@ -133,6 +133,27 @@ async def test_a_named_hpa_is_edited_and_handed_back():
         assert "hypot.dev/as-found" not in (back["metadata"].get("annotations") or {})
 
 
+@pytest.mark.parametrize(
+    ("kinds", "record", "back"),
+    [
+        ({"Tortoise": "act"}, {"maxReplicas": 40}, True),
+        ({"Tortoise": "observe"}, {"maxReplicas": 40}, False),
+        ({"Tortoise": "off"}, {"maxReplicas": 40}, False),
+        # With these the HPA would not be valid.
+        ({"Tortoise": "act"}, {"minReplicas": 2}, False),
+        ({"Tortoise": "act"}, {"maxReplicas": "many"}, False),
+        ({"Tortoise": "act"}, {"maxReplicas": 1, "minReplicas": 2}, False),
+    ],
+)
+async def test_when_an_hpa_is_handed_back(kinds, record, back):
+    """Only where hypot acts, and only to what an HPA can be."""
+    theirs = hpa("theirs", minReplicas=2, maxReplicas=16)
+    theirs["metadata"]["annotations"] = {"hypot.dev/tortoise": "gone", "hypot.dev/as-found": json.dumps(record)}
+    async with World(*web(4), theirs, node(), kinds=kinds) as world:
+        await world.reconcile()
+        assert bool(world.writes(HPAS)) is back
+
+
 async def test_a_named_hpa_that_is_missing_is_reported():
     """Nothing is made under its name."""
     async with World(*web(4), tortoise(named="theirs"), node()) as world:
