@@ -4,13 +4,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
 from hypot.cli.files import BadInput, manifests_named, needing, read_objects
+from hypot.cli.options import chosen_by_name
 from hypot.cli.output import to_json, to_yaml
+from hypot.cli.plot_file import check_single, plot_named, write_plot
 from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
 from hypot.core.amount import readable
 from hypot.face.intervals.table import UNITS, CountRow, IntervalTable, figure, named, notes_of, silent, tables_of
@@ -21,7 +22,6 @@ from hypot.kinds.problem import Problem
 from hypot.kinds.text.load import LoadedFiles, Source
 
 _GROUPS = frozenset(version.partition("/")[0] for version in (Hvpa.API_VERSION, *Hvpa.FORMER_VERSIONS))
-_PAGES, _PICTURES = (".html", ".htm"), (".png", ".svg")
 _LEGEND = (
     'Above the total "up to", the count goes up to the next one. Below the total "down to", it may go down,',
     "but not while each pod would need a larger size for that. In between, the size of the pods changes.",
@@ -51,22 +51,11 @@ class _HvpaEntry:
         return f"{self.hvpa.namespace}/{self.hvpa.name}"
 
 
-def _plot(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
-    if path is not None and not path.lower().endswith((*_PAGES, *_PICTURES)):
-        raise click.BadParameter(f"{path!r} is not a plot file; name a file that ends in .html, .png or .svg")
-    return path
-
-
 @click.command("intervals")
 @manifests_named
 @click.option("-n", "--namespace", help="Only the Hvpas in this namespace.")
 @click.option("--name", help="Only the Hvpas with this name.")
-@click.option(
-    "--plot",
-    metavar="FILE",
-    callback=_plot,
-    help="Also draw charts: .html for a page, .png or .svg if matplotlib is installed.",
-)
+@plot_named("charts")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 def command(paths: tuple[str, ...], namespace: str | None, name: str | None, plot: str | None, output: str) -> int:
     """Show how many replicas of what size each total gets.
@@ -74,10 +63,11 @@ def command(paths: tuple[str, ...], namespace: str | None, name: str | None, plo
     Exit status: 0 success, 1 a manifest has errors or no intervals, 2 bad usage or input.
     """
     loaded, ignored = read_objects(paths, _is_hvpa)
-    entries = _chosen(_entries(loaded, ignored), namespace, name)
+    entries = chosen_by_name("Hvpa", _entries(loaded, ignored), lambda entry: entry.hvpa, namespace, name)
     fine = all(entry.tables for entry in entries)
     if plot is not None and fine:
-        _draw(plot, [entry.hvpa for entry in entries])
+        hvpas = [entry.hvpa for entry in entries]
+        write_plot(plot, lambda: _page(hvpas), lambda form: _picture(hvpas, form))
     if output == "text":
         _print_text(entries)
     else:
@@ -109,39 +99,18 @@ def _entries(loaded: list[LoadedFiles], ignored: Counter[str]) -> list[_HvpaEntr
     return list(found.values())
 
 
-def _chosen(entries: list[_HvpaEntry], namespace: str | None, name: str | None) -> list[_HvpaEntry]:
-    chosen = [
-        entry for entry in entries if namespace in {None, entry.hvpa.namespace} and name in {None, entry.hvpa.name}
-    ]
-    if not chosen:
-        asked = " ".join(part for part in (name and f"named {name}", namespace and f"in namespace {namespace}") if part)
-        raise BadInput(f"no Hvpa {asked}; there are {_names(entries)}")
-    return chosen
-
-
 def _names(entries: Sequence[_HvpaEntry]) -> str:
     return ", ".join(sorted(entry.name for entry in entries))
 
 
-def _draw(path: str, hvpas: list[Hvpa]) -> None:
-    made = _page(hvpas) if path.lower().endswith(_PAGES) else _picture(hvpas, path[-3:].lower())
-    try:
-        Path(path).write_bytes(made)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot write the plot: {error.strerror or error}; check the folder") from error
-
-
-def _page(hvpas: list[Hvpa]) -> bytes:
+def _page(hvpas: list[Hvpa]) -> str:
     from hypot.face.intervals.plot import page  # noqa: PLC0415  the rules and plotly, only for drawing
 
-    return page(hvpas).encode("utf-8", "replace")
+    return page(hvpas)
 
 
 def _picture(hvpas: list[Hvpa], form: str) -> bytes:
-    if len(hvpas) > 1:
-        names = ", ".join(f"{hvpa.namespace}/{hvpa.name}" for hvpa in hvpas)
-        message = f"a picture shows one Hvpa, and there are {len(hvpas)}: {names}"
-        raise BadInput(f"{message}; choose with --name NAME or -n NAMESPACE, or draw an .html")
+    check_single("Hvpa", [f"{hvpa.namespace}/{hvpa.name}" for hvpa in hvpas])
     if not any(table.rows for table in tables_of(hvpas[0])):
         raise BadInput(f"{hvpas[0]}: nothing to draw, because it sizes no container")
     with needing("matplotlib", "pictures"):

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from hypot.replay.traces.history import TraceFiles
     from hypot.replay.traces.trace import Trace
 
+Entry = TypeVar("Entry")
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Named(Protocol):
+    """An object with a name."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def namespace(self) -> str: ...
+
 
 settings_named = click.option(
     "--settings", "settings_file", metavar="FILE", help="The controller's flags and gates, YAML or JSON."
@@ -98,3 +109,19 @@ def read_given_traces(
 
     with bar("reading", None) as progress:
         return read_history(traces, start, end, progress.at)
+
+
+def chosen_by_name(
+    kind: str, entries: Sequence[Entry], named: Callable[[Entry], Named], namespace: str | None, name: str | None
+) -> list[Entry]:
+    """The entries that -n and --name ask for, by the object of each."""
+
+    def is_asked(one: Named) -> bool:
+        return namespace in {None, one.namespace} and name in {None, one.name}
+
+    chosen = [entry for entry in entries if is_asked(named(entry))]
+    if not chosen:
+        asked = " ".join(part for part in (name and f"named {name}", namespace and f"in namespace {namespace}") if part)
+        there = sorted(f"{one.namespace}/{one.name}" for one in map(named, entries))
+        raise BadInput(f"no {kind} {asked}; there are {', '.join(there)}")
+    return chosen

@@ -6,23 +6,23 @@ import os
 import stat
 import subprocess
 import sys
-from importlib.resources import files
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import jsonschema
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from hypot.cli import verdict
-from hypot.cli.main import main
 from hypot.cli.statefile import write_state
 from hypot.policy.continuity import Remembered
 from hypot.policy.model.state import State
+from unit.cli.command import hypot as run_hypot
+from unit.cli.command import schema
 
 EXAMPLE = str(Path(__file__).resolve().parents[3] / "examples" / "shop.yaml")
-SCHEMA = json.loads(files("hypot.cli").joinpath("decide.schema.json").read_text(encoding="utf-8"))
+SCHEMA = schema("decide")
+hypot = partial(run_hypot, "decide")
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 REF = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -33,28 +33,6 @@ HPA = {
     "metadata": {"name": "web", "namespace": "shop"},
     "spec": {"scaleTargetRef": REF, "minReplicas": 1, "maxReplicas": 9, "metrics": [CPU]},
 }
-
-
-class Result(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self):
-        document = json.loads(self.out, parse_constant=lambda word: pytest.fail(f"{word} in the JSON"))
-        VALIDATOR.validate(document)
-        return document
-
-
-def hypot(*arguments, text=None):
-    """Run the real entry point and capture its output; a traceback fails the test."""
-    with CliRunner().isolation(input=text) as (out, err, _):
-        try:
-            main(["decide", *map(str, arguments)])
-        except SystemExit as end:
-            status = end.code
-        return Result(status, out.getvalue().decode(), err.getvalue().decode())
 
 
 def written(folder, *objects, name="dump.yaml"):

@@ -1,55 +1,27 @@
 """hypot history, from the command line to its exit status."""
 
 import json
-from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
 
-import jsonschema
 import numpy as np
 import polars as pl
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from hypot.cli.main import main
 from hypot.policy.model.decision import show_time
+from unit.cli.command import hypot
 from unit.policy.sizes_world import DAY, HOUR, NOW, box, workload
 from unit.policy.tortoise.tortoise_world import container_metric, hpa, policy, tortoise
 from unit.replay.traces.prometheus_server import needs_prometheus, serving
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE, USAGE = str(ROOT / "examples/tortoise.yaml"), str(ROOT / "examples/usage.csv")
-SCHEMA = json.loads(files("hypot.cli").joinpath("history.schema.json").read_text(encoding="utf-8"))
-VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 PNG = b"\x89PNG\r\n\x1a\n"
 WEEK = 7 * DAY
 # The end of the histories: the last full hour before the dump.
 END = NOW - NOW % HOUR
 DEPLOYMENT = workload("Deployment", 4, box("app", cpu="1", memory="1Gi"))
 BY_MEMORY = {"autoscalingPolicy": [policy(cpu="Off", memory="Horizontal")]}
-
-
-class Result(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self):
-        document = json.loads(self.out, parse_constant=lambda word: pytest.fail(f"{word} in the JSON"))
-        VALIDATOR.validate(document)
-        return document["tortoises"]
-
-
-def hypot(*arguments):
-    """Run the real entry point and capture its output; a traceback fails the test."""
-    with CliRunner().isolation() as (out, err, _):
-        try:
-            main(list(map(str, arguments)))
-        except SystemExit as end:
-            status = end.code
-        return Result(status, out.getvalue().decode(), err.getvalue().decode())
 
 
 def given(folder, *objects, name="dump.yaml"):
@@ -85,7 +57,7 @@ def trace(folder, *series, name="usage.csv", column="cores"):
 
 
 def learn(folder, traces, *objects, more=()):
-    """Import into state.json; by default for one Tortoise and its Deployment."""
+    """Import into state.json["tortoises"]; by default for one Tortoise and its Deployment."""
     dump = given(folder, *(objects or (tortoise(), DEPLOYMENT)))
     arguments = [traces] if not isinstance(traces, list) else traces
     return hypot("history", "import", *arguments, "-f", dump, "--state", folder / "state.json", *more)
@@ -330,7 +302,7 @@ class TestShow:
 
     def test_json(self, taught):
         """The same in the published form."""
-        (found,) = hypot("history", "-f", EXAMPLE, "--state", taught, "-o", "json").json
+        (found,) = hypot("history", "-f", EXAMPLE, "--state", taught, "-o", "json").json["tortoises"]
         assert (found["container"], found["size"], found["slotPeriod"]) == ("app", "1", "weekly")
         assert len(found["slots"]) == 168
         saturday = next(each for each in found["slots"] if (each["weekday"], each["from"]) == ("Saturday", 17))
@@ -340,7 +312,7 @@ class TestShow:
 
     def test_the_bounds_are_those_of_a_decision(self, taught, tmp_path):
         """Its status has them for all slots."""
-        (found,) = hypot("history", "-f", EXAMPLE, "--state", taught, "-o", "json").json
+        (found,) = hypot("history", "-f", EXAMPLE, "--state", taught, "-o", "json").json["tortoises"]
         state = tmp_path / "state.json"
         state.write_bytes(taught.read_bytes())
         decided = json.loads(hypot("decide", "-f", EXAMPLE, "--state", state, "-o", "json").out)
@@ -358,7 +330,7 @@ class TestShow:
         arguments = ("-f", tmp_path / "dump.yaml", "--state", tmp_path / "state.json", "--settings", settings)
         text = hypot("history", *arguments).out
         assert "12:00 to 18:00    3    6      2  no history, as 6:00 to 12:00" in text
-        (found,) = hypot("history", *arguments, "-o", "json").json
+        (found,) = hypot("history", *arguments, "-o", "json").json["tortoises"]
         assert found["slots"][2]["instead"] == ["6:00 to 12:00"]
         assert "weekday" not in found["slots"][2]
         plot = tmp_path / "day.svg"
@@ -381,7 +353,7 @@ class TestShow:
         assert (result.status, expected in result.out) == (1, True)
         assert "not drawn" in result.err
         assert not plot.exists()
-        assert expected in hypot("history", "-f", dump, "--state", taught, "-o", "json").json[0]["missing"]
+        assert expected in hypot("history", "-f", dump, "--state", taught, "-o", "json").json["tortoises"][0]["missing"]
 
     def test_a_page_and_a_picture(self, taught, tmp_path):
         """The same input gives the same bytes."""

@@ -4,47 +4,24 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 from html.parser import HTMLParser
-from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
 
 import jsonschema
 import pytest
 import yaml
-from click.testing import CliRunner
 from plotly.graph_objects import Figure
 
-from hypot.cli.main import main
 from hypot.lint.rule_list import RULES
+from unit.cli.command import hypot as run_hypot
+from unit.cli.command import schema
 from unit.policy.hvpa.hvpa_cases import INTERVALS, RELEASED, manifest, policy, seed, sized, vpa
 
 EXAMPLE = str(Path(__file__).resolve().parents[3] / "examples" / "hvpa.yaml")
-SCHEMA = json.loads(files("hypot.cli").joinpath("intervals.schema.json").read_text(encoding="utf-8"))
-VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+SCHEMA = schema("intervals")
+hypot = partial(run_hypot, "intervals")
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-class Result(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self):
-        document = json.loads(self.out, parse_constant=lambda word: pytest.fail(f"{word} in the JSON"))
-        VALIDATOR.validate(document)
-        return document["hvpas"]
-
-
-def hypot(*arguments, text=None):
-    """Run the real entry point and capture its output; a traceback fails the test."""
-    with CliRunner().isolation(input=text) as (out, err, _):
-        try:
-            main(["intervals", *map(str, arguments)])
-        except SystemExit as end:
-            status = end.code
-        return Result(status, out.getvalue().decode(), err.getvalue().decode())
 
 
 def called(name, data=None, namespace="shop"):
@@ -113,7 +90,7 @@ class TestMachines:
 
     def test_json(self):
         """Sizes are quantities, as in a manifest."""
-        (hvpa,) = hypot("-f", EXAMPLE, "-o", "json").json
+        (hvpa,) = hypot("-f", EXAMPLE, "-o", "json").json["hvpas"]
         assert (hvpa["name"], hvpa["line"], hvpa["problems"]) == ("kube-apiserver", 3, [])
         app, others = hvpa["containers"]
         assert (app["names"], app["mode"]) == (["kube-apiserver"], "Auto")
@@ -130,19 +107,19 @@ class TestMachines:
     def test_yaml_says_the_same(self):
         """YAML has the same content as JSON."""
         result = hypot("-f", EXAMPLE, "-o", "yaml")
-        assert yaml.safe_load(result.out)["hvpas"] == hypot("-f", EXAMPLE, "-o", "json").json
+        assert yaml.safe_load(result.out)["hvpas"] == hypot("-f", EXAMPLE, "-o", "json").json["hvpas"]
 
     def test_fixed_sizes(self, tmp_path):
         """The output has the fixed size and no smaller size per pod."""
         path = given(tmp_path, called("web", sized((2, "500m", "1Gi", "horizontalOnly"))))
-        (hvpa,) = hypot("-f", path, "-o", "json").json
+        (hvpa,) = hypot("-f", path, "-o", "json").json["hvpas"]
         cpu = hvpa["containers"][0]["intervals"][1]["cpu"]
         assert (cpu["fixed"], cpu["downTo"]) == ("500m", {"perPod": None, "total": "500m"})
 
     def test_problems_are_in_the_output(self, tmp_path):
         """Invalid manifests are listed with their problems and without intervals, as these would be unreliable."""
         result = hypot("-f", given(tmp_path, BROKEN, WEIGHTS), "-o", "json")
-        broken, weights = result.json
+        broken, weights = result.json["hvpas"]
         assert result.status == 1
         assert broken["containers"] == weights["containers"] == []
         assert {p["rule"] for p in broken["problems"]} == {"interval-replicas", "unknown-field"}
@@ -204,7 +181,7 @@ class TestInput:
     def test_some_of_several(self, tmp_path, arguments, message):
         """Hvpas are chosen by namespace and by name, in the order of the input."""
         path = given(tmp_path, called("a"), called("b"), called("a", namespace="bank"))
-        found = hypot("-f", path, "-o", "json", *arguments).json
+        found = hypot("-f", path, "-o", "json", *arguments).json["hvpas"]
         assert [f"{one['namespace']}/{one['name']}" for one in found] == message
 
     def test_several_files(self, tmp_path):

@@ -1,17 +1,17 @@
 """hypot history: the week as each Tortoise learned it."""
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from hypot.cli.files import BadInput, needing
+from hypot.cli.files import needing
 from hypot.cli.history import imported
 from hypot.cli.history.shown import as_dict, lines_of
 from hypot.cli.history.tortoises import TortoiseEntry, read_tortoises
-from hypot.cli.options import read_settings, settings_named
+from hypot.cli.options import chosen_by_name, read_settings, settings_named
 from hypot.cli.output import to_json
+from hypot.cli.plot_file import check_single, plot_named, write_plot
 from hypot.cli.statefile import read_state
 from hypot.cli.verdict import glyphs_for, safe_for
 from hypot.face.history.charts import LearnedWeek
@@ -19,14 +19,6 @@ from hypot.face.style import printable
 from hypot.policy.continuity import Remembered
 from hypot.policy.tortoise.needs import unit_size
 from hypot.policy.tortoise.week import bounds_rule, slots_learned
-
-_PAGES, _PICTURES = (".html", ".htm"), (".png", ".svg")
-
-
-def _plot(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
-    if path is not None and not path.lower().endswith((*_PAGES, *_PICTURES)):
-        raise click.BadParameter(f"{path!r} is not a plot file; name a file that ends in .html, .png or .svg")
-    return path
 
 
 @click.group("history", invoke_without_command=True, subcommand_metavar="[import ...]")
@@ -37,12 +29,7 @@ def _plot(_: click.Context, __: click.Parameter, path: str | None) -> str | None
 @settings_named
 @click.option("-n", "--namespace", help="Only the Tortoises in this namespace.")
 @click.option("--name", help="Only the Tortoises with this name.")
-@click.option(
-    "--plot",
-    metavar="FILE",
-    callback=_plot,
-    help="Also draw the week: .html for a page, .png or .svg if matplotlib is installed.",
-)
+@plot_named("the week")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.pass_context
 def command(
@@ -67,12 +54,13 @@ def command(
         return 0
     if not paths or not state_file:
         raise click.UsageError("name the Tortoises with -f and what they learned with --state")
-    entries = _chosen(read_tortoises(paths, read_settings(settings_file)), namespace, name)
+    found = read_tortoises(paths, read_settings(settings_file))
+    entries = chosen_by_name("Tortoise", found, lambda entry: entry.tortoise, namespace, name)
     states = read_state(state_file)
     weeks = [_week(entry, states.get(entry.key)) for entry in entries]
     known = [week for week in weeks if isinstance(week, LearnedWeek)]
     if plot is not None and known:
-        _draw(plot, known)
+        write_plot(plot, lambda: _page(known), lambda form: _picture(known, form))
     _print(entries, weeks, output)
     if plot is not None:
         click.echo(f"drawn: {plot}" if known else f"{plot}: not drawn, because nothing was learned", err=True)
@@ -80,18 +68,6 @@ def command(
 
 
 command.add_command(imported.command)
-
-
-def _chosen(entries: list[TortoiseEntry], namespace: str | None, name: str | None) -> list[TortoiseEntry]:
-    chosen = [
-        entry
-        for entry in entries
-        if namespace in {None, entry.tortoise.namespace} and name in {None, entry.tortoise.name}
-    ]
-    if not chosen:
-        asked = " ".join(part for part in (name and f"named {name}", namespace and f"in namespace {namespace}") if part)
-        raise BadInput(f"no Tortoise {asked}; there are {', '.join(sorted(entry.name for entry in entries))}")
-    return chosen
 
 
 def _week(entry: TortoiseEntry, remembered: Remembered | None) -> LearnedWeek | str:
@@ -115,24 +91,14 @@ def _week(entry: TortoiseEntry, remembered: Remembered | None) -> LearnedWeek | 
     return LearnedWeek(entry.name, str(entry.target), learned, unit, slots)
 
 
-def _draw(path: str, weeks: list[LearnedWeek]) -> None:
-    made = _page(weeks) if path.lower().endswith(_PAGES) else _picture(weeks, path[-3:].lower())
-    try:
-        Path(path).write_bytes(made)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot write the plot: {error.strerror or error}; check the folder") from error
-
-
-def _page(weeks: list[LearnedWeek]) -> bytes:
+def _page(weeks: list[LearnedWeek]) -> str:
     from hypot.face.history.plot import page  # noqa: PLC0415  plotly, only for drawing
 
-    return page(weeks).encode("utf-8", "replace")
+    return page(weeks)
 
 
 def _picture(weeks: list[LearnedWeek], form: str) -> bytes:
-    if len(weeks) > 1:
-        message = f"a picture shows one Tortoise, and there are {len(weeks)}: {', '.join(week.name for week in weeks)}"
-        raise BadInput(f"{message}; choose with --name NAME or -n NAMESPACE, or draw an .html")
+    check_single("Tortoise", [week.name for week in weeks])
     with needing("matplotlib", "pictures"):
         from hypot.face.history.picture import picture  # noqa: PLC0415  matplotlib, only for pictures
     return picture(weeks[0], form)
