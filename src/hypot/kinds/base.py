@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from hypot.kinds.decode import decode_problems, python_path
+from hypot.kinds.floor import NO_FLOOR, Floor
 from hypot.kinds.metadata import metadata_problems
 from hypot.kinds.names import group_of, path_segment
 from hypot.kinds.node import STRING, Itself, Node, Scalar, node, replaced, wire
@@ -119,6 +120,8 @@ class Kind(Node):
     read_from: str = dataclass_field(default="", kw_only=True, hash=False, compare=False, repr=False)
     # What the decoder of that version would have rejected.
     misread: tuple[Problem, ...] = dataclass_field(default=(), kw_only=True, hash=False, compare=False, repr=False)
+    # The least that its plan asks for now; it is not part of the manifest.
+    floor: Floor = dataclass_field(default=NO_FLOOR, kw_only=True, hash=False, compare=False, repr=False)
 
     def readable(self) -> Self:
         """The same object without what could not be decoded; cached, because every decision asks for it."""
@@ -139,6 +142,7 @@ class Kind(Node):
         put(made, "status", data.get("status"))
         put(made, "read_from", "" if version == cls.API_VERSION else str(version))
         put(made, "misread", misread)
+        put(made, "floor", NO_FLOOR)
         known = {"apiVersion", "kind", "metadata", "status"}
         if spec is None or isinstance(spec, dict):
             known.add("spec")
@@ -180,6 +184,17 @@ class Kind(Node):
         metadata = self.metadata
         found = metadata.get("annotations") if isinstance(metadata, dict) else None
         return found if isinstance(found, dict) else {}
+
+    def floored(self, floor: Floor) -> Self:
+        """The same object, as it should be decided while this floor holds. A maximum of the object still holds."""
+        return replaced(self, floor=floor)
+
+    def with_least(self, floor: Floor, low: int | None, most: int | None) -> Self:
+        """The same for a kind whose minimum and maximum are fields of its spec."""
+        if not isinstance(most, int) or not floor.replicas:
+            return replaced(self, floor=floor)
+        least = low if isinstance(low, int) else 1
+        return replaced(self, floor=floor, min_replicas=max(min(floor.replicas, most), least))
 
     def __str__(self) -> str:
         return f"{self.KIND} {self.namespace}/{self.name}"
@@ -240,7 +255,7 @@ class Kind(Node):
     def author(self, metadata: Mapping[str, Any], **fields: Any) -> None:
         """For constructors: set the fields, or raise one exception with everything that the cluster would reject."""
         unwritten = {"metadata": metadata, "status": None, "around": {}, "extra": {}, "read_from": "", "misread": ()}
-        for key, value in {**unwritten, **fields}.items():
+        for key, value in {**unwritten, "floor": NO_FLOOR, **fields}.items():
             object.__setattr__(self, key, value)
         self.raise_if_refused()
 

@@ -17,6 +17,7 @@ from hypot.lint.rules.own_tortoise import TORTOISE_FIELDS
 from hypot.lint.rules.own_vpa import VPA_FIELDS
 from hypot.lint.rules.pace import PACE
 from hypot.lint.rules.requests import REQUESTS
+from hypot.lint.rules.schedule import SCHEDULES
 from hypot.lint.rules.sizes import SIZES
 from hypot.lint.rules.target import TARGET
 from hypot.lint.rules.tortoise import TORTOISES
@@ -34,6 +35,7 @@ FAMILIES: tuple[RuleFamily, ...] = (
     SIZES,
     AXES,
     TORTOISES,
+    SCHEDULES,
     VERSIONS,
     GIVEN,
     OBJECTS,

@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from hypot.kinds.catalogue import Autoscaler
 from hypot.policy.families import family_of
 from hypot.policy.hold import held, holds_of
-from hypot.policy.model.decision import Decision, Hold
+from hypot.policy.model.decision import Decision, Hold, Move
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.policy.report import report
+from hypot.policy.stages.schedule import planned, with_schedule
 
 
 def decide(
@@ -20,7 +21,14 @@ def decide(
     The holds from the object's annotations and those in `holds` apply.
     """
     state = state.until(seen.now)
-    move, after = family_of(spec).decide(spec, seen, state, settings)
+    move, after = proposed(spec, seen, state, settings)
     kept = held(move, (*holds_of(spec.annotations), *holds), seen)
     decision = report(spec, kept, state, settings)
     return decision, after.after_report(decision)
+
+
+def proposed(spec: Autoscaler, seen: Seen, state: State, settings: Settings) -> tuple[Move, State]:
+    """What the rules of its kind and its schedule ask for, before any hold; also return the new state."""
+    asked, now = planned(spec, seen.now)
+    move, after = family_of(spec).decide(asked, seen, state, settings)
+    return with_schedule(move, now, state), after

@@ -12,6 +12,7 @@ from hypot.policy.model.current_size import has_crashed
 from hypot.policy.model.decision import PLAN_UNDER_WAY, Blocks, Hold, Move, PodAction, Step
 from hypot.policy.model.hpa_edit import HpaEdit
 from hypot.policy.model.plan import needs_more
+from hypot.policy.model.schedule import SCHEDULE, ScheduleError, schedule_of
 from hypot.policy.model.seen import Pod, Seen
 from hypot.policy.model.size import Edge, Size, between
 from hypot.policy.stages.report import kebab, sentence
@@ -29,9 +30,13 @@ EDGES: dict[Blocks, Edge] = {"down": max, "up": min}
 
 def holds_of(annotations: Mapping[str, Any]) -> tuple[Hold, ...]:
     """The holds from an object's annotations; a value that cannot be read holds everything."""
-    if PAUSED not in annotations and PINNED not in annotations:
+    if PAUSED not in annotations and PINNED not in annotations and SCHEDULE not in annotations:
         return ()
-    found = (_paused(annotations.get(PAUSED)), _pin(annotations.get(PINNED)))
+    found = (
+        _paused(annotations.get(PAUSED)),
+        _pin(annotations.get(PINNED)),
+        _unreadable_schedule(annotations.get(SCHEDULE)),
+    )
     return tuple([hold for hold in found if hold is not None])
 
 
@@ -56,6 +61,21 @@ def _pin(written: Any) -> Hold | None:
         return Hold("Held", f"the annotation {PINNED} keeps the count at {int(word)}", "both", int(word))
     message = f"the annotation {PINNED} is {_shown(word)}, which is not a number from 0 to {MOST_REPLICAS}"
     return Hold("Held", message)
+
+
+def _unreadable_schedule(written: Any) -> Hold | None:
+    """What is planned is unknown, so nothing is scaled down."""
+    try:
+        if written is not None:
+            schedule_of(written)
+    except ScheduleError as error:
+        return Hold("ScheduleUnreadable", f"the annotation {SCHEDULE} cannot be read: {error}", "down")
+    return None
+
+
+def needs_whole_decisions(annotations: Mapping[str, Any]) -> bool:
+    """Whether annotations hold or plan anything, so that the rules of the kind alone do not decide."""
+    return bool(holds_of(annotations)) or SCHEDULE in annotations
 
 
 def _word(written: Any) -> str:

@@ -8,6 +8,7 @@ from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.node import replaced
 from hypot.kinds.problem import Problem
 from hypot.policy.continuity import Remembered, resumed
+from hypot.policy.decide import proposed
 from hypot.policy.families import family_of
 from hypot.policy.governor import WAITS, Governor, Want, fleet_of, freed, govern, shrinks
 from hypot.policy.hold import blocked, held, holds_of
@@ -172,7 +173,7 @@ class Judge:
             state = state._replace(conditions=state.conditions or State.from_status(autoscaler.status).conditions)
         if acting == "observe":
             state = _without_plan(state, view.now)
-        move, after = family_of(autoscaler).decide(autoscaler, seen, state, settings)
+        move, after = proposed(autoscaler, seen, state, settings)
         holds = self._holds(key, row, seen, state, move, around)
         holds = (*holds, *_measured_holds(autoscaler, seen, state, move)) if acting == "act" else holds
         self._remember(key, after, seen, view.now, row)

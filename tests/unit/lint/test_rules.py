@@ -1,5 +1,6 @@
 """Every relational rule: a manifest that breaks it, the line of the finding, and a minimal change that does not."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,7 +93,37 @@ def annotated(name, value):
     return wpa(annotations={f"wpa.datadoghq.com/{name}": value})
 
 
+def plan(**least):
+    return json.dumps([{"cron": "0 8 * * mon-fri", "duration": "10h", **least}])
+
+
+def scheduled(text):
+    return {"hypot.dev/schedule": text}
+
+
+def planned(**least):
+    return scheduled(plan(**least))
+
+
 CASES = {
+    "schedule-unreadable": Case(
+        [hpa(annotations=scheduled("[{}]")), workload()],
+        [hpa(annotations=planned(minReplicas=9)), workload()],
+        "hypot.dev/schedule: '[{}]'",
+        on="HorizontalPodAutoscaler",
+    ),
+    "schedule-above-max": Case(
+        [hpa(annotations=planned(minReplicas=20)), workload()],
+        [hpa(annotations=planned(minReplicas=10)), workload()],
+        f"hypot.dev/schedule: '{plan(minReplicas=20)}'",
+        on="HorizontalPodAutoscaler",
+    ),
+    "schedule-unused": Case(
+        [hpa(annotations=planned(minAllowed={"app": {"cpu": 1}})), workload()],
+        [hpa(annotations=planned(minReplicas=9)), workload()],
+        f"hypot.dev/schedule: '{plan(minAllowed={'app': {'cpu': 1}})}'",
+        on="HorizontalPodAutoscaler",
+    ),
     "two-targets": Case(
         [named_tortoise(), measured(of_container("app"), external("ext-app", type="Value", value="60")), workload()],
         [named_tortoise(), measured(external("ext-app", type="Value", value="60")), workload()],

@@ -1,9 +1,10 @@
 """The parts of a HorizontalPodAutoscaler, and short functions to write them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Self, overload
 
 from hypot.kinds.base import Kind, Ref, refer, seconds
+from hypot.kinds.floor import Floor
 from hypot.kinds.hpa.status import HPAStatus
 from hypot.kinds.hpa.versions import CURRENT, FORMER, V2BETA1, misread, upgraded
 from hypot.kinds.meta import MetricName
@@ -143,6 +144,9 @@ class HPASpec(Kind):
     max_replicas: int | None = wire("maxReplicas", INT32)
     metrics: tuple[Metric, ...] | None = wire("metrics", Metric, many=True)
     behavior: Behavior | None = wire("behavior", Behavior, path="")
+
+    def floored(self, floor: Floor) -> Self:
+        return self.with_least(floor, self.min_replicas, self.max_replicas)
 
     @property
     def scale_up(self) -> Pace | None:

@@ -1,15 +1,16 @@
 """The fields of an Hvpa: its templates, its intervals, and the conditions that hold a change back."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from hypot.core import timeofday
 from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, LINEAR_PER_POD
 from hypot.kinds.base import Kind, Ref, seconds
+from hypot.kinds.floor import Floor
 from hypot.kinds.hpa.fields import Behavior, Metric
 from hypot.kinds.hpa.versions import V2BETA1, upgraded
 from hypot.kinds.meta import ObjectMeta
-from hypot.kinds.node import BOOL, INT32, MAPPING, STRING, Node, Scalar, node, wire
+from hypot.kinds.node import BOOL, INT32, MAPPING, STRING, Node, Scalar, node, replaced, wire
 from hypot.kinds.vpa.fields import AMOUNT, RESOURCE_LIST, Amount, ResourceList, ResourcePolicy, UpdatePolicy
 
 AUTO, OFF, MAINTENANCE_WINDOW = "Auto", "Off", "MaintenanceWindow"
@@ -340,7 +341,7 @@ class HvpaSpec(Kind):
     def min_replicas(self) -> int:
         """The first count of the first interval, at least 1."""
         written = self.hpa_spec.min_replicas
-        return max(written, 1) if isinstance(written, int) else 1
+        return max(written if isinstance(written, int) else 1, self.floor.replicas, 1)
 
     @property
     def max_replicas(self) -> int | None:
@@ -352,6 +353,15 @@ class HvpaSpec(Kind):
     def container_policies(self) -> ResourcePolicy | None:
         written = self.vpa_spec.resource_policy
         return written if isinstance(written, ResourcePolicy) else None
+
+    def floored(self, floor: Floor) -> Self:
+        """With a floor that is not above the last interval, and without the intervals below it."""
+        ends = [self.max_replicas if one.max_replicas is None else one.max_replicas for one in self.intervals or ()]
+        most = max([end for end in ends if end is not None], default=self.max_replicas)
+        replicas = floor.replicas if most is None else min(floor.replicas, most)
+        pairs = zip(self.intervals or (), ends, strict=True)
+        intervals = tuple([one for one, end in pairs if end is None or end >= replicas])
+        return replaced(self, floor=floor._replace(replicas=replicas), intervals=intervals or self.intervals)
 
     @property
     def is_weight_based(self) -> bool:

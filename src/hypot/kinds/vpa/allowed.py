@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hypot.core.amount import RESOURCES
 from hypot.kinds.base import Kind
 from hypot.kinds.node import Itself
-from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, ResourcePolicy, amounts_of, policy_of
+from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, ResourcePolicy, amounts_of, policy_of, raised
 
 _REMEMBERED = 16_384
 
@@ -32,7 +32,7 @@ def allowed(sizer: Kind, container: str) -> Allowed:
 @lru_cache(_REMEMBERED)
 def _allowed(this: Itself[Kind], container: str) -> Allowed:
     policies: ResourcePolicy | None = getattr(this.value, "container_policies", None)
-    policy = policy_of(policies, container)
+    policy = policy_of(raised(policies, this.value.floor), container)
     if policy is None:
         return Allowed({}, {})
     least, most = amounts_of(policy.min_allowed), amounts_of(policy.max_allowed)

@@ -1,13 +1,14 @@
 """The parts of a VerticalPodAutoscaler, which an Hvpa's VPA template shares."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from hypot.core.amount import of_milli
+from hypot.core.amount import of_milli, readable
 from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.base import Kind, Ref
+from hypot.kinds.floor import Floor, higher
 from hypot.kinds.meta import INT64
-from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Scalar, node, wire
+from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Scalar, node, replaced, wire
 
 Amount = str | int
 ResourceList = Mapping[str, Amount]
@@ -214,6 +215,10 @@ class VPASpec(Kind):
     )
     startup_boost: StartupBoost | None = wire("startupBoost", StartupBoost, "for containers without their own boost")
 
+    def floored(self, floor: Floor) -> Self:
+        """With a policy that allows no less."""
+        return replaced(self, floor=floor, resource_policy=raised(self.resource_policy, floor))
+
     @property
     def knob_annotations(self) -> Mapping[str, str]:
         """The annotations that may contain knobs of the size recommender."""
@@ -258,3 +263,24 @@ def _amount(resource: str, written: Any) -> int | None:
         return None if written is None else of_milli(resource, milli(written))
     except QuantityError:
         return None
+
+
+def raised(policies: ResourcePolicy | None, floor: Floor) -> ResourcePolicy | None:
+    """The policies with minimums that are not below this floor, as far as their maximums allow."""
+    if not floor.sizes:
+        return policies
+    written = policies.containers if policies is not None else None
+    names = dict.fromkeys([*[one.container_name or "" for one in written or ()], *[name for name, _ in floor.sizes]])
+    made = [_raised(policy_of(policies, name) or _NO_POLICY, name, floor.least(name)) for name in names]
+    return replaced(policies or _NO_POLICIES, containers=tuple(made))
+
+
+def _raised(policy: ContainerPolicy, name: str, floor: Mapping[str, int]) -> ContainerPolicy:
+    most = amounts_of(policy.max_allowed)
+    kept = {resource: min(amount, most.get(resource, amount)) for resource, amount in floor.items()}
+    least = higher(amounts_of(policy.min_allowed), kept)
+    written = {resource: readable(resource, amount) for resource, amount in least.items()}
+    return replaced(policy, container_name=name, min_allowed=written or None)
+
+
+_NO_POLICY, _NO_POLICIES = ContainerPolicy(), ResourcePolicy()

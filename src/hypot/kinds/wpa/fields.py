@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from hypot.kinds.address import LONGEST_URL
 from hypot.kinds.base import Kind, Ref
+from hypot.kinds.floor import Floor
 from hypot.kinds.node import BOOL, FRACTION, INT32, MAPPING, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, node, wire
 
 Amount = str | int | float
@@ -206,6 +207,9 @@ class WPASpec(Kind):
         "how long a pending pod counts as ready after its readiness changed",
         schema={"minimum": 1},
     )
+
+    def floored(self, floor: Floor) -> Self:
+        return self.with_least(floor, self.min_replicas, self.max_replicas)
 
     @property
     def skips_owner_check(self) -> bool:

@@ -29,8 +29,10 @@ class TortoiseState:
     targets: Mapping[str, int] = field(default_factory=dict, hash=False)
     # When the targets were last computed.
     retargeted: float | None = None
-    # The minimum of the HPA, from which an emergency steps back.
+    # The minimum of the HPA without a planned one, from which an emergency steps back.
     low: int = 0
+    # The minimum that the HPA got because it is planned; 0 if none is.
+    planned: int = 0
 
     def scales(self, places: Iterable[Place], at: float) -> "TortoiseState":
         """With these places, and no others, scaled by replicas."""
@@ -53,7 +55,7 @@ class TortoiseState:
         """What must not be lost: all but the slot in progress."""
         learned = self.learned
         slots = (learned.layout, learned.place, learned.since, learned.codes, learned.left_out)
-        return slots, self.phase, self.since, self.targets, self.retargeted, self.low
+        return slots, self.phase, self.since, self.targets, self.retargeted, self.low, self.planned
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -63,6 +65,7 @@ class TortoiseState:
             "targets": dict(self.targets),
             "retargeted": self.retargeted,
             "low": self.low,
+            **({"planned": self.planned} if self.planned else {}),
         }
 
     @classmethod
@@ -76,10 +79,15 @@ class TortoiseState:
                 {str(key): _time(at) for key, at in data["since"].items()},
                 {str(key): int(percent) for key, percent in data["targets"].items() if 0 < int(percent) <= PERCENT},
                 None if retargeted is None else _time(retargeted),
-                min(max(int(data["low"]), 0), MOST_REPLICAS),
+                _count(data["low"]),
+                _count(data.get("planned", 0)),
             )
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"the state of a Tortoise cannot be read: {error}") from error
+
+
+def _count(written: Any) -> int:
+    return min(max(int(written), 0), MOST_REPLICAS)
 
 
 def _time(written: Any) -> float:

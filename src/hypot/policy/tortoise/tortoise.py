@@ -330,8 +330,7 @@ class _TortoisePass(TortoiseFindings):
         if past is None or not subject.horizontal:
             return self._unneeded(there), past
         if bounds is None and there is not None:
-            # Nothing is known yet: the HPA goes on as it is.
-            return HpaEdit(there.name, there, there), replace(past, low=there.min_replicas or 1)
+            return self._kept(subject, past, there)
         if bounds is None:
             low, high = subject.counts.least, subject.counts.most
         elif phase == IN_EMERGENCY:
@@ -340,12 +339,27 @@ class _TortoisePass(TortoiseFindings):
             low, high = max(stepped_back(past.low, self.own.replica_reduction_factor), bounds[0]), bounds[2]
         else:
             low, high = bounds[0], bounds[1]
+        least = self._planned(low, subject.counts.most)
+        high = max(least, high)
         base = there or new_hpa(self.tortoise)
         working = [place for place in subject.horizontal if there is None or phases[place[0]][place[1]] == WORKING]
         targets = {place: past.targets[key_of(place)] for place in working}
         behavior = self.tortoise.behavior or (None if self.tortoise.names_hpa else self.own.default_hpa_behavior)
-        after = edited(base, low, high, targets, subject.horizontal, behavior)
-        return HpaEdit(after.name, there, after), replace(past, low=low)
+        after = edited(base, least, high, targets, subject.horizontal, behavior)
+        return HpaEdit(after.name, there, after), replace(past, low=low, planned=least if least > low else 0)
+
+    def _planned(self, low: int, most: int) -> int:
+        """This minimum, or what is planned for now if that is more."""
+        return max(low, min(self.tortoise.floor.replicas, most))
+
+    def _kept(self, subject: Subject, past: TortoiseState, there: HPA) -> tuple[HpaEdit, TortoiseState]:
+        """Nothing is known yet: the HPA goes on as it is, except for a planned minimum."""
+        written, high = there.min_replicas or 1, there.max_replicas or 1
+        low = past.low if past.planned == written else written
+        least = self._planned(low, min(high, subject.counts.most))
+        edit = HpaEdit(there.name, there, there)
+        edit = edit if least == written else edit.bounded(least, high)
+        return edit, replace(past, low=low, planned=least if least > low else 0)
 
     def _unneeded(self, there: HPA | None) -> HpaEdit | None:
         """Its own HPA without any metric would keep its replicas for ever: it is deleted, if that is allowed."""

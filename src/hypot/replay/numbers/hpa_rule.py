@@ -7,7 +7,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
 from hypot.kinds.hpa.fields import MOST_METRICS, Metric, Target
 from hypot.kinds.hpa.fields import Pace as WrittenPace
-from hypot.policy.hold import holds_of
+from hypot.policy.hold import needs_whole_decisions
 from hypot.policy.horizontal.hpa import tolerances
 from hypot.policy.model.settings import Settings
 from hypot.policy.stages.restrain import longest_period
@@ -22,7 +22,7 @@ _Line = tuple[int, int, int]
 
 def rule_of(hpa: HPA, container: str, names: Mapping[str, Signal], settings: Settings) -> HpaRule | None:
     """None if only the full decision works: a hold, scaling from zero, or a metric that is measured in another way."""
-    if holds_of(hpa.annotations):
+    if needs_whole_decisions(hpa.annotations):
         return None
     full = with_defaults(hpa, settings.kubernetes, settings.gates)
     low = 1 if full.min_replicas is None else full.min_replicas

@@ -13,7 +13,7 @@ from hypot.kinds.hvpa.fields import OWN
 from hypot.kinds.hvpa.intervals import Share, counts_of, intervals_of, largest_total, only_counts_at, share, share_of
 from hypot.kinds.vpa.allowed import allowed
 from hypot.kinds.vpa.knobs import knobs_of
-from hypot.policy.hold import holds_of
+from hypot.policy.hold import needs_whole_decisions
 from hypot.policy.hvpa.count_source import utilization_metric
 from hypot.policy.hvpa.gates import DEFAULT_LEAST_CHANGE, MODES, scale_type, settle_time
 from hypot.policy.hvpa.hvpa import forbidding
@@ -102,7 +102,9 @@ def rule_of(
 
 
 def _is_covered(hvpa: Hvpa, container: str) -> bool:
-    if holds_of(hvpa.annotations) or forbidding(hvpa) or hvpa.is_weight_based or hvpa.recommendations != OWN:
+    if needs_whole_decisions(hvpa.annotations) or forbidding(hvpa):
+        return False
+    if hvpa.is_weight_based or hvpa.recommendations != OWN:
         return False
     modes = {scale_type(hvpa, "up").mode, scale_type(hvpa, "down").mode}
     low, high = counts_of(hvpa)

@@ -25,7 +25,7 @@ from hypot.kinds.vpa.fields import (
     policy_of,
 )
 from hypot.kinds.vpa.knobs import for_updates, knobs_from, knobs_of
-from hypot.policy.hold import holds_of
+from hypot.policy.hold import needs_whole_decisions
 from hypot.policy.model.settings import Settings
 from hypot.policy.usage import view
 from hypot.policy.vertical.act import mode_of, positive
@@ -70,7 +70,7 @@ def usage_of(autoscaler: Sizing, container: str, settings: Settings) -> NumericU
 
 def rule_of(vpa: VPA, container: str, restarts: frozenset[str], settings: Settings) -> VpaRule | None:
     """None if only the full decision works: a hold, nothing to recommend, or requirements that cannot be read."""
-    if holds_of(vpa.annotations):
+    if needs_whole_decisions(vpa.annotations):
         return None
     full = with_defaults(vpa)
     policy, update = full.resource_policy, full.update_policy

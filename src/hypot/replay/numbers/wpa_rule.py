@@ -7,7 +7,7 @@ from hypot.core.quantity import milli
 from hypot.core.watermark import STAY
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, BandMetric, ExternalBand, marks_of
-from hypot.policy.hold import holds_of
+from hypot.policy.hold import needs_whole_decisions
 from hypot.policy.horizontal.wpa import is_urgent
 from hypot.policy.horizontal.wpa_metrics import TOWARDS
 from hypot.replay.numbers.wpa import CPU, EXTERNAL, MEMORY, WpaRule
@@ -29,7 +29,7 @@ def rule_of(wpa: WPA, names: Mapping[str, Signal]) -> WpaRule | None:
     """None if only the full decision works."""
     full = with_defaults(wpa)
     special = full.recommender is not None or full.dry_run or is_urgent(full) or LIFECYCLE_CONTROL in full.annotations
-    return None if special or holds_of(full.annotations) else marks_rule(wpa, names)
+    return None if special or needs_whole_decisions(full.annotations) else marks_rule(wpa, names)
 
 
 def marks_rule(wpa: WPA, names: Mapping[str, Signal]) -> WpaRule | None:

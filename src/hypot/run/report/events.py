@@ -55,6 +55,8 @@ REASONS: dict[str, str] = {
     "SelectorRequired": "The target has no selector, so its pods are unknown.",
     "AmbiguousSelector": "Another autoscaler selects the same pods.",
     # The controller.
+    "ScheduleBegan": "A planned minimum holds from now on.",
+    "ScheduleEnded": "A planned minimum is over.",
     "ScalingHeld": "The object is held in one or both directions: paused, by the governor, or without fresh metrics.",
     "Conflict": "Another controller scales the same target, so hypot does not act, or does not scale down.",
     "PlanEnded": "A move on both axes was abandoned before it was done: no node has room, or it is held as a whole.",
