@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import inf
 from typing import NamedTuple
 
-from hypot.core.amount import CPU, MEMORY, MIB, round_up
+from hypot.core.amount import CPU, MEMORY, MIB, round_up, scale
 from hypot.core.gate import UNSET
 from hypot.core.interval import whole_limit
 from hypot.core.right_size import balanced, bounded, buffered
@@ -59,9 +59,14 @@ def bounds_of(tortoise: TortoiseSpec, place: Place, settings: TortoiseSettings) 
     return min(max(least, written.least.get(resource, 0)), int(most)), int(most)
 
 
-def vertical_size(one: SizedResource, settings: TortoiseSettings) -> int:
-    """The size that follows usage; without usage the size stays, within its bounds."""
+def vertical_size(one: SizedResource, settings: TortoiseSettings, *, emergency: bool = False) -> int:
+    """The size that follows usage; without usage the size stays, within its bounds.
+
+    In an emergency it is as far above usage as the maximum is above the need for replicas.
+    """
     wanted = one.size if one.used is None else buffered(one.size, one.used, settings.vertical_buffer)
+    if emergency and one.used is not None:
+        wanted = max(wanted, scale(one.used, settings.max_replicas_multiplier))
     return bounded(wanted, one.size, one.least, one.most, settings.max_scaling_down_ratio)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from hypot.core.slots import replicas_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.fields import EMERGENCY
 from hypot.kinds.tortoise.policies import HORIZONTAL, OFF, VERTICAL, scales_horizontally
 from hypot.kinds.tortoise.settings import DAILY, TortoiseSettings
 from hypot.kinds.tortoise.status import (
@@ -390,13 +391,13 @@ class _TortoisePass(TortoiseFindings):
         """Decide the size of each container."""
         resources = self._resources(subject, past, needs, used)
         wanted: dict[Place, int] = {}
-        several = len(subject.horizontal) > 1
+        several, emergency = len(subject.horizontal) > 1, phase == IN_EMERGENCY or self.tortoise.mode == EMERGENCY
         for one in resources:
             name, resource = one.place
             if phases[name][resource] != WORKING or not count:
                 continue
             if subject.policies[name][resource] == VERTICAL:
-                wanted[one.place] = vertical_size(one, self.own)
+                wanted[one.place] = vertical_size(one, self.own, emergency=emergency)
             else:
                 wanted[one.place] = horizontal_size(one, count, subject.counts, self.own, several=several)
         rises = {one.place for one in resources if wanted.get(one.place, one.size) > one.size}

@@ -355,3 +355,11 @@ def test_while_gathering_no_size_is_written():
         10, 2, 40, state=state._replace(tortoise=type(past)(past.learned, "", {"app/cpu": 1_799_999_000.0}))
     )
     assert not world.decided().resizes
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("Auto", 1000), ("Emergency", 1800)])
+def test_an_emergency_grows_sizes_too(mode, expected):
+    """To twice the usage, once, also without anything that replicas follow."""
+    world = vertical(1000, 900)
+    world.tortoise["spec"]["updateMode"] = mode
+    assert [memory(world.step(HOUR)) for _ in range(3)] == [expected] * 3
