@@ -1,20 +1,14 @@
-"""The effective scaling intervals of an Hvpa: for each container and resource, which count each total maps to.
+"""The effective scaling intervals of an Hvpa: for each container and resource, which count each total maps to."""
 
-Every decision needs these values, so they are cached by the identity of the object.
-"""
-
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from hypot.core.amount import CPU
 from hypot.core.fit import LARGEST
 from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, Given, Interval, ceiling_of, effective
+from hypot.kinds.derived import derived
 from hypot.kinds.hvpa.fields import MOST_REPLICAS, Change, HvpaSpec, ResourceChanges, ScalingInterval
-from hypot.kinds.node import Itself
 from hypot.kinds.vpa.allowed import allowed
 from hypot.kinds.vpa.fields import amounts_of
-
-_REMEMBERED = 16_384
 
 
 class Share(NamedTuple):
@@ -39,13 +33,9 @@ def share_of(changes: ResourceChanges | None, resource: str) -> Share:
 Meant = Literal["overlap", "base", "limits_gap"]
 
 
+@derived
 def share(hvpa: HvpaSpec, meant: Meant, resource: str) -> Share:
-    return _share(Itself(hvpa), meant, resource)
-
-
-@lru_cache(_REMEMBERED)
-def _share(this: Itself[HvpaSpec], meant: Meant, resource: str) -> Share:
-    return share_of(getattr(this.value, meant), resource)
+    return share_of(getattr(hvpa, meant), resource)
 
 
 def intervals_of(hvpa: HvpaSpec, container: str, resource: str, limit: int | None = None) -> tuple[Interval, ...]:
@@ -53,7 +43,7 @@ def intervals_of(hvpa: HvpaSpec, container: str, resource: str, limit: int | Non
 
     `limit` is the limit of the pods.
     """
-    return _intervals(Itself(hvpa), container, resource, _most_requested(hvpa, container, resource, limit))
+    return _intervals(hvpa, container, resource, _most_requested(hvpa, container, resource, limit))
 
 
 def _most_requested(hvpa: HvpaSpec, container: str, resource: str, limit: int | None) -> int:
@@ -66,9 +56,9 @@ def _most_requested(hvpa: HvpaSpec, container: str, resource: str, limit: int | 
     return limit
 
 
-@lru_cache(_REMEMBERED)
-def _intervals(this: Itself[HvpaSpec], container: str, resource: str, limit: int) -> tuple[Interval, ...]:
-    hvpa, bounds = this.value, allowed(this.value, container)
+@derived
+def _intervals(hvpa: HvpaSpec, container: str, resource: str, limit: int) -> tuple[Interval, ...]:
+    bounds = allowed(hvpa, container)
     given: list[Given] = []
     for interval in hvpa.intervals or ():
         size = amounts_of(interval.max_resources).get(resource, bounds.most.get(resource))
@@ -82,13 +72,13 @@ def _intervals(this: Itself[HvpaSpec], container: str, resource: str, limit: int
 
 def largest_total(hvpa: HvpaSpec, container: str, resource: str, limit: int | None = None) -> int:
     """The largest total that the intervals and the policy allow; 0 if they have no largest size for this resource."""
-    return _largest_total(Itself(hvpa), container, resource, _most_requested(hvpa, container, resource, limit))
+    return _largest_total(hvpa, container, resource, _most_requested(hvpa, container, resource, limit))
 
 
-@lru_cache(_REMEMBERED)
-def _largest_total(this: Itself[HvpaSpec], container: str, resource: str, limit: int) -> int:
-    intervals = _intervals(this, container, resource, limit)
-    most = allowed(this.value, container).most.get(resource, 0)
+@derived
+def _largest_total(hvpa: HvpaSpec, container: str, resource: str, limit: int) -> int:
+    intervals = _intervals(hvpa, container, resource, limit)
+    most = allowed(hvpa, container).most.get(resource, 0)
     return ceiling_of(intervals[0].replicas, [one.most for one in intervals], most) if intervals else 0
 
 
@@ -96,14 +86,9 @@ def last_count(hvpa: HvpaSpec, interval: ScalingInterval) -> int | None:
     return hvpa.max_replicas if interval.max_replicas is None else interval.max_replicas
 
 
+@derived
 def counts_of(hvpa: HvpaSpec) -> tuple[int, int]:
     """The lowest and the highest replica count of all intervals."""
-    return _counts(Itself(hvpa))
-
-
-@lru_cache(_REMEMBERED)
-def _counts(this: Itself[HvpaSpec]) -> tuple[int, int]:
-    hvpa = this.value
     ends = [end for interval in hvpa.intervals or () if (end := last_count(hvpa, interval)) is not None]
     return hvpa.min_replicas, max(ends, default=hvpa.min_replicas)
 

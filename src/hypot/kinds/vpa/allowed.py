@@ -1,18 +1,12 @@
-"""What an autoscaler may change of a container, by its policies for containers. A VPA has these, and others do too.
-
-Every decision needs these values, so they are cached by the identity of the object.
-"""
+"""What an autoscaler may change of a container, by its policies for containers. A VPA has these, and others do too."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.base import Kind
-from hypot.kinds.node import Itself
+from hypot.kinds.derived import derived
 from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, ResourcePolicy, amounts_of, policy_of
-
-_REMEMBERED = 16_384
 
 
 class Allowed(NamedTuple):
@@ -25,13 +19,9 @@ class Allowed(NamedTuple):
     requests_only: bool = False
 
 
+@derived
 def allowed(sizer: Kind, container: str) -> Allowed:
-    return _allowed(Itself(sizer), container)
-
-
-@lru_cache(_REMEMBERED)
-def _allowed(this: Itself[Kind], container: str) -> Allowed:
-    policies: ResourcePolicy | None = getattr(this.value, "container_policies", None)
+    policies: ResourcePolicy | None = getattr(sizer, "container_policies", None)
     policy = policy_of(policies, container)
     if policy is None:
         return Allowed({}, {})
