@@ -41,3 +41,11 @@ def derived(make: Callable[[D, *Given], R]) -> Callable[[D, *Given], R]:
         return made
 
     return find
+
+
+def with_derived_of(before: D, after: D) -> D:
+    """Let a changed copy share the values of its original, none of which may depend on what changed."""
+    values = getattr(before, "derived_values", None)
+    if values is not None:
+        object.__setattr__(after, "derived_values", values)
+    return after

@@ -7,6 +7,7 @@ from typing import Any
 from hypot.core.amount import MEMORY, brief
 from hypot.core.slots import HOURS, bounds_of, slots_of
 from hypot.kinds.base import count_of
+from hypot.kinds.derived import derived
 from hypot.kinds.hpa import HPA
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.policies import OFF
@@ -238,8 +239,7 @@ class TortoiseFindings(Findings):
         own = self.own
         most = min(self.tortoise.max_replicas or own.maximum_max_replicas, own.maximum_max_replicas)
         return _slots(
-            learned.layout,
-            learned.codes,
+            learned,
             unit,
             own.min_replicas_multiplier,
             own.max_replicas_multiplier,
@@ -249,20 +249,26 @@ class TortoiseFindings(Findings):
         )
 
 
-@lru_cache(8192)
+@derived
 def _slots(
-    layout: SlotLayout, codes: bytes, size: int, low: float, high: float, least: int, most_low: int, most: int
+    learned: Learned, size: int, low: float, high: float, least: int, most_low: int, most: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The bounds of every slot, in the form of the status. Treat them as read-only: they are shared."""
-    table = Learned(layout, "", 0.0, codes).table()
+    layout, table = learned.layout, learned.table()
     lows: list[dict[str, Any]] = []
     highs: list[dict[str, Any]] = []
     for slot in range(slots_of(layout.hours, layout.daily)):
         needed = table.highest(slot)
         bounds = bounds_of(needed, size, low, high, least, most_low, most) if needed and size else (0, 0)
         for made, value in zip((lows, highs), bounds, strict=True):
-            made.append({**_slot(layout, slot), "value": value})
+            made.append(_slot_bound(layout, slot, value))
     return lows, highs
+
+
+@lru_cache(16_384)
+def _slot_bound(layout: SlotLayout, slot: int, value: int) -> dict[str, Any]:
+    """One bound in the form of the status. Workloads share equal ones: each has hundreds."""
+    return {**_slot(layout, slot), "value": value}
 
 
 def _slot(layout: SlotLayout, slot: int) -> dict[str, Any]:
