@@ -5,12 +5,15 @@ changed object is another object, and has its own.
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, TypeVar, TypeVarTuple
 
 D = TypeVar("D", bound="Deriving")
 R = TypeVar("R")
 Given = TypeVarTuple("Given")
+
+# An object keeps at most so many values, then it starts again: its pods may have ever new container names and limits.
+MOST_KEPT = 256
 
 
 class Deriving:
@@ -37,10 +40,19 @@ def derived(make: Callable[[D, *Given], R]) -> Callable[[D, *Given], R]:
         if key in values:
             found: R = values[key]
             return found
-        made = values[key] = make(of, *given)
+        made = make(of, *given)
+        if len(values) >= MOST_KEPT:
+            values.clear()
+        values[_shared(key)] = made
         return made
 
     return find
+
+
+@lru_cache(4096)
+def _shared(key: Any) -> Any:
+    """Equal keys of all objects are one: most objects are asked the same questions."""
+    return key
 
 
 def with_derived_of(before: D, after: D) -> D:

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from hypot.kinds.base import Ref
-from hypot.kinds.derived import derived
+from hypot.kinds.derived import MOST_KEPT, derived
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa, refusals
-from hypot.kinds.hvpa.intervals import counts_of, intervals_of, largest_total, share
+from hypot.kinds.hvpa.intervals import Ranges, counts_of, intervals_of, largest_total, share
 from hypot.kinds.node import replaced
 from hypot.kinds.vpa.allowed import allowed
 
@@ -88,6 +88,15 @@ def test_a_changed_copy_is_read_again(counted, change):
     assert counted.times == 2
 
 
+def test_an_object_keeps_a_bounded_number_of_values(counted):
+    """Arguments may come from pods, whose names and limits can change without end."""
+    ref = Ref(name="web")
+    for number in range(10 * MOST_KEPT):
+        assert counted.named(ref, number) == ("web", (number,))
+        assert len(ref.derived_values) <= MOST_KEPT
+    assert counted.named(ref) == ("web", ())
+
+
 def test_a_failure_is_not_kept():
     """The next call tries again."""
 
@@ -138,6 +147,19 @@ def test_values_go_with_their_object(spec):
         assert gone() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(("count", "kept"), [(4, True), (10_000, False)])
+def test_long_lists_of_intervals_are_not_kept(count, kept):
+    """One has an interval for each count, so a few objects could take much memory; equal ones are shared."""
+    intervals = [{"maxReplicas": count, "maxResources": {"cpu": "1", "memory": "1Gi"}}]
+    one, other = (Hvpa.from_dict(manifest(scalingIntervals=intervals)) for _ in range(2))
+    found = intervals_of(one, "app", "cpu")
+    assert len(found) == count
+    assert found is intervals_of(other, "app", "cpu")
+    assert largest_total(one, "app", "cpu") == largest_total(other, "app", "cpu") > 0
+    held = [value.intervals for value in one.derived_values.values() if isinstance(value, Ranges)]
+    assert held == ([found] if kept else [])
 
 
 def test_the_readable_part_is_always_the_same_object():

@@ -19,12 +19,15 @@ class Allowed(NamedTuple):
     requests_only: bool = False
 
 
+_FREE = Allowed({}, {})
+
+
 @derived
 def allowed(sizer: Kind, container: str) -> Allowed:
     policies: ResourcePolicy | None = getattr(sizer, "container_policies", None)
     policy = policy_of(policies, container)
     if policy is None:
-        return Allowed({}, {})
+        return _FREE
     least, most = amounts_of(policy.min_allowed), amounts_of(policy.max_allowed)
     written = policy.controlled_resources
     controlled = RESOURCES if written is None else tuple([resource for resource in RESOURCES if resource in written])
