@@ -5,14 +5,14 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from difflib import get_close_matches
-from functools import lru_cache
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 from hypot.kinds.decode import decode_problems, python_path
+from hypot.kinds.derived import derived
 from hypot.kinds.floor import NO_FLOOR, Floor
 from hypot.kinds.metadata import metadata_problems
 from hypot.kinds.names import group_of, path_segment
-from hypot.kinds.node import STRING, Itself, Node, Scalar, node, replaced, wire
+from hypot.kinds.node import STRING, Node, Scalar, node, replaced, wire
 from hypot.kinds.problem import Problem, Where, shown
 from hypot.kinds.version import NEWEST, Version
 
@@ -99,9 +99,11 @@ def count_of(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-@lru_cache(4096)
-def _readable(this: Itself[Any]) -> Any:
-    return Node.readable(this.value)
+@derived
+def _readable_part(whole: Node) -> Node | None:
+    """None if everything is readable: an object that kept itself would be left to the garbage collector."""
+    part = Node.readable(whole)
+    return None if part is whole else part
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -124,9 +126,9 @@ class Kind(Node):
     floor: Floor = dataclass_field(default=NO_FLOOR, kw_only=True, hash=False, compare=False, repr=False)
 
     def readable(self) -> Self:
-        """The same object without what could not be decoded; cached, because every decision asks for it."""
-        found: Self = _readable(Itself(self))
-        return found
+        """The same object without what could not be decoded."""
+        part = cast("Self | None", _readable_part(self))
+        return self if part is None else part
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

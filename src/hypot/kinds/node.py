@@ -8,9 +8,10 @@ claims are kept in `extra`, so that writing gives back what was read.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
-from typing import Any, ClassVar, Generic, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from hypot.core.quantity import is_quantity, stored_text
+from hypot.kinds.derived import Deriving
 from hypot.kinds.problem import Where
 
 T = TypeVar("T")
@@ -135,7 +136,7 @@ def node(cls: type[T]) -> type[T]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Node:
+class Node(Deriving):
     """A part of a manifest."""
 
     # Package and name of its Go type, which appear in messages of the API server.
@@ -249,21 +250,6 @@ class Node:
             if kept is not value:
                 changes[name] = kept
         return replaced(self, **changes) if changes else self
-
-
-class Itself(Generic[N]):
-    """A cache key that compares a value by identity, not by content."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: N) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Itself and other.value is self.value
 
 
 def replaced(value: N, /, **changes: Any) -> N:

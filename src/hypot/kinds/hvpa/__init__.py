@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
+from hypot.kinds.derived import derived
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hpa.fields import Behavior, Metric, Pace
@@ -25,7 +25,7 @@ from hypot.kinds.hvpa.fields import (
     VPATemplateSpec,
 )
 from hypot.kinds.hvpa.rules import IN_HPA, spec_problems
-from hypot.kinds.node import Itself, node, replaced
+from hypot.kinds.node import node, replaced
 from hypot.kinds.problem import Problem
 from hypot.kinds.version import Version
 from hypot.kinds.vpa.fields import ContainerPolicy, ResourcePolicy, VPASpec
@@ -96,14 +96,10 @@ class Hvpa(HvpaSpec):
             yield from _template_problems(self, kubernetes, gates)
 
 
+@derived
 def refusals(hvpa: Hvpa) -> tuple[Problem, ...]:
-    """The errors in this object, cached: every decision asks for them."""
-    return _refusals(Itself(hvpa))
-
-
-@lru_cache(4096)
-def _refusals(this: Itself[Hvpa]) -> tuple[Problem, ...]:
-    return tuple(problem for problem in this.value.problems() if problem.severity == "error")
+    """The errors in this object."""
+    return tuple([problem for problem in hvpa.problems() if problem.severity == "error"])
 
 
 def _hpa_block(spec: HPATemplateSpec, *, use: bool) -> HPABlock | None:

@@ -1,7 +1,4 @@
-"""The effective scaling intervals of an Hvpa: for each container and resource, which count each total maps to.
-
-Every decision needs these values, so they are cached by the identity of the object.
-"""
+"""The effective scaling intervals of an Hvpa: for each container and resource, which count each total maps to."""
 
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -9,12 +6,10 @@ from typing import Literal, NamedTuple
 from hypot.core.amount import CPU
 from hypot.core.fit import LARGEST
 from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, Given, Interval, ceiling_of, effective
+from hypot.kinds.derived import derived
 from hypot.kinds.hvpa.fields import MOST_REPLICAS, Change, HvpaSpec, ResourceChanges, ScalingInterval
-from hypot.kinds.node import Itself
 from hypot.kinds.vpa.allowed import allowed
 from hypot.kinds.vpa.fields import amounts_of
-
-_REMEMBERED = 16_384
 
 
 class Share(NamedTuple):
@@ -36,16 +31,21 @@ def share_of(changes: ResourceChanges | None, resource: str) -> Share:
     return Share(amounts_of({resource: change.value}).get(resource), change.percentage)
 
 
+# An object keeps its intervals if they are not more than that. An interval takes some 200 bytes.
+MOST_KEPT = 256
 Meant = Literal["overlap", "base", "limits_gap"]
 
 
+@derived
 def share(hvpa: HvpaSpec, meant: Meant, resource: str) -> Share:
-    return _share(Itself(hvpa), meant, resource)
+    return share_of(getattr(hvpa, meant), resource)
 
 
-@lru_cache(_REMEMBERED)
-def _share(this: Itself[HvpaSpec], meant: Meant, resource: str) -> Share:
-    return share_of(getattr(this.value, meant), resource)
+class Ranges(NamedTuple):
+    """The effective intervals of a resource, and the largest total that they and the policy allow."""
+
+    intervals: tuple[Interval, ...] = ()
+    largest: int = 0
 
 
 def intervals_of(hvpa: HvpaSpec, container: str, resource: str, limit: int | None = None) -> tuple[Interval, ...]:
@@ -53,7 +53,24 @@ def intervals_of(hvpa: HvpaSpec, container: str, resource: str, limit: int | Non
 
     `limit` is the limit of the pods.
     """
-    return _intervals(Itself(hvpa), container, resource, _most_requested(hvpa, container, resource, limit))
+    return _ranges(hvpa, container, resource, limit).intervals
+
+
+def largest_total(hvpa: HvpaSpec, container: str, resource: str, limit: int | None = None) -> int:
+    """The largest total that the intervals and the policy allow; 0 if they have no largest size for this resource."""
+    return _ranges(hvpa, container, resource, limit).largest
+
+
+def _ranges(hvpa: HvpaSpec, container: str, resource: str, limit: int | None) -> Ranges:
+    most = _most_requested(hvpa, container, resource, limit)
+    return _short_ranges(hvpa, container, resource, most) or _all_ranges(hvpa, container, resource, most)
+
+
+@derived
+def _short_ranges(hvpa: HvpaSpec, container: str, resource: str, limit: int) -> Ranges | None:
+    """None if there are so many intervals that they are not kept with each object, which takes memory."""
+    found = _all_ranges(hvpa, container, resource, limit)
+    return found if len(found.intervals) <= MOST_KEPT else None
 
 
 def _most_requested(hvpa: HvpaSpec, container: str, resource: str, limit: int | None) -> int:
@@ -66,44 +83,38 @@ def _most_requested(hvpa: HvpaSpec, container: str, resource: str, limit: int | 
     return limit
 
 
-@lru_cache(_REMEMBERED)
-def _intervals(this: Itself[HvpaSpec], container: str, resource: str, limit: int) -> tuple[Interval, ...]:
-    hvpa, bounds = this.value, allowed(this.value, container)
+def _all_ranges(hvpa: HvpaSpec, container: str, resource: str, limit: int) -> Ranges:
+    bounds = allowed(hvpa, container)
     given: list[Given] = []
     for interval in hvpa.intervals or ():
         size = amounts_of(interval.max_resources).get(resource, bounds.most.get(resource))
         replicas = last_count(hvpa, interval)
         if size is None or replicas is None or replicas > MOST_REPLICAS:
-            return ()
+            return _NO_RANGES
         given.append(Given(replicas, size, interval.extrapolation or LINEAR))
-    overlap = share(hvpa, "overlap", resource).both
-    return effective(given, hvpa.min_replicas, bounds.least.get(resource, 0), *overlap, limit)
+    least, most = bounds.least.get(resource, 0), bounds.most.get(resource, 0)
+    return _computed(tuple(given), hvpa.min_replicas, least, most, share_of(hvpa.overlap, resource).both, limit)
 
 
-def largest_total(hvpa: HvpaSpec, container: str, resource: str, limit: int | None = None) -> int:
-    """The largest total that the intervals and the policy allow; 0 if they have no largest size for this resource."""
-    return _largest_total(Itself(hvpa), container, resource, _most_requested(hvpa, container, resource, limit))
+_NO_RANGES = Ranges()
 
 
-@lru_cache(_REMEMBERED)
-def _largest_total(this: Itself[HvpaSpec], container: str, resource: str, limit: int) -> int:
-    intervals = _intervals(this, container, resource, limit)
-    most = allowed(this.value, container).most.get(resource, 0)
-    return ceiling_of(intervals[0].replicas, [one.most for one in intervals], most) if intervals else 0
+@lru_cache(256)
+def _computed(
+    given: tuple[Given, ...], first: int, least: int, most: int, overlap: tuple[int, int], limit: int
+) -> Ranges:
+    """Objects share equal ranges: they have an interval for each count."""
+    made = effective(given, first, least, *overlap, limit)
+    return Ranges(made, ceiling_of(made[0].replicas, [one.most for one in made], most)) if made else _NO_RANGES
 
 
 def last_count(hvpa: HvpaSpec, interval: ScalingInterval) -> int | None:
     return hvpa.max_replicas if interval.max_replicas is None else interval.max_replicas
 
 
+@derived
 def counts_of(hvpa: HvpaSpec) -> tuple[int, int]:
     """The lowest and the highest replica count of all intervals."""
-    return _counts(Itself(hvpa))
-
-
-@lru_cache(_REMEMBERED)
-def _counts(this: Itself[HvpaSpec]) -> tuple[int, int]:
-    hvpa = this.value
     ends = [end for interval in hvpa.intervals or () if (end := last_count(hvpa, interval)) is not None]
     return hvpa.min_replicas, max(ends, default=hvpa.min_replicas)
 

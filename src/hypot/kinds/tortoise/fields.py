@@ -1,13 +1,13 @@
 """The fields of a Tortoise: its target, the HPA that it edits, and how each resource of a container is scaled."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.base import TRUE_WORDS, Kind, Ref
+from hypot.kinds.derived import derived
 from hypot.kinds.hpa.fields import Behavior
-from hypot.kinds.node import INT32, STRING, Itself, Node, node, replaced, wire
+from hypot.kinds.node import INT32, STRING, Node, node, replaced, wire
 from hypot.kinds.problem import Problem
 from hypot.kinds.tortoise.policies import OFF, ContainerAutoscalingPolicy, Policies, written_policies
 from hypot.kinds.tortoise.status import TortoiseStatus
@@ -171,7 +171,7 @@ class TortoiseSpec(Kind):
     @property
     def container_policies(self) -> ResourcePolicy | None:
         """The bounds of requests, and what is never sized, in the form of a VPA; None if nothing is written."""
-        return _container_policies(Itself(self))
+        return _container_policies(self)
 
     @property
     def reported(self) -> TortoiseStatus:
@@ -191,9 +191,8 @@ def policies_of(tortoise: TortoiseSpec, containers: Iterable[str]) -> dict[str, 
     return {container: dict(written.get(container, nothing)) for container in containers}
 
 
-@lru_cache(4096)
-def _container_policies(this: Itself[TortoiseSpec]) -> ResourcePolicy | None:
-    tortoise = this.value
+@derived
+def _container_policies(tortoise: TortoiseSpec) -> ResourcePolicy | None:
     sizes: Any = tortoise.resource_policy
     bounds: dict[str, ContainerResourcePolicy] = {}
     for item in sizes if isinstance(sizes, tuple) else ():

@@ -1,18 +1,12 @@
-"""What an autoscaler may change of a container, by its policies for containers. A VPA has these, and others do too.
-
-Every decision needs these values, so they are cached by the identity of the object.
-"""
+"""What an autoscaler may change of a container, by its policies for containers. A VPA has these, and others do too."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.base import Kind
-from hypot.kinds.node import Itself
+from hypot.kinds.derived import derived
 from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, ResourcePolicy, amounts_of, policy_of, raised
-
-_REMEMBERED = 16_384
 
 
 class Allowed(NamedTuple):
@@ -25,16 +19,15 @@ class Allowed(NamedTuple):
     requests_only: bool = False
 
 
+_FREE = Allowed({}, {})
+
+
+@derived
 def allowed(sizer: Kind, container: str) -> Allowed:
-    return _allowed(Itself(sizer), container)
-
-
-@lru_cache(_REMEMBERED)
-def _allowed(this: Itself[Kind], container: str) -> Allowed:
-    policies: ResourcePolicy | None = getattr(this.value, "container_policies", None)
-    policy = policy_of(raised(policies, this.value.floor), container)
+    policies: ResourcePolicy | None = getattr(sizer, "container_policies", None)
+    policy = policy_of(raised(policies, sizer.floor), container)
     if policy is None:
-        return Allowed({}, {})
+        return _FREE
     least, most = amounts_of(policy.min_allowed), amounts_of(policy.max_allowed)
     written = policy.controlled_resources
     controlled = RESOURCES if written is None else tuple([resource for resource in RESOURCES if resource in written])

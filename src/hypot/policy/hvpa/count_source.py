@@ -6,18 +6,17 @@ request it would rise with every resize. So does a utilization where the size of
 """
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 from hypot.core import bounds
 from hypot.core.amount import CPU, RESOURCES, brief, of_milli, to_milli
 from hypot.core.gate import averaged, is_peak, lags_after_removal, may_be_noise, without_noise
 from hypot.kinds.base import count_of
+from hypot.kinds.derived import derived
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hpa.fields import Metric
 from hypot.kinds.hvpa import Hvpa, hpa_of
-from hypot.kinds.node import Itself
 from hypot.kinds.version import Version
 from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.horizontal.hpa import metric_context
@@ -47,7 +46,7 @@ def count_proposal(context: HvpaContext) -> SizeProposal | None:
     if not context.hvpa.uses_hpa:
         return None
     settings, advice = context.settings, context.seen.count_advice
-    hpa = _counter(Itself(context.hvpa), settings.kubernetes, tuple(settings.gates.items()))
+    hpa = _counter(context.hvpa, settings.kubernetes, tuple(settings.gates.items()))
     if context.hvpa.recommendations == "objects":
         return _from_status(context, hpa, advice)
     look = metric_context(hpa, context.seen, settings)
@@ -57,10 +56,10 @@ def count_proposal(context: HvpaContext) -> SizeProposal | None:
     return _from_readings(context, hpa, readings, look)
 
 
-@lru_cache(4096)
-def _counter(this: Itself[Hvpa], kubernetes: Version, gates: tuple[tuple[str, bool], ...]) -> HPA:
-    """The HPA that an Hvpa describes; cached, because every decision needs it."""
-    return with_defaults(hpa_of(this.value), kubernetes, dict(gates))
+@derived
+def _counter(hvpa: Hvpa, kubernetes: Version, gates: tuple[tuple[str, bool], ...]) -> HPA:
+    """The HPA that an Hvpa describes."""
+    return with_defaults(hpa_of(hvpa), kubernetes, dict(gates))
 
 
 class UtilizationMetric(NamedTuple):

@@ -4,10 +4,10 @@ import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 from hypot.core.slots import HOURS, SlotTable, empty, place, slots_of, unpacked
+from hypot.kinds.derived import Deriving, derived, with_derived_of
 
 # Why a time says nothing about what a workload needs.
 Reason = Literal["saturated", "crash-loop", "unmeasured", "no-pods"]
@@ -61,8 +61,8 @@ class LeftOut(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """The needs of the main resource by slot, in millicores or mebibytes."""
+class Learned(Deriving):
+    """The needs of the main resource by slot, in millicores or mebibytes. Values derived from it ignore the tally."""
 
     layout: SlotLayout
     # The container and the resource that needs are counted in.
@@ -92,7 +92,7 @@ class Learned:
             return self
         if tally is None or (turn, slot) != (tally.turn, tally.slot):
             return replace(self._ended(turn, slot), tally=SlotTally(turn, slot).observed(needed, reason))
-        return replace(self, tally=tally.observed(needed, reason))
+        return with_derived_of(self, replace(self, tally=tally.observed(needed, reason)))
 
     def _ended(self, turn: int, slot: int) -> "Learned":
         """With the slot that was in progress recorded, and those after it that nobody observed."""
@@ -122,7 +122,7 @@ class Learned:
 
     def peak(self) -> int:
         """The most that was needed at any time."""
-        return max(_peak(self.codes), 0 if self.tally is None else self.tally.needed)
+        return max(_peak(self), 0 if self.tally is None else self.tally.needed)
 
     def to_dict(self) -> dict[str, Any]:
         layout = self.layout
@@ -171,6 +171,6 @@ def _tally(numbers: list[int]) -> SlotTally:
     return SlotTally(turn, slot, needed, counted, (*left_out, *[0] * len(REASONS))[: len(REASONS)])
 
 
-@lru_cache(4096)
-def _peak(codes: bytes) -> int:
-    return max(map(unpacked, memoryview(codes).cast("H")))
+@derived
+def _peak(learned: Learned) -> int:
+    return max(map(unpacked, memoryview(learned.codes).cast("H")))

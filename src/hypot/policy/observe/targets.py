@@ -1,11 +1,11 @@
 """What an autoscaler points at."""
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.catalogue import Autoscaler, find_autoscaler, info_of
-from hypot.kinds.node import Itself, replaced
+from hypot.kinds.derived import derived
+from hypot.kinds.node import replaced
 
 _WELL_KNOWN = {
     "Deployment": "apps/v1",
@@ -35,14 +35,10 @@ def target_of(autoscaler: Kind) -> Ref:
     return replaced(ref, api_version=known) if known else ref
 
 
+@derived
 def target_key(autoscaler: Kind) -> Target:
-    """The autoscaler's target, to compare it with the targets of others; cached, because every decision asks often."""
-    return _target_key(Itself(autoscaler))
-
-
-@lru_cache(4096)
-def _target_key(this: Itself[Kind]) -> Target:
-    return key_of_ref(this.value.namespace, target_of(this.value))
+    """The autoscaler's target, to compare it with the targets of others."""
+    return key_of_ref(autoscaler.namespace, target_of(autoscaler))
 
 
 def key_of_ref(namespace: str, ref: Ref) -> Target:

@@ -1,12 +1,11 @@
 """Planned minimums: an object is decided as if its own minimum were as high as its schedule asks for now."""
 
-from functools import lru_cache
 from typing import TypeVar
 
 from hypot.core.amount import brief
 from hypot.kinds.base import Kind, count_of
+from hypot.kinds.derived import derived
 from hypot.kinds.floor import EVERY_CONTAINER, NO_FLOOR, Floor
-from hypot.kinds.node import Itself
 from hypot.policy.model.decision import Event, Move, Step, condition_of, placed, renewed, show_time
 from hypot.policy.model.schedule import SCHEDULE, ScheduleError, ScheduleNow, schedule_at, schedule_of
 from hypot.policy.model.state import State
@@ -25,12 +24,12 @@ def planned(spec: S, at: float) -> tuple[S, ScheduleNow | None]:
         now = schedule_at(schedule_of(written), at)
     except ScheduleError:
         return spec, None
-    return (spec if now.floor == NO_FLOOR else _floored(Itself(spec), now.floor)), now
+    return (spec if now.floor == NO_FLOOR else _floored(spec, now.floor)), now
 
 
-@lru_cache(4096)
-def _floored(this: Itself[S], floor: Floor) -> S:
-    return this.value.floored(floor)
+@derived
+def _floored(spec: S, floor: Floor) -> S:
+    return spec.floored(floor)
 
 
 def with_schedule(move: Move, now: ScheduleNow | None, state: State) -> Move:

@@ -7,6 +7,7 @@ from typing import Any
 from hypot.core.amount import brief
 from hypot.core.slots import HOURS, slots_of
 from hypot.kinds.base import count_of
+from hypot.kinds.derived import derived
 from hypot.kinds.hpa import HPA
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.policies import OFF
@@ -247,21 +248,25 @@ class TortoiseFindings(Findings):
         container, _, resource = learned.place.rpartition("/")
         size = next((each.requests.get(resource, 0) for each in self.sizes if each.container == container), 0)
         rule = bounds_rule(counts_of(self.tortoise, self.own), self.own)
-        return _slots(learned.layout, learned.codes, unit_size(resource, size), rule)
+        return _slots(learned, unit_size(resource, size), rule)
 
 
-@lru_cache(8192)
-def _slots(
-    layout: SlotLayout, codes: bytes, size: int, rule: BoundsRule
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+@derived
+def _slots(learned: Learned, size: int, rule: BoundsRule) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The bounds of every slot, in the form of the status. Treat them as read-only: they are shared."""
-    table = Learned(layout, "", 0.0, codes).table()
+    layout, table = learned.layout, learned.table()
     lows: list[dict[str, Any]] = []
     highs: list[dict[str, Any]] = []
     for slot in range(slots_of(layout.hours, layout.daily)):
         for made, value in zip((lows, highs), rule.bounds(table.highest(slot), size), strict=True):
-            made.append({**_slot(layout, slot), "value": value})
+            made.append(_slot_bound(layout, slot, value))
     return lows, highs
+
+
+@lru_cache(16_384)
+def _slot_bound(layout: SlotLayout, slot: int, value: int) -> dict[str, Any]:
+    """One bound in the form of the status. Workloads share equal ones: each has hundreds."""
+    return {**_slot(layout, slot), "value": value}
 
 
 def _slot(layout: SlotLayout, slot: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hypot.kinds.derived import derived
 from hypot.policy.model.learned import MOST_LEFT_OUT, REASONS, Learned, LeftOut, SlotLayout
 
 HOUR, WEEK = 3600.0, 7 * 24 * 3600.0
@@ -46,6 +47,29 @@ def test_the_slot_in_progress_counts():
     assert after.table().highest(0) == 900
     assert after.needed(START + WEEK) == (900, ())
     assert after.peak() == 900
+
+
+def test_what_is_derived_from_the_slots_is_kept_while_they_last():
+    """An observation within a slot keeps it, and it is made again when the slot ends."""
+    made = []
+
+    @derived
+    def highest(of):
+        made.append(of.codes)
+        return max(of.codes)
+
+    now = learned().observed(START, 500)
+    assert highest(now) == 0
+    for second in range(1, 100):
+        now = now.observed(START + second, 500 + second)
+        assert highest(now) == 0
+    assert len(made) == 1
+    for hour in (1, 2):
+        now = now.observed(START + hour * HOUR, 100)
+        assert highest(now) == max(now.codes) > 0
+        assert made[-1] == now.codes
+    assert len(made) == 3
+    assert now.peak() == 599
 
 
 def test_four_weeks():

@@ -2,6 +2,8 @@
 
 import pytest
 
+from hypot.kinds.catalogue import CATALOGUE, controlled
+from hypot.policy.observe import targets
 from hypot.policy.observe.read_sizes import read_template
 from hypot.policy.observe.snapshot import Snapshot
 from hypot.run.observe.rows import (
@@ -27,6 +29,41 @@ def test_an_autoscaler_and_its_managers():
     assert [tuple(each) for each in row.managers] == [("them", "status", 1_800_000_000.0), ("kubectl", "", 0.0)]
     assert "managedFields" not in row.data["metadata"]
     assert (row.autoscaler.name, row.uid, row.version) == ("web", "u", "")
+
+
+def test_an_unchanged_row_is_read_once(monkeypatch):
+    """However many rows there are, of whatever kind; a changed one is read again, and the others are not."""
+    kinds, read = [info.name for info in controlled()], []
+
+    def target_of(autoscaler):
+        read.append((autoscaler.KIND, autoscaler.name))
+        return known(autoscaler)
+
+    def kept(kind, name, target="web"):
+        ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}
+        field = {"scaleTargetRef": ref, "targetRef": ref, "targetRefs": {"scaleTargetRef": ref}}
+        data = {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": field}
+        return keep_autoscaler(CATALOGUE[kind].kind.API_VERSION, kind, data)
+
+    def keys():
+        read.clear()
+        return {place: targets.target_key(row.autoscaler) for place, row in rows.items()}
+
+    known = targets.target_of
+    # More rows than any cache of the project holds.
+    rows = {(kind, f"w{number}"): kept(kind, f"w{number}") for number in range(4000) for kind in kinds}
+    monkeypatch.setattr(targets, "target_of", target_of)
+    first = keys()
+    assert len(rows) >= 20_000
+    assert sorted(read) == sorted(rows)
+    assert keys() == first
+    assert not read
+    changed = [(kind, "w17") for kind in kinds]
+    rows |= {(kind, name): kept(kind, name, "api") for kind, name in changed}
+    now = keys()
+    assert read == changed
+    assert {place for place in rows if now[place] != first[place]} == set(changed)
+    assert {now[place].name for place in changed} == {"api"}
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])

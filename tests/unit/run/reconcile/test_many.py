@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from hypot.kinds.hvpa import Hvpa
 from hypot.policy.families import FAMILIES
 from hypot.policy.governor import Fleet, Running
 from hypot.run import judge
@@ -186,6 +187,38 @@ async def test_an_object_that_becomes_invalid_ends_its_plan(bad):
         assert not world.writes("/scale")
         assert outcome.state.plan is None
         assert world.condition("CarriedOut", "Hvpa")["reason"] == "Superseded"
+
+
+async def test_an_unchanged_object_is_checked_once(monkeypatch):
+    """One that changes is checked again, and the others are not; one that is refused stays refused."""
+    checked, rules = [], Hvpa.rule_problems
+
+    def recorded(self, *given):
+        checked.append(self.name)
+        return rules(self, *given)
+
+    async def names(world):
+        checked.clear()
+        await world.reconcile()
+        return sorted(checked)
+
+    monkeypatch.setattr(Hvpa, "rule_problems", recorded)
+    autoscalers = [hvpa(name=name, targetRef={**TARGET, "name": name}) for name in ("one", "two", "web")]
+    async with World(*web(2), *autoscalers, node(), kinds={"Hvpa": "observe"}) as world:
+        world.uses("300m")
+        assert set(await names(world)) == {"one", "two", "web"}
+        assert await names(world) == []
+        there = world.at(f"{KINDS['Hvpa']}/web")
+        world.put({**there, "spec": {**there["spec"], "scalingIntervals": []}})
+        assert set(await names(world)) == {"web"}
+        for _ in range(3):
+            outcome = await world.outcome("Hvpa")
+            assert (outcome.decision.decided, outcome.decision.error_kind) == (False, "spec")
+        assert await names(world) == []
+        world.put({**world.at(f"{KINDS['Hvpa']}/web"), "spec": there["spec"]})
+        world.uses("300m")
+        assert set(await names(world)) == {"web"}
+        assert (await world.outcome("Hvpa")).decision.decided
 
 
 async def test_an_object_whose_decision_fails_is_reported(monkeypatch):
