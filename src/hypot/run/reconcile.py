@@ -25,8 +25,9 @@ from hypot.run.observe.observer import Observer, WorldView
 from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.observe.watches import Watches
 from hypot.run.outcome import Acting, Judged, Key, Outcome, Reconciled
-from hypot.run.report.events import PostedEvent
+from hypot.run.report.events import PostedEvent, history_failed, history_read, subject_of
 from hypot.run.report.reporter import Reporter
+from hypot.run.store.backfill import Backfill, HistoryResult
 from hypot.run.store.shards import LoadedState, Shards
 from hypot.run.store.usage_history import UsageHistory, entry_key
 from hypot.run.store.usage_store import UsageStore
@@ -97,6 +98,7 @@ class Reconciler:
     leases: Leases
     clocks: Clocks
     errors: InternalErrors
+    backfill: Backfill = field(default_factory=Backfill)
     judge: Judge = field(init=False)
     cold_since: float | None = None
     # The same time on the wall clock, as it is saved: a restart during a cold start continues it.
@@ -153,6 +155,7 @@ class Reconciler:
         rows = self._rows()
         self.errors.begin(rows, boot)
         await self._forget(rows)
+        histories = self.backfill.take(self.judge.states)
         await rest()
         view = await self.observer.look(rows, now, boot)
         await self._learn(view)
@@ -167,6 +170,7 @@ class Reconciler:
         kept = housekeeping(outcomes, self.watches, self.reporter.version, self.errors)
         await write_in_time(kept, self.actor.write, CHILDREN_AT_ONCE, self._until(boot + CHILDREN_BY))
         posted += await self._edit_hpas(outcomes, self._until(boot + CHILDREN_BY))
+        posted += self._look_back(outcomes, histories, now)
         await rest()
         await self.reporter.events(outcomes, posted, now, boot)
         await self.usage_store.write({key: row for key, row in rows.items() if acting[key] != "observe"}, now)
@@ -207,6 +211,7 @@ class Reconciler:
         self.observer.forget(gone)
         self.reporter.forget(gone)
         self.usage_store.forget(gone)
+        self.backfill.forget(gone)
         time_slice = TimeSlice()
         for key in gone:
             self.history.forget(key)
@@ -322,6 +327,17 @@ class Reconciler:
         writes = hpa_writes(outcomes, self.watches, self.errors)
         done = await write_in_time(writes, write, CHILDREN_AT_ONCE, is_time)
         return [event for event in done if event is not None]
+
+    def _look_back(
+        self, outcomes: list[Outcome], histories: Mapping[Key, HistoryResult], now: float
+    ) -> list[PostedEvent]:
+        """Ask for the history of new Tortoises, and return the events of the answers to earlier questions."""
+        self.backfill.look([one for one in outcomes if self.watches.is_opted_in(one.key[1])], now)
+        answered = [(one, histories[one.key]) for one in outcomes if one.key in histories and one.acting == "act"]
+        return [
+            PostedEvent(subject_of(one), history_failed(message) if failed else history_read(message))
+            for one, (message, failed) in answered
+        ]
 
     def _unwritten(self, judged: Judged) -> Outcome:
         """The outcome of a move without writes."""
