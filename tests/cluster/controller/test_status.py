@@ -16,7 +16,8 @@ from hypot.run.report.status import Choice, found, is_ours, last_report, status_
 from unit.run.outcomes import representative
 
 NOW = 1_800_000_000.0
-OUTCOMES = {name: one for name, one in representative().items() if name != "wpa broken"}
+# A Tortoise that never had a status gets the empty parts of it with its first one.
+OUTCOMES = {name: one for name, one in representative().items() if name not in {"wpa broken", "tortoise without scale"}}
 
 
 def stored(api: Api, name: str, namespace: str):
@@ -83,7 +84,7 @@ def test_the_last_report_is_accepted(api: Api, namespace: str, name: str):
     answer = send(api, status_request(last, path, row.version))
     assert answer.ok, answer.body
     kept = answer.body["status"]
-    assert "NotOptedIn" in {condition["reason"] for condition in kept["conditions"]}
+    assert "NotOptedIn" in {condition.reason for condition in found(kept).conditions}
     assert last_report(last, found(kept)) is None
     rest = [key for key in held["status"] if key != "conditions" and not key.startswith("lastCondition")]
     assert [kept[key] for key in rest] == [held["status"][key] for key in rest]
