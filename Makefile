@@ -73,6 +73,7 @@ bench: $(READY) ## Print speed and memory figures
 	$(BIN)/python bench/bank.py
 	$(BIN)/python bench/state.py
 	$(BIN)/python bench/history.py
+	$(BIN)/python bench/tortoise.py
 	$(BIN)/python bench/webhook.py
 
 bench-cluster: $(READY) ## Compare the controller with Kubernetes' own on 2,000 autoscalers, make 3,000 at once, and keep 20,000 (about 20 minutes)

@@ -136,12 +136,14 @@ class Nobody:
         return [None for _ in asking]
 
 
-def filled(port, config, workloads=WORKLOADS, pods=PODS):
+def filled(port, config, workloads=WORKLOADS, pods=PODS, autoscalers=None):
+    """The watches of workloads, their pods and their autoscalers: functions of a number, by kind."""
     watches = Watches(port, config)
+    made = {KIND: hvpa} if autoscalers is None else autoscalers
     for watched, things in (
         (watches.workloads[0], (deployment(i) for i in range(workloads))),
         (watches.pods, (pod(i, j) for i in range(workloads) for j in range(pods))),
-        (watches.autoscalers[KIND], (hvpa(i) for i in range(workloads))),
+        *((watches.autoscalers[kind], map(make, range(workloads))) for kind, make in made.items()),
     ):
         reflector = watched.reflectors[0]
         for thing in things:

@@ -217,7 +217,9 @@ def _document(run: _Run, outcomes: list[Verdict]) -> dict[str, Any]:
         "now": show_time(run.now),
         "nowFrom": run.origin,
         "settings": run.settings.to_dict(),
-        "decisions": [{**one.decision.to_dict(), "problems": _problems(one)} for one in outcomes],
+        "decisions": [
+            {**one.decision.to_dict(), "verdict": one.verdict, "problems": _problems(one)} for one in outcomes
+        ],
     }
 
 

@@ -24,8 +24,8 @@ _WIDEST = 110
 _INDENT = 4
 _LABEL = 10
 _WIDEST_NAME = 36
-_VERDICTS = ("up", "down", "resize", "hold", "undecided")
-_COLOURS = {"up": "green", "down": "yellow", "resize": "cyan", "undecided": "red"}
+VERDICTS = ("up", "down", "resize", "edit", "hold", "undecided")
+_COLOURS = {"up": "green", "down": "yellow", "resize": "cyan", "edit": "cyan", "undecided": "red"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Verdict:
 
     @property
     def verdict(self) -> str:
-        """One of up, down, resize, hold and undecided."""
+        """One of VERDICTS: edit if only its HPA changes."""
         decision = self.decision
         if not decision.decided:
             return "undecided"
         if not decision.recounts or decision.desired is None or decision.current is None:
-            return "resize" if decision.resizes else "hold"
+            return "resize" if decision.resizes else "edit" if decision.edits else "hold"
         return "up" if decision.desired > decision.current else "down"
 
 
@@ -56,6 +56,7 @@ class Glyphs(NamedTuple):
     undecided: str = "✗"
     hold: str = " "
     resize: str = "◆"
+    edit: str = "◇"
     colour: bool = False
 
     def style(self, text: str, verdict: str = "", *, bold: bool = False, dim: bool = False) -> str:
@@ -73,9 +74,9 @@ def glyphs_for(stream: TextIO) -> Glyphs:
     """The symbols if this stream can encode them, else plain ASCII."""
     colour = in_colour(stream)
     try:
-        "".join(Glyphs()[:6]).encode(getattr(stream, "encoding", None) or "ascii")
+        "".join(Glyphs()[:7]).encode(getattr(stream, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
-        return Glyphs("->", "^", "v", "x", " ", "*", colour)
+        return Glyphs("->", "^", "v", "x", " ", "*", "+", colour)
     return Glyphs(colour=colour)
 
 
@@ -101,7 +102,7 @@ def report(outcomes: Sequence[Verdict], glyphs: Glyphs, width: int) -> Iterator[
 def summary(outcomes: Sequence[Verdict]) -> str:
     """The number of autoscalers for each verdict."""
     counts = Counter(outcome.verdict for outcome in outcomes)
-    reported = [f"{counts[verdict]} {verdict}" for verdict in _VERDICTS if counts[verdict]]
+    reported = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict]]
     return f"{count_of(len(outcomes), 'autoscaler')}: {', '.join(reported)}."
 
 
@@ -160,7 +161,7 @@ def _message(outcome: Verdict) -> str:
     decision = outcome.decision
     if outcome.verdict == "undecided":
         return _clean(_error(decision))
-    if outcome.verdict != "hold" or (decision.hpa is not None and decision.hpa.writes and decision.reason):
+    if outcome.verdict != "hold":
         reason = decision.reason.replace(" (percentage of request)", "")
         return _clean(f"dry run: {reason}" if decision.dry_run else reason)
     if decision.sizes:

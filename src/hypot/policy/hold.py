@@ -236,7 +236,7 @@ def _step(hold: Hold, before: Move, after: Move) -> Step:
 
 
 def _reason(wanted: Move, kept: Move, holds: Sequence[Hold]) -> str:
-    edited = kept.hpa.words if kept.hpa is not None and kept.hpa.writes else ""
+    edited = kept.hpa.words if kept.hpa is not None and kept.edits else ""
     if not kept.moves:
         return edited
     if kept.by_pod:

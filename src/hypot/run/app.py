@@ -31,8 +31,9 @@ from hypot.run.internal_errors import InternalErrors, where
 from hypot.run.observe.certificates import Certificates
 from hypot.run.observe.leases import ACTS_IN, Leases, acts_in
 from hypot.run.observe.observer import Observer, UsageSource
+from hypot.run.observe.past_usage import PastUsage
 from hypot.run.observe.pod_metrics import MetricsApi
-from hypot.run.observe.prometheus import Prometheus
+from hypot.run.observe.prometheus import Prometheus, PrometheusApi
 from hypot.run.observe.recommenders import Recommenders, new_session
 from hypot.run.observe.watches import Watches
 from hypot.run.outcome import CARRIED_OUT, Done, Judged, Outcome, Reconciled
@@ -43,6 +44,7 @@ from hypot.run.report.log import DecisionLog
 from hypot.run.report.reporter import Reporter
 from hypot.run.report.serve import Metrics, Probes, stuck, stuck_after
 from hypot.run.rights import features_of, own_name, state_name
+from hypot.run.store.backfill import Backfill
 from hypot.run.store.shard_text import NewerStateError
 from hypot.run.store.shards import Shards
 from hypot.run.store.usage_history import UsageHistory
@@ -189,6 +191,8 @@ class App:
                 await self._reconcile_while_leading(reconciler)
             except NewerStateError as error:
                 self._refuse_to_lead(str(error))
+            finally:
+                reconciler.backfill.stop()
             self.reconciler = None
 
     def _refuse_to_lead(self, reason: str) -> None:
@@ -282,8 +286,10 @@ class App:
             return await reporter.status(outcome, boot())
 
         source: UsageSource = MetricsApi(self.guarded, config.watch_namespaces)
+        backfill = Backfill()
         if config.prometheus:
-            source = Prometheus(session, config.prometheus, config.prometheus_token_file)
+            api = PrometheusApi(session, config.prometheus, config.prometheus_token_file)
+            source, backfill = Prometheus(api), Backfill(PastUsage(api), boot)
         return Reconciler(
             config,
             self.watches,
@@ -299,6 +305,7 @@ class App:
             Leases(self.guarded, config),
             Clocks(wall, boot),
             self.errors,
+            backfill,
         )
 
     def _sizes(self) -> bool:

@@ -142,7 +142,10 @@ class RunConfig:
         "The CA certificate (PEM) of webhookCertificate, for the webhook configuration; empty: cert-manager adds it.",
     )
     object_metrics: bool = _switch(default=True, why="Expose gauges for each object, at most 25 series each.")
-    prometheus: str = _text("", "Read usage from the Prometheus at this address instead of metrics.k8s.io.")
+    prometheus: str = _text(
+        "",
+        "Read usage from the Prometheus at this address instead of metrics.k8s.io, and the past of new Tortoises.",
+    )
     prometheus_token_file: str = _text("", "The file with the token for that Prometheus, if it needs one.")
     recommender_hosts: tuple[str, ...] = field(
         default=(),

@@ -13,7 +13,7 @@ from hypot.policy.governor import Governor
 from hypot.policy.observe.freshness import frozen_clock_jump, is_clock_jump
 from hypot.run.act.actor import Actor
 from hypot.run.act.children import housekeeping
-from hypot.run.act.edited_hpas import HpaWrite, hpa_writes
+from hypot.run.act.edited_hpas import HpaWrite, edited, hpa_writes
 from hypot.run.act.execute import Executed, Executor, without_report, without_writes
 from hypot.run.config import RunConfig
 from hypot.run.in_time import IsTime, in_turns, write_in_time
@@ -24,9 +24,10 @@ from hypot.run.observe.leases import Leases
 from hypot.run.observe.observer import Observer, WorldView
 from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.observe.watches import Watches
-from hypot.run.outcome import Acting, Judged, Key, Outcome, Reconciled
-from hypot.run.report.events import PostedEvent
+from hypot.run.outcome import Acting, Done, Judged, Key, Outcome, Reconciled
+from hypot.run.report.events import PostedEvent, history_failed, history_read, subject_of
 from hypot.run.report.reporter import Reporter
+from hypot.run.store.backfill import Backfill, HistoryResult
 from hypot.run.store.shards import LoadedState, Shards
 from hypot.run.store.usage_history import UsageHistory, entry_key
 from hypot.run.store.usage_store import UsageStore
@@ -97,6 +98,7 @@ class Reconciler:
     leases: Leases
     clocks: Clocks
     errors: InternalErrors
+    backfill: Backfill = field(default_factory=Backfill)
     judge: Judge = field(init=False)
     cold_since: float | None = None
     # The same time on the wall clock, as it is saved: a restart during a cold start continues it.
@@ -153,6 +155,7 @@ class Reconciler:
         rows = self._rows()
         self.errors.begin(rows, boot)
         await self._forget(rows)
+        histories = self.backfill.take(self.judge.states)
         await rest()
         view = await self.observer.look(rows, now, boot)
         await self._learn(view)
@@ -166,7 +169,9 @@ class Reconciler:
         await rest()
         kept = housekeeping(outcomes, self.watches, self.reporter.version, self.errors)
         await write_in_time(kept, self.actor.write, CHILDREN_AT_ONCE, self._until(boot + CHILDREN_BY))
-        posted += await self._edit_hpas(outcomes, self._until(boot + CHILDREN_BY))
+        outcomes, of_hpas = await self._edit_hpas(outcomes, self._until(boot + CHILDREN_BY))
+        posted += of_hpas
+        posted += self._look_back(outcomes, histories, now)
         await rest()
         await self.reporter.events(outcomes, posted, now, boot)
         await self.usage_store.write({key: row for key, row in rows.items() if acting[key] != "observe"}, now)
@@ -207,6 +212,7 @@ class Reconciler:
         self.observer.forget(gone)
         self.reporter.forget(gone)
         self.usage_store.forget(gone)
+        self.backfill.forget(gone)
         time_slice = TimeSlice()
         for key in gone:
             self.history.forget(key)
@@ -313,15 +319,30 @@ class Reconciler:
                 await time_slice.take()
         return outcomes, [posted for each in executed.values() for posted in each.reported]
 
-    async def _edit_hpas(self, outcomes: list[Outcome], is_time: IsTime) -> list[PostedEvent]:
-        """Write the HPAs of Tortoises, and return the events of the results."""
+    async def _edit_hpas(self, outcomes: list[Outcome], is_time: IsTime) -> tuple[list[Outcome], list[PostedEvent]]:
+        """Write the HPAs of Tortoises; the outcomes with what was not written, and the events of the results."""
+        results: dict[Key, Done] = {}
 
         async def write(one: HpaWrite) -> PostedEvent | None:
-            return one.posted(await self.actor.write(one.request))
+            done = await self.actor.write(one.request)
+            if one.outcome is not None:
+                results[one.outcome.key] = done
+            return one.posted(done)
 
         writes = hpa_writes(outcomes, self.watches, self.errors)
-        done = await write_in_time(writes, write, CHILDREN_AT_ONCE, is_time)
-        return [event for event in done if event is not None]
+        events = await write_in_time(writes, write, CHILDREN_AT_ONCE, is_time)
+        return [edited(one, results.get(one.key)) for one in outcomes], [each for each in events if each is not None]
+
+    def _look_back(
+        self, outcomes: list[Outcome], histories: Mapping[Key, HistoryResult], now: float
+    ) -> list[PostedEvent]:
+        """Ask for the history of new Tortoises, and return the events of the answers to earlier questions."""
+        self.backfill.look([one for one in outcomes if self.watches.is_opted_in(one.key[1])], now)
+        answered = [(one, histories[one.key]) for one in outcomes if one.key in histories and one.acting == "act"]
+        return [
+            PostedEvent(subject_of(one), history_failed(message) if failed else history_read(message))
+            for one, (message, failed) in answered
+        ]
 
     def _unwritten(self, judged: Judged) -> Outcome:
         """The outcome of a move without writes."""

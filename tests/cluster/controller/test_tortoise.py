@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -10,26 +9,10 @@ from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
 from cluster.running.alone import controller_for, controlling, running
 from cluster.running.houses import Jumpy
-from cluster.running.shapes import QUICKLY
-from cluster.running.stage import PATHS, Autoscaler, Stage, Workload, stays
-from hypot.kinds.tortoise import Tortoise
+from cluster.running.stage import Stage, Workload, stays
+from cluster.running.tortoises import HPA_FLAGS, SETTINGS, Earlier, bounds, hpas, their_hpa, tortoise
 
 SOON = 60
-DAY = 86400.0
-SETTINGS = {"settings": QUICKLY, "kinds": {"Tortoise": "act", "HorizontalPodAutoscaler": "off"}}
-HPA_FLAGS = (
-    "--horizontal-pod-autoscaler-sync-period=1s",
-    "--horizontal-pod-autoscaler-cpu-initialization-period=1s",
-    "--horizontal-pod-autoscaler-initial-readiness-delay=1s",
-    "--horizontal-pod-autoscaler-downscale-stabilization=1s",
-)
-CPU_ONLY = [{"containerName": "app", "policy": {"cpu": "Horizontal"}}]
-
-
-class Earlier(Jumpy):
-    """It runs eight days ago."""
-
-    at_first = -8 * DAY
 
 
 @pytest.fixture(scope="module")
@@ -39,19 +22,6 @@ def stage(plane: ControlPlane) -> Iterator[Stage]:
     stage.stop()
 
 
-def tortoise(web: Workload, mode: str = "Auto", *, named: str = "", **spec: Any) -> Autoscaler:
-    refs = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": web.name}}
-    refs |= {"horizontalPodAutoscalerName": named} if named else {}
-    body = {
-        "apiVersion": Tortoise.API_VERSION,
-        "kind": Tortoise.KIND,
-        "metadata": {"name": web.name, "namespace": web.namespace},
-        "spec": {"updateMode": mode, "targetRefs": refs, "autoscalingPolicy": CPU_ONLY, **spec},
-    }
-    web.stage.api.create(PATHS["Tortoise"].format(web.namespace), body)
-    return Autoscaler(web.stage.api, "Tortoise", web.namespace, web.name)
-
-
 @contextmanager
 def a_week_ago(stage: Stage, namespace: str) -> Iterator[Jumpy]:
     """The controller as it was more than a week ago; its state stays."""
@@ -59,15 +29,6 @@ def a_week_ago(stage: Stage, namespace: str) -> Iterator[Jumpy]:
     earlier = Earlier(stage.plane, usual.name, **usual.config)
     with running(earlier):
         yield earlier
-
-
-def hpas(namespace: str) -> str:
-    return PATHS["HorizontalPodAutoscaler"].format(namespace)
-
-
-def bounds(stage: Stage, path: str) -> tuple[int, int]:
-    spec = stage.api.get(path)["spec"]
-    return spec["minReplicas"], spec["maxReplicas"]
 
 
 def test_bounds_are_learned_and_the_hpa_controller_follows_them(stage: Stage, namespace: str) -> None:
@@ -113,13 +74,7 @@ def test_emergency_and_back(stage: Stage, namespace: str) -> None:
 def test_a_named_hpa_is_handed_back(stage: Stage, namespace: str) -> None:
     """Only bounds and targets change, and they come back when the Tortoise is deleted."""
     web = Workload(stage, namespace, load=1200).create(4, "500m", "128Mi")
-    target = {"type": "Utilization", "averageUtilization": 60}
-    metric = {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "app", "target": target}}
-    ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": web.name}
-    behavior = {"scaleDown": {"stabilizationWindowSeconds": 7}}
-    spec = {"scaleTargetRef": ref, "minReplicas": 2, "maxReplicas": 40, "metrics": [metric], "behavior": behavior}
-    theirs = f"{hpas(namespace)}/theirs"
-    found = stage.api.create(hpas(namespace), {"metadata": {"name": "theirs"}, "spec": spec})["spec"]
+    theirs, found = their_hpa(web)
     one = tortoise(web, named="theirs")
     with a_week_ago(stage, namespace):
         eventually(lambda: one.status()["tortoisePhase"] == "GatheringData", SOON)

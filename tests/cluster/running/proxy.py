@@ -27,6 +27,7 @@ When = Literal["before", "during", "after"]
 # Headers about one connection, not about the content.
 _HOP = {"connection", "content-length", "transfer-encoding", "keep-alive", "host"}
 _LARGEST = 64 * 2**20
+WORDS = {"configmaps": "state", "leases": "lease", "events": "event", "horizontalpodautoscalers": "hpa"}
 
 
 @dataclass
@@ -67,7 +68,7 @@ def kind_of(method: str, path: str) -> str:
         return "read"
     if parts[-1] in {"scale", "status", "resize", "eviction"}:
         return parts[-1]
-    for part, word in (("configmaps", "state"), ("leases", "lease"), ("events", "event")):
+    for part, word in WORDS.items():
         if part in parts:
             return word
     return "other"

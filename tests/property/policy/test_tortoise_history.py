@@ -71,3 +71,22 @@ def test_a_history_is_learned_as_if_it_were_watched(drawn, batch):
         expected = watched(*series)
         assert one.learned == expected
         assert one.left_out >= len(expected.left_out)
+
+
+@often
+@given(gapped_series(), st.floats(0.0, 1.0))
+def test_what_was_learned_before_is_added_as_if_it_were_watched(drawn, share):
+    """A history up to some slot, and what was watched from then on for at most a week, are the same as both watched."""
+    one, times, amounts = drawn
+    first = int(share * (len(times) - 1))
+    most = one.layout.seconds - (one.layout.hours + 1) * HOUR
+    last = first + int(np.searchsorted(times[first:], times[first] + most)) + 1
+    times, amounts = times[:last], amounts[:last]
+    while first and one.layout.place(float(times[first])) == one.layout.place(float(times[first - 1])):
+        first -= 1
+    later = watched(one, times[first:], amounts[first:])
+    assert later.after(Learned.begun(one.layout, "/".join(one.place), float(times[0]))) == later
+    if first:
+        earlier = watched(one, times[:first], amounts[:first])
+        assert later.after(earlier) == watched(one, times, amounts)
+        assert later.after(later) == later

@@ -16,8 +16,9 @@ from hypot.kinds.base import Ref
 from hypot.policy.model.seen import Failure, Reply
 from hypot.policy.observe.freshness import MOST_AHEAD
 from hypot.policy.observe.snapshot import read_autoscaler
+from hypot.run.observe.past_usage import PastUsage
 from hypot.run.observe.pod_metrics import MetricsApi
-from hypot.run.observe.prometheus import MOST, Prometheus
+from hypot.run.observe.prometheus import MOST, Prometheus, PrometheusApi, PrometheusError
 from hypot.run.observe.queries import MetricApis, external_query, object_query, pods_query
 from hypot.run.observe.recommenders import _read
 from hypot.run.webhook.admission import BadReviewError, review
@@ -202,7 +203,7 @@ class Session:
 @example(json.dumps({**RESULT, "data": {"result": [{**SERIES, "value": [1.0, "1e308"]}]}}).encode())
 def test_prometheus(body):
     """No sample at all, or amounts within bounds."""
-    usage = asyncio.run(Prometheus(Session(body), "http://127.0.0.1:1").read())
+    usage = asyncio.run(Prometheus(PrometheusApi(Session(body), "http://127.0.0.1:1")).read())
     assert not (usage.trouble and usage.samples)
     for (namespace, pod), found in usage.samples.items():
         assert (type(namespace), type(pod)) == (str, str)
@@ -210,6 +211,23 @@ def test_prometheus(body):
         for container, amounts in found.containers:
             assert type(container) is str
             assert all(type(amount) is int and 0 <= amount <= MOST * 1000 for amount in amounts.values())
+
+
+RANGE = {"status": "success", "data": {"result": [{"values": [[1_800_000_000, "0.5"], [1_800_000_300, "1e9"]]}]}}
+
+
+@often
+@given(bodies(st.just(RANGE)))
+@example(json.dumps({**RANGE, "data": {"result": [{"values": [[1_800_000_000, "1e308"]]}]}}).encode())
+def test_past_usage(body):
+    """A failure with a reason, or amounts within bounds at times that were asked for."""
+    source = PastUsage(PrometheusApi(Session(body), "http://127.0.0.1:1"))
+    try:
+        found = asyncio.run(source.read("up", 1_800_000_000.0, 1_800_003_600.0))
+    except PrometheusError:
+        return
+    assert all(type(at) is int and 1_800_000_000 <= at <= 1_800_003_600 for at in found)
+    assert all(0 <= amount < MOST for amount in found.values())
 
 
 # The webhook.

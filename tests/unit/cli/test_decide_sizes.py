@@ -36,6 +36,7 @@ from unit.policy.sizes_world import (
     workload,
     written,
 )
+from unit.policy.tortoise import tortoise_world
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "both-axes.yaml"
 LEARNT = {"cpu": {20: 10000}, "memory": {40: 10000}}
@@ -349,3 +350,19 @@ def test_settings_are_flags_of_the_vertical_autoscaler(tmp_path):
     assert found.of()["pods"][0]["action"] == "evict"
     settings = found.json["settings"]["vpa"]
     assert (settings["safetyMargin"], settings["podMinCpu"], settings["cpuHalfLife"]) == (0, "500m", 3600)
+
+
+def test_an_edit_of_the_hpa_alone_is_not_a_hold(tmp_path):
+    """The summary, the headline and the JSON say that the HPA of a Tortoise changes."""
+    by_cpu = tortoise_world.tortoise(autoscalingPolicy=tortoise_world.BY_CPU)
+    there = tortoise_world.World(hpa=None, tortoise=by_cpu)
+    [decision] = document(tmp_path, *there.objects()).json["decisions"]
+    assert (decision["verdict"], decision["hpa"]["exists"]) == ("edit", False)
+    one = Verdict(there.decided(), Source("dump.yaml", 1))
+    assert one.verdict == "edit"
+    assert summary([one]) == "1 autoscaler: 1 edit."
+    headline = next(iter(report([one], Glyphs(), 110)))
+    assert headline == "shop/web  Tortoise → Deployment/web  ◇ 4 → 4  the HPA gets 3 to 6 replicas"
+    there.step()
+    assert Verdict(there.decided(), Source("dump.yaml", 1)).verdict == "hold"
+    assert document(tmp_path, *there.objects()).of(kind="Tortoise")["verdict"] == "hold"

@@ -14,6 +14,7 @@ from hypot.policy.model.state import State
 from hypot.run.outcome import Outcome
 from unit.policy.hvpa.hvpa_world import box, hvpa, pods, world
 from unit.policy.sizes_world import vpa as vpa_manifest
+from unit.policy.tortoise import tortoise_world
 
 FREE = {"scale_up": WatermarkPace(percent=10_000), "scale_down": WatermarkPace(percent="99.9")}
 NO_SCALE = Seen(NOW, Failure("deployments.apps web not found"))
@@ -71,6 +72,12 @@ def sized(cpu=1000, target=2000, count=3, **more):
     return world(count, container, pods=there, controllers=controllers, size_advice=advice, **more)
 
 
+def tortoise(**more):
+    """What a Tortoise observes, decides and keeps; by default its HPA gets other bounds."""
+    there = tortoise_world.World(**more)
+    return (*there.seen(), there.state)
+
+
 def representative():
     """A name and an outcome for each way in which the status of a kind can look."""
     broken = WPA.from_dict({"metadata": {"name": "web", "namespace": "shop"}, "spec": {"maxReplicas": "many"}})
@@ -109,4 +116,12 @@ def representative():
         "hvpa without scale": outcome(hvpa(), NO_SCALE),
         "hvpa refused": outcome(hvpa(), grown, refusal="409 conflict"),
         "hvpa paused": outcome(hvpa(), grown, holds=(PAUSED,)),
+        "tortoise edits": outcome(*tortoise()),
+        "tortoise begins": outcome(*tortoise(hpa=None, state=State())),
+        "tortoise gathers": outcome(*tortoise(state=State())),
+        "tortoise only says": outcome(*tortoise(tortoise=tortoise_world.tortoise("Off"))),
+        "tortoise sizes": outcome(*tortoise(peak={"app": {"memory": 2**31}})),
+        "tortoise without scale": outcome(tortoise()[0], NO_SCALE, tortoise()[2]),
+        "tortoise refused": outcome(*tortoise(peak={"app": {"memory": 2**31}}), refusal="409 conflict"),
+        "tortoise paused": outcome(*tortoise(), holds=(PAUSED,)),
     }

@@ -23,7 +23,7 @@ from hypot.cluster.port import Answer, RefusedError, Request, UnreachableError, 
 from hypot.policy.model.settings import Settings
 from hypot.run.app import SCALES_DOWN, App
 from hypot.run.config import RunConfig
-from hypot.run.observe.prometheus import Prometheus
+from hypot.run.observe.prometheus import PrometheusApi
 from hypot.run.reconcile import Reconciler
 from hypot.run.report.gauges import exposition
 from hypot.run.report.log import DecisionLog
@@ -138,9 +138,9 @@ async def test_cookies_of_prometheus_are_not_kept(monkeypatch):
 
     def prometheus(session, *rest):
         jars.append(session.cookie_jar)
-        return Prometheus(session, *rest)
+        return PrometheusApi(session, *rest)
 
-    monkeypatch.setattr("hypot.run.app.Prometheus", prometheus)
+    monkeypatch.setattr("hypot.run.app.PrometheusApi", prometheus)
     async with running(small_cluster(), prometheus="http://127.0.0.1:1"):
         await eventually(lambda: jars)
     assert [type(jar) for jar in jars] == [aiohttp.DummyCookieJar]

@@ -260,7 +260,7 @@ def _not_taught(entry: TortoiseEntry, fault: str | None) -> Iterator[str]:
 
 def _lines(taught: _Taught) -> Iterator[str]:
     match, (learned, counted, left_out) = taught.match, taught.found
-    layout, table = learned.layout, learned.table()
+    layout = learned.layout
     container, resource = match.place
     weeks = (taught.match.until - learned.since) / WEEK
     yield (
@@ -268,9 +268,8 @@ def _lines(taught: _Taught) -> Iterator[str]:
         f"{show_time(learned.since)} to {show_time(taught.match.until)}"
     )
     slots = slots_of(layout.hours, layout.daily)
-    known = sum(any(table.column(slot)) for slot in range(slots))
     lost = f"; {left_out} left out for lack of samples" if left_out else ""
-    yield f"    {known} of {slots} slots have data, from {counted} occurrences{lost}"
+    yield f"    {learned.known()} of {slots} slots have data, from {counted} occurrences{lost}"
     yield f"    most needed: {brief(resource, learned.peak())} of {resource} in total"
     others = [printable(name) for name in sorted({place[0] for place in match.targets} - {container})]
     if others:

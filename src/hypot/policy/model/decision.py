@@ -298,6 +298,11 @@ class Move(NamedTuple):
         return self.recounts or self.resizes
 
     @property
+    def edits(self) -> bool:
+        """Whether its HPA changes, or would in a dry run."""
+        return self.decided and self.hpa is not None and self.hpa.writes
+
+    @property
     def recounts(self) -> bool:
         """Whether the replica count changes."""
         return self.decided and self.desired is not None and self.desired != self.current

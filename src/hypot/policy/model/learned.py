@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self, get_args
 
-from hypot.core.slots import HOURS, SlotTable, empty, place, slots_of, unpacked
+from hypot.core.slots import HOURS, STALE, SlotTable, empty, place, slots_of, unpacked
 from hypot.kinds.derived import Deriving, derived, with_derived_of
 
 # Why a time says nothing about what a workload needs.
@@ -27,6 +27,16 @@ class SlotLayout(NamedTuple):
     def place(self, at: float) -> tuple[int, int]:
         """The turn and the slot of a time."""
         return place(at, self.hours, self.daily, self.zone)
+
+    @property
+    def slots(self) -> int:
+        """How many slots a week has, or a day."""
+        return slots_of(self.hours, self.daily)
+
+    @property
+    def seconds(self) -> float:
+        """How long all of them last."""
+        return self.slots * self.hours * 3600.0
 
 
 class SlotTally(NamedTuple):
@@ -81,7 +91,7 @@ class Learned(Deriving):
 
     def table(self) -> SlotTable:
         """A copy of the table, which may be changed."""
-        return SlotTable(slots_of(self.layout.hours, self.layout.daily), self.codes)
+        return SlotTable(self.layout.slots, self.codes)
 
     def observed(self, at: float, needed: int | None, reason: Reason | None = None) -> "Learned":
         """With what is needed now, or why that is not known. The first observation in a slot ends the slot before."""
@@ -91,10 +101,10 @@ class Learned(Deriving):
             # The clock was set back: this time was observed before.
             return self
         if tally is None or (turn, slot) != (tally.turn, tally.slot):
-            return replace(self._ended(turn, slot), tally=SlotTally(turn, slot).observed(needed, reason))
+            return replace(self.ended(turn, slot), tally=SlotTally(turn, slot).observed(needed, reason))
         return with_derived_of(self, replace(self, tally=tally.observed(needed, reason)))
 
-    def _ended(self, turn: int, slot: int) -> "Learned":
+    def ended(self, turn: int, slot: int) -> "Learned":
         """With the slot that was in progress recorded, and those after it that nobody observed."""
         tally = self.tally
         if tally is None:
@@ -105,6 +115,26 @@ class Learned(Deriving):
             left_out = (*left_out, LeftOut(tally.turn, tally.slot, reason))[-MOST_LEFT_OUT:]
         table.skip(tally.turn * table.slots + tally.slot + 1, turn * table.slots + slot)
         return replace(self, codes=table.codes.tobytes(), left_out=left_out)
+
+    def after(self, earlier: "Learned") -> "Learned":
+        """With what was learned before it began, in the same place and slots; its own slots replace those of then."""
+        first = self.layout.place(self.since)
+        if earlier.tally is None or (earlier.tally.turn, earlier.tally.slot) >= first or self.tally is None:
+            return self
+        before, own = earlier.ended(*first), self.table()
+        table = before.table()
+        slots, rows = table.slots, table.rows
+        start, end = (turn * slots + slot for turn, slot in (first, self.tally[:2]))
+        for occurrence in range(max(start, end - len(own.codes)), end):
+            turn, slot = divmod(occurrence, slots)
+            code = own.codes[turn % rows * slots + slot]
+            table.record(turn, slot, unpacked(code) if 0 < code < STALE else None)
+        left_out = (*before.left_out, *self.left_out)[-MOST_LEFT_OUT:]
+        return replace(self, since=earlier.since, codes=table.codes.tobytes(), left_out=left_out)
+
+    def known(self) -> int:
+        """How many slots have data, without the slot in progress."""
+        return _known(self)
 
     def needed(self, at: float) -> tuple[int, tuple[int, ...]]:
         """The most that was needed in the slot of this time, now included; and the slots it was taken from instead.
@@ -169,6 +199,12 @@ class Learned(Deriving):
 def _tally(numbers: list[int]) -> SlotTally:
     turn, slot, needed, counted, *left_out = numbers
     return SlotTally(turn, slot, needed, counted, (*left_out, *[0] * len(REASONS))[: len(REASONS)])
+
+
+@derived
+def _known(learned: Learned) -> int:
+    table, slots = memoryview(learned.codes).cast("H"), learned.layout.slots
+    return sum(any(table[slot::slots]) for slot in range(slots))
 
 
 @derived

@@ -41,6 +41,16 @@ class TortoiseState:
         targets = {key: percent for key, percent in self.targets.items() if key in since}
         return replace(self, since=since, targets=targets)
 
+    def taught(self, history: Learned) -> "TortoiseState":
+        """With what recorded usage says about the time before it began to observe.
+
+        It need not observe for a week itself if the history has data for half of the slots.
+        """
+        learned = self.learned.after(history)
+        covers = 2 * history.known() >= history.layout.slots
+        since = {key: min(at, history.since) for key, at in self.since.items()} if covers else self.since
+        return replace(self, learned=learned, since=since)
+
     def until(self, now: float) -> "TortoiseState":
         """Without times in the future. Slots stay: they are of the clock that was observed."""
         since = {key: min(at, now) for key, at in self.since.items()}

@@ -93,11 +93,11 @@ def read_controller(data: Mapping[str, Any]) -> Controller:
     return Controller(kind, name_of(data), count if type(count) is int else None)
 
 
-def read_count_advice(hpa: Mapping[str, Any]) -> CountAdvice | Failure:
+def read_count_advice(hpa: Kind) -> CountAdvice | Failure:
     """The count that an HPA's status asks for."""
-    status = inner(hpa, "status")
+    status = inner(hpa.status)
     desired, current = status.get("desiredReplicas"), status.get("currentReplicas")
-    origin = f"the status of HorizontalPodAutoscaler {name_of(hpa)}"
+    origin = f"the status of HorizontalPodAutoscaler {hpa.name}"
     conditions = {str(c.get("type")): c.get("status") for c in mappings(status.get("conditions"))}
     if conditions.get("ScalingActive") == "False":
         return Failure(f"{origin} says that it is not active")

@@ -152,7 +152,7 @@ class Surroundings:
         """What the HPA of this Hvpa asks for: the HPA that scales the Hvpa itself, else the one of its target."""
         for target in (key_of_autoscaler(hvpa), target_key(hvpa)):
             if counters := self._counters.get(target):
-                return read_count_advice(_owned_first(counters, hvpa.name).to_dict())
+                return read_count_advice(_owned_first(counters, hvpa.name))
         return None
 
 

@@ -40,7 +40,7 @@ class TortoiseFindings(Findings):
         super().__init__(tortoise, seen, state)
         self.tortoise, self.own, self.vertical = tortoise, own, state.vertical
         # Why the count changes, and the periods of its rate limits, if it is decided here.
-        self.why_count = ""
+        self.why_count = self.why_caught_up = ""
         self.event_periods: tuple[float | None, float | None] = (None, None)
 
     @property
@@ -151,8 +151,15 @@ class TortoiseFindings(Findings):
             message = f"there are {replicas}, fewer than the preferred {preferred}"
             self.condition(GROWN_AT_PREFERRED, "False", "BelowPreferred", message)
 
+    def report_catch_up(self, containers: tuple[str, ...]) -> None:
+        self.catches_up = True
+        self.why_caught_up = (
+            f"the largest pod has the desired size of {' and '.join(containers)}, and the others get it too"
+        )
+        self.step("resolve", "catch-up", None, None, sentence(self.why_caught_up))
+
     def report_resize(self) -> None:
-        if self.desired_sizes != self.sizes:
+        if self.desired_sizes != self.sizes or self.catches_up:
             self.condition(SIZES_UPDATED, "True", "SizesDecided", "the size of the pods changes")
         elif SIZES_UPDATED in self.reported:
             self.condition(SIZES_UPDATED, "False", "SizesKept", "the pods keep their size")
@@ -189,7 +196,7 @@ class TortoiseFindings(Findings):
             for old, new in zip(self.sizes, self.desired_sizes, strict=True)
             if changes_of(old.requests, new.requests)
         ]
-        parts += [f"each pod gets {'; '.join(changed)}"] if changed else []
+        parts += [f"each pod gets {'; '.join(changed)}"] if changed else [self.why_caught_up]
         if edit is not None and edit.writes:
             parts.append(edit.words)
         return "; ".join(part for part in parts if part)

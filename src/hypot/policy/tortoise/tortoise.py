@@ -419,7 +419,21 @@ class _TortoisePass(TortoiseFindings):
             if taken != self.desired_sizes:
                 self.report_ranges(self.desired_sizes, taken)
             self.desired_sizes = taken
+        self._catch_up(subject, phases)
         self.report_resize()
+
+    def _catch_up(self, subject: Subject, phases: Mapping[str, Mapping[str, str]]) -> None:
+        """The largest pod has the desired size, and others may lack it: an earlier change was not completed."""
+        if self.desired_sizes != self.sizes or self.vertical.infeasible:
+            return
+        behind = [
+            one.container
+            for one in subject.current
+            for resource, phase in phases.get(one.container, {}).items()
+            if phase == WORKING and one.requests.get(resource, 0) > one.least.get(resource, 0)
+        ]
+        if behind:
+            self.report_catch_up(tuple(dict.fromkeys(behind)))
 
     def _may_fall(self, rises: set[Place], phase: str) -> bool:
         """Whether pods may shrink now: not while others grow, nor in an emergency, nor too often."""

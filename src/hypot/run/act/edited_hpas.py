@@ -6,6 +6,7 @@ existed before keeps what it had in an annotation, until it is handed back.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
@@ -25,6 +26,7 @@ from hypot.run.requests import MANAGER, WRITE_WITHIN
 EDITED_BY, AS_FOUND = "hypot.dev/tortoise", "hypot.dev/as-found"
 OWNED = ("minReplicas", "maxReplicas", "metrics", "behavior")
 _LONGEST_RECORD = 128 * 1024
+NOT_WRITTEN = Done("the HPA was not written: there was no time, or it has changed; the next reconcile decides again")
 
 
 class HpaWrite(NamedTuple):
@@ -45,6 +47,15 @@ class HpaWrite(NamedTuple):
         bounds = edit.after.min_replicas or 1, edit.after.max_replicas or 1
         made = hpa_created(edit.name, *bounds) if edit.before is None else hpa_updated(edit.name, *bounds)
         return PostedEvent(subject_of(self.outcome), made)
+
+
+def edited(outcome: Outcome, done: Done | None) -> Outcome:
+    """The outcome of a decision that changes only the HPA, with the result of that write; None without one."""
+    decision = outcome.decision
+    if outcome.refusal or outcome.acting != "act" or not decision.edits or decision.moves or decision.dry_run:
+        return outcome
+    done = NOT_WRITTEN if done is None else done
+    return outcome if done.ok else replace(outcome, refusal=done.refusal, unsure=done.unsure)
 
 
 def hpa_writes(outcomes: Iterable[Outcome], watches: Watches, errors: InternalErrors) -> list[HpaWrite]:

@@ -19,8 +19,8 @@ from hypot.policy.model.seen import Failure
 log = structlog.get_logger()
 
 # The largest answers, in bytes. Those that may arrive at the same time must fit next to everything else into the pod's
-# memory limit of 512 MiB: 4 x 24 of usage, 2 x 16 x 2 of metrics and 16 x 1 of recommenders are 176 MiB. A larger
-# answer is the failure of its own question.
+# memory limit of 512 MiB: 4 x 24 of usage, 2 x 16 x 2 of metrics, 16 x 1 of recommenders and 4 x 0.5 of histories are
+# 178 MiB. A larger answer is the failure of its own question.
 # The usage of about 50,000 pods.
 LARGEST_USAGE = 24 << 20
 USAGE_AT_ONCE = 4

@@ -2,9 +2,9 @@
 
 import asyncio
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import aiohttp
 import msgspec
@@ -19,6 +19,7 @@ ANSWER_WITHIN = 10.0
 MOST = 1e18
 # The window for averaging cpu: two scrapes of a kubelet that is scraped once a minute.
 WINDOW = 120.0
+LONGEST_ERROR = 500
 _OF = 'container!="",container!="POD",pod!=""'
 _BY = "by (namespace, pod, container)"
 CPU = f"sum {_BY} (rate(container_cpu_usage_seconds_total{{{_OF}}}[{WINDOW:.0f}s]))"
@@ -38,10 +39,18 @@ class _Data(msgspec.Struct, gc=False, rename="camel"):
     result: list[_PrometheusSeries] = []
 
 
-class _Answer(msgspec.Struct, gc=False):
+class PrometheusAnswer(msgspec.Struct, gc=False):
+    """What every answer has; its data depend on the query."""
+
     status: str = ""
     error: str = ""
+
+
+class _Answer(PrometheusAnswer, gc=False):
     data: _Data | None = None
+
+
+A = TypeVar("A", bound=PrometheusAnswer)
 
 
 _decoder = msgspec.json.Decoder(_Answer)
@@ -52,11 +61,47 @@ class PrometheusError(Exception):
     """Prometheus did not answer, or not with a valid result."""
 
 
+class PrometheusApi:
+    """The HTTP API of a Prometheus."""
+
+    def __init__(self, session: aiohttp.ClientSession, address: str, token_file: str = "") -> None:
+        self._session, self._url, self._token_file = session, f"{address.rstrip('/')}/api/v1/", token_file
+
+    async def ask(self, path: str, form: Mapping[str, str], largest: int) -> tuple[int, bytes]:
+        """The status and the body of an answer, whatever it is. Raises if it is larger than so many bytes."""
+        headers = {"Authorization": f"Bearer {self._token()}"} if self._token_file else {}
+        async with self._session.post(self._url + path, data=form, headers=headers) as answer:
+            body = await whole(answer.content, largest)
+            if len(body) > largest:
+                raise PrometheusError(f"its answer is over {largest >> 20} MiB")
+            return answer.status, body
+
+    def _token(self) -> str:
+        try:
+            token = Path(self._token_file).read_text(encoding="utf-8").strip()
+        except UnicodeDecodeError:
+            raise PrometheusError("its token file is not text") from None
+        if not (token.isascii() and token.isprintable()):
+            raise PrometheusError("its token file has something other than one line of plain characters")
+        return token
+
+
+def read_answer(decoder: msgspec.json.Decoder[A], status: int, body: bytes) -> A:
+    """The answer to a query. Raises with the error that Prometheus reports."""
+    try:
+        read = decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise PrometheusError(f"it answers {status}, without JSON: {error}") from error
+    if read.status != "success":
+        raise PrometheusError(f"it answers {status}: {read.error[:LONGEST_ERROR]}")
+    return read
+
+
 class Prometheus:
     """Sends three queries per reconcile, whatever the number of pods."""
 
-    def __init__(self, session: aiohttp.ClientSession, address: str, token_file: str = "") -> None:
-        self._session, self._url, self._token_file = session, f"{address.rstrip('/')}/api/v1/query", token_file
+    def __init__(self, api: PrometheusApi) -> None:
+        self._api = api
 
     async def read(self) -> PodUsage:
         try:
@@ -69,29 +114,13 @@ class Prometheus:
         return await _usage(cpu, memory, measured)
 
     async def _ask(self, query: str) -> dict[Place, float]:
-        headers = {"Authorization": f"Bearer {self._token()}"} if self._token_file else {}
-        async with self._session.post(self._url, data={"query": query}, headers=headers) as answer:
-            body = await whole(answer.content, LARGEST_USAGE)
-            if len(body) > LARGEST_USAGE:
-                raise PrometheusError(f"its answer is over {LARGEST_USAGE >> 20} MiB")
-            if has_too_many(body, *SERIES):
-                raise PrometheusError(f"its answer has more than {MOST_CONTAINERS} series")
-            try:
-                read = _decoder.decode(body)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                raise PrometheusError(f"it answers {answer.status}, without JSON: {error}") from error
-            if read.status != "success" or read.data is None:
-                raise PrometheusError(f"it answers {answer.status}: {read.error}")
-            return dict(_values(read.data.result))
-
-    def _token(self) -> str:
-        try:
-            token = Path(self._token_file).read_text(encoding="utf-8").strip()
-        except UnicodeDecodeError:
-            raise PrometheusError("its token file is not text") from None
-        if not (token.isascii() and token.isprintable()):
-            raise PrometheusError("its token file has something other than one line of plain characters")
-        return token
+        status, body = await self._api.ask("query", {"query": query}, LARGEST_USAGE)
+        if has_too_many(body, *SERIES):
+            raise PrometheusError(f"its answer has more than {MOST_CONTAINERS} series")
+        read = read_answer(_decoder, status, body)
+        if read.data is None:
+            raise PrometheusError(f"it answers {status} without data")
+        return dict(_values(read.data.result))
 
 
 def _values(series: list[_PrometheusSeries]) -> Iterator[tuple[Place, float]]:

@@ -111,7 +111,7 @@ class Recommenders:
         except CertificateError as error:
             return Failure(f"the recommender cannot be asked: tlsConfig: {error}", "spec")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Failure(f"the recommender cannot be asked: {_why(error)}")
+            return Failure(f"the recommender cannot be asked: {shown_error(error)}")
 
     async def _post(self, asking: Asking, now: float) -> Reply | Failure:
         recommender = asking.wpa.recommender or Recommender()
@@ -141,7 +141,7 @@ class Recommenders:
             return _read(read)
 
 
-def _why(error: Exception) -> str:
+def shown_error(error: Exception) -> str:
     """The error as text, without the address, which may contain secrets, and without anything of the answer."""
     if isinstance(error, aiohttp.ClientConnectorError):
         return _why_not_connected(error.os_error)

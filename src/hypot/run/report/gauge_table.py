@@ -42,6 +42,13 @@ LIMITED = "hypot_limited"
 BLOCKED = "hypot_blocked"
 HELD = "hypot_held"
 
+PHASE = "hypot_phase"
+LEARNED_LOW = "hypot_learned_min_replicas"
+LEARNED_HIGH = "hypot_learned_max_replicas"
+LEARNED_SLOTS = "hypot_learned_slots"
+LEFT_OUT_SLOTS = "hypot_left_out_slots"
+TARGET_UTILIZATION = "hypot_target_utilization_ratio"
+
 VALUE = "wpa_controller_value"
 HIGH = "wpa_controller_high_watermark"
 LOW = "wpa_controller_low_watermark"
@@ -103,6 +110,31 @@ OBJECT_FAMILIES = (
     MetricFamily(BLOCKED, "gauge", "1 while a window, a gate or a budget holds back a move.", (*OBJECT, "reason")),
     MetricFamily(HELD, "gauge", "1 while the object is held: paused, a conflict, stale metrics.", (*OBJECT, "reason")),
 )
+TORTOISE_FAMILIES = (
+    MetricFamily(PHASE, "gauge", "1 for the phase that it is in.", (*OBJECT, "phase")),
+    MetricFamily(
+        LEARNED_LOW,
+        "gauge",
+        "The learned minimum of replicas in the slot of now; absent while it gathers data.",
+        OBJECT,
+    ),
+    MetricFamily(
+        LEARNED_HIGH,
+        "gauge",
+        "The learned maximum of replicas in the slot of now; absent while it gathers data.",
+        OBJECT,
+    ),
+    MetricFamily(LEARNED_SLOTS, "gauge", "Slots with data, of the 168 hours of a week by default.", OBJECT),
+    MetricFamily(
+        LEFT_OUT_SLOTS, "gauge", "How many of the last slots were left out, because they say nothing.", OBJECT
+    ),
+    MetricFamily(
+        TARGET_UTILIZATION,
+        "gauge",
+        "The target utilization of a container that replicas follow, as a share of its request.",
+        (*OBJECT, "container", "resource"),
+    ),
+)
 WPA_FAMILIES = (
     MetricFamily(
         VALUE, "gauge", "The value that is compared with the watermarks, in milli-units.", (*WPA, "metric_name")
@@ -126,7 +158,7 @@ WPA_FAMILIES = (
         (*WPA, "transition"),
     ),
 )
-FAMILIES = (*CONTROLLER_FAMILIES, *OBJECT_FAMILIES, *WPA_FAMILIES)
+FAMILIES = (*CONTROLLER_FAMILIES, *OBJECT_FAMILIES, *TORTOISE_FAMILIES, *WPA_FAMILIES)
 
 
 def table() -> str:
@@ -135,6 +167,7 @@ def table() -> str:
     parts = {
         "The controller": CONTROLLER_FAMILIES,
         "Every object": OBJECT_FAMILIES,
+        "Tortoises": TORTOISE_FAMILIES,
         "WatermarkPodAutoscalers": WPA_FAMILIES,
     }
     for title, families in parts.items():

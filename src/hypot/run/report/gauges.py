@@ -10,10 +10,12 @@ from hypot.core.amount import CPU, MEMORY, to_unit
 from hypot.core.quantity import milli
 from hypot.core.watermark import Side
 from hypot.core.window import seconds_left
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import marks_of
 from hypot.policy.model.decision import Decision, MetricReading, Step, condition_of
 from hypot.policy.model.size import Size
+from hypot.policy.model.tortoise_state import PERCENT, TortoiseState, key_of
 from hypot.policy.stages.resolve import failures
 from hypot.run.internal_errors import InternalErrors, Stage
 from hypot.run.outcome import Outcome
@@ -209,11 +211,11 @@ def dropped_series(outcome: Outcome) -> list[str]:
 def _most_series(outcome: Outcome) -> int:
     """At least as many as the object has; each reconcile asks for it, so nothing is formatted here.
 
-    Two counts, one limit and six of the object's kind; one for each reason; four for each metric and container.
+    Two counts, one limit and six of the object's kind; one for each reason; four for each metric, six for a container.
     """
     decision = outcome.decision
     reasons = len(outcome.holds) + len(decision.steps)
-    return 9 + reasons + 4 * (len(decision.readings) + len(decision.sizes))
+    return 9 + reasons + 4 * len(decision.readings) + 6 * len(decision.sizes)
 
 
 def _fitting(groups: Iterable[SeriesGroup]) -> tuple[list[SeriesGroup], list[SeriesGroup]]:
@@ -236,7 +238,11 @@ def _groups(outcome: Outcome, now: float) -> Iterator[SeriesGroup]:
     yield from _reasons(outcome, own)
     if isinstance(outcome.autoscaler, WPA):
         yield from _watermarks(outcome, outcome.autoscaler, now)
-    yield from _sizes(outcome.decision, own)
+    past = outcome.state.tortoise
+    if isinstance(outcome.autoscaler, Tortoise):
+        yield SeriesGroup("phase", list(_phase(outcome.decision, own)))
+        yield SeriesGroup("learned", list(_learned(outcome.decision, past, own)))
+    yield from _containers(outcome.decision, {} if past is None else past.targets, own)
 
 
 def _counts(decision: Decision, own: str) -> Iterator[Sample]:
@@ -274,14 +280,40 @@ def _blocks(step: Step) -> bool:
     return step.rule in BLOCKING if action is None else action == "none" and step.rule in BLOCKING_PODS
 
 
-def _sizes(decision: Decision, own: str) -> Iterator[SeriesGroup]:
-    """The requested cores and bytes of each container, current and desired."""
+def _phase(decision: Decision, own: str) -> Iterator[Sample]:
+    phase = decision.reported.get("tortoisePhase")
+    if isinstance(phase, str) and phase:
+        yield Sample(names.PHASE, f"{own},{labelled(phase=phase)}", 1)
+
+
+def _learned(decision: Decision, past: TortoiseState | None, own: str) -> Iterator[Sample]:
+    """The bounds are those of the slot, before what else raises or holds them."""
+    for step in decision.steps:
+        if step.rule == "slot":
+            yield Sample(names.LEARNED_LOW, own, int(step.numbers["minReplicas"]))
+            yield Sample(names.LEARNED_HIGH, own, int(step.numbers["maxReplicas"]))
+    if past is not None:
+        yield Sample(names.LEARNED_SLOTS, own, past.learned.known())
+        yield Sample(names.LEFT_OUT_SLOTS, own, len(past.learned.left_out))
+
+
+def _containers(decision: Decision, targets: Mapping[str, int], own: str) -> Iterator[SeriesGroup]:
+    """The requested cores and bytes of each container, current and desired, and its targets."""
     desired = {size.container: size for size in decision.desired_sizes}
     for size in decision.sizes:
         both = (("current", size), ("desired", desired.get(size.container, size)))
         cpu = _requests(names.CONTAINER_CPU, CPU, both, own)
         memory = _requests(names.CONTAINER_MEMORY, MEMORY, both, own)
-        yield SeriesGroup(f"container {size.container}", [*cpu, *memory])
+        aims = _targets(size.container, targets, own)
+        yield SeriesGroup(f"container {size.container}", [*cpu, *memory, *aims])
+
+
+def _targets(container: str, targets: Mapping[str, int], own: str) -> Iterator[Sample]:
+    for resource in (CPU, MEMORY):
+        percent = targets.get(key_of((container, resource)))
+        if percent is not None:
+            labels = f"{own},{labelled(container=container, resource=resource)}"
+            yield Sample(names.TARGET_UTILIZATION, labels, percent / PERCENT)
 
 
 def _requests(name: str, resource: str, sizes: Iterable[tuple[str, Size]], own: str) -> Iterator[Sample]:

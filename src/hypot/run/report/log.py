@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 import structlog
 
+from hypot.kinds.hpa import HPA
 from hypot.policy.model.decision import Decision
 from hypot.policy.model.size import Size, changes_of
 from hypot.run.outcome import Key, Outcome, Reconciled
@@ -21,17 +22,19 @@ Place = tuple[str, str, str]
 
 
 class Said(NamedTuple):
-    """What was logged for an object that does not change: the message, why, the count, the number of pods, sizes."""
+    """What was logged for an object that does not change: the message, why, count, number of pods, HPA, sizes."""
 
     word: Word
     refusal: str
     desired: int | None
     pods: int
+    # The HPA that it is to have, if that changes.
+    hpa: HPA | None
     amounts: Mapping[Place, int]
 
     def covers(self, other: "Said") -> bool:
         """Whether the other adds nothing new to this."""
-        if self[:4] != other[:4] or self.amounts.keys() != other.amounts.keys():
+        if self[:5] != other[:5] or self.amounts.keys() != other.amounts.keys():
             return False
         return all(abs(other.amounts[at] - amount) <= LITTLE * amount for at, amount in self.amounts.items())
 
@@ -75,7 +78,7 @@ class DecisionLog:
             # Earlier steps of a running plan were done.
             refused: Word = "not done" if one.before.plan is None else "not all done"
             return "perhaps done" if one.unsure else refused
-        if not one.decision.moves:
+        if not (one.decision.moves or one.decision.edits):
             return None
         only_said = self._dry_run or one.decision.dry_run or one.acting == "observe"
         return "would decide" if only_said else "decided"
@@ -114,7 +117,8 @@ def _said(one: Outcome, word: Word) -> Said:
         for resource, amount in listed.items()
     }
     pods = sum(each.action != "none" for each in decision.actions)
-    return Said(word, one.refusal, decision.desired, pods, amounts)
+    hpa = decision.hpa.after if decision.hpa is not None and decision.edits else None
+    return Said(word, one.refusal, decision.desired, pods, hpa, amounts)
 
 
 def _say(one: Outcome, word: Word) -> None:

@@ -32,6 +32,8 @@ NOT_OPTED_IN = Hold(
 )
 
 _NONE_DUE: Mapping[Key, float] = {}
+# Most of a status, so they are passed quickly.
+_PLAIN = frozenset({str, int, bool, float})
 _COUNTS = ("currentReplicas", "desiredReplicas", "replicas")
 
 
@@ -149,7 +151,9 @@ def _sizes(reported: Mapping[str, Any]) -> Any:
 def _differs(outcome: Outcome, before: Written) -> bool:
     """Whether a write would change anything; a stored status has whole seconds and no nulls."""
     decision = outcome.decision
-    if decision.reported != before.reported and _stored(decision.reported) != _stored(before.reported):
+    if any(
+        _stored_differs(key, decision.reported, before.reported) for key in {**decision.reported, **before.reported}
+    ):
         return True
     reported, known = decision.conditions, before.conditions
     return len(reported) != len(known) or any(
@@ -157,9 +161,12 @@ def _differs(outcome: Outcome, before: Written) -> bool:
     )
 
 
-def _stored(reported: Mapping[str, Any]) -> Any:
-    """As the API server stores it: some counts are present even if they were not written."""
-    return without_nulls({key: value for key, value in reported.items() if value != 0 or key not in _COUNTS})
+def _stored_differs(key: str, reported: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
+    """Whether a field differs as the API server stores it: some counts are present even if they were not written."""
+    one, two = reported.get(key), known.get(key)
+    if one == two or (key in _COUNTS and not one and not two):
+        return False
+    return bool(without_nulls(one) != without_nulls(two))
 
 
 def status_request(outcome: Outcome, path: str, resource_version: str) -> Request:
@@ -197,8 +204,14 @@ def patch_request(outcome: Outcome, path: str, resource_version: str) -> Request
 
 def without_nulls(value: Any) -> Any:
     """The same without nulls: a CustomResourceDefinition refuses null for a number."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Mapping):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+        return {
+            key: each if type(each) in _PLAIN else without_nulls(each)
+            for key, each in value.items()
+            if each is not None
+        }
     if isinstance(value, list | tuple):
         return [without_nulls(each) for each in value if each is not None]
     return value

@@ -3,6 +3,7 @@
 import pytest
 
 from builders import NOW, reason_of, rules_of
+from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Metric
 from hypot.kinds.vpa import VPA
 from hypot.policy.hvpa.count_source import count_proposal, utilization_metric
@@ -351,7 +352,7 @@ class TestOwn:
         """The status of an HPA with a utilization gives an exact total of cpu; without, four pods of each resource."""
         metrics = [{"type": "Resource", "resource": {"name": "cpu", "current": percent}}]
         status = {"desiredReplicas": 4, "currentReplicas": 2, "currentMetrics": metrics}
-        advice = read_count_advice({"metadata": {"name": "web"}, "status": status})
+        advice = read_count_advice(HPA.from_dict({"metadata": {"name": "web"}, "status": status}))
         assert one(decided(TOTAL_ONLY, world(2, APP, count_advice=advice))) == expected
 
     def test_bounds_of_the_hpa_bound_the_hpa(self):
@@ -406,8 +407,8 @@ class TestStatus:
             None,
             Failure("there is no such HPA"),
             CountAdvice(1, 3, "the status of an HPA"),
-            read_count_advice({"status": {"desiredReplicas": 0, "currentReplicas": 2}}),
-            read_count_advice({"status": "odd"}),
+            read_count_advice(HPA.from_dict({"status": {"desiredReplicas": 0, "currentReplicas": 2}})),
+            read_count_advice(HPA.from_dict({"status": "odd"})),
         ],
     )
     def test_an_hpa_without_a_valid_count(self, reported):
@@ -419,7 +420,9 @@ class TestStatus:
 
     def test_an_hpa_that_asks(self):
         """Both counts are read."""
-        found = read_count_advice({"metadata": {"name": "web"}, "status": {"desiredReplicas": 4, "currentReplicas": 2}})
+        found = read_count_advice(
+            HPA.from_dict({"metadata": {"name": "web"}, "status": {"desiredReplicas": 4, "currentReplicas": 2}})
+        )
         assert found == CountAdvice(4, 2, "the status of HorizontalPodAutoscaler web")
 
     def test_utilization_with_other_metrics(self):

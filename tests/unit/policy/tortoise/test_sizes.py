@@ -1,5 +1,8 @@
 """The sizes of pods: by usage if a resource is Vertical, with the count of replicas if it is Horizontal."""
 
+from copy import deepcopy
+from dataclasses import dataclass
+
 import pytest
 
 from hypot.policy.model.settings import Settings
@@ -363,3 +366,36 @@ def test_an_emergency_grows_sizes_too(mode, expected):
     world = vertical(1000, 900)
     world.tortoise["spec"]["updateMode"] = mode
     assert [memory(world.step(HOUR)) for _ in range(3)] == [expected] * 3
+
+
+@dataclass
+class OneSmaller(World):
+    """The first pod has only half of the memory of the others."""
+
+    def objects(self):
+        found = super().objects()
+        # Pods share their containers.
+        found = [deepcopy(each) for each in found]
+        [first] = [each for each in found if each["kind"] == "Pod" and each["metadata"]["name"] == "web-0"]
+        requests = first["spec"]["containers"][0]["resources"]["requests"]
+        requests["memory"] = str(int(requests["memory"]) // 2)
+        return found
+
+
+def test_pods_that_an_interrupted_change_left_behind():
+    """They get the size of the largest, which is the desired one; a resource that is Off differs as it likes."""
+    decision = OneSmaller(
+        tortoise=tortoise(
+            autoscalingPolicy=[policy(cpu="Off", memory="Vertical")],
+            resourcePolicy=[least(memory="1Gi", most={"memory": "1Gi"})],
+        ),
+        peak={"app": {"memory": 100 * MI}},
+    ).decided()
+    assert decision.catches_up
+    assert decision.desired_sizes == decision.sizes
+    assert decision.grows
+    assert decision.reason.startswith("the largest pod has the desired size of app, and the others get it too")
+    assert "catch-up" in [step.rule for step in decision.steps]
+    off = OneSmaller(tortoise=tortoise(autoscalingPolicy=[policy()])).decided()
+    assert not off.catches_up
+    assert not World().decided().catches_up

@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web as http
 
 from hypot.run.observe import asking, prometheus
-from hypot.run.observe.prometheus import MEASURED, WINDOW, Prometheus
+from hypot.run.observe.prometheus import MEASURED, WINDOW, Prometheus, PrometheusApi
 from unit.replay.traces.prometheus_server import needs_prometheus, serving
 
 pytestmark = pytest.mark.asyncio
@@ -51,7 +51,7 @@ async def test_usage_is_read_with_its_own_time(server):
     address, now = server
     asked = time.time()
     async with aiohttp.ClientSession() as session:
-        usage = await Prometheus(session, address).read()
+        usage = await Prometheus(PrometheusApi(session, address)).read()
     assert usage.trouble == ""
     sample = usage.samples["shop", "web-1"]
     assert asked - 15 < sample.at <= time.time()
@@ -66,7 +66,7 @@ async def test_usage_is_read_with_its_own_time(server):
 async def test_the_server_is_unreachable():
     """An unreachable server is reported, and there are no samples."""
     async with aiohttp.ClientSession() as session:
-        usage = await Prometheus(session, "http://127.0.0.1:9").read()
+        usage = await Prometheus(PrometheusApi(session, "http://127.0.0.1:9")).read()
     assert usage.samples == {}
     assert usage.trouble.startswith("Prometheus cannot be queried: ")
 
@@ -76,7 +76,7 @@ async def test_an_answer_of_another_page(server):
     """Another page of the same server is not an answer."""
     address, _ = server
     async with aiohttp.ClientSession() as session:
-        usage = await Prometheus(session, f"{address}/classic").read()
+        usage = await Prometheus(PrometheusApi(session, f"{address}/classic")).read()
     assert usage.samples == {}
     assert "Prometheus cannot be queried: it answers 404" in usage.trouble
 
@@ -90,7 +90,9 @@ async def read_from(answer, token_file=""):
     await http.TCPSite(runner, "127.0.0.1", 0).start()
     try:
         async with aiohttp.ClientSession() as session:
-            return await Prometheus(session, f"http://127.0.0.1:{runner.addresses[0][1]}", token_file).read()
+            return await Prometheus(
+                PrometheusApi(session, f"http://127.0.0.1:{runner.addresses[0][1]}", token_file)
+            ).read()
     finally:
         await runner.cleanup()
 

@@ -127,6 +127,8 @@ MADE = {
     "hpa_deleted": events.hpa_deleted("web"),
     "hpa_updated": events.hpa_updated("web", 3, 9),
     "hpa_refused": events.hpa_refused("web", "403 forbidden"),
+    "history_read": events.history_read("learned from 28 days of usage"),
+    "history_failed": events.history_failed("Prometheus did not answer"),
     "webhook_unavailable": events.webhook_unavailable("its certificate is not trusted"),
 }
 

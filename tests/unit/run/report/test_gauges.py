@@ -35,7 +35,20 @@ from hypot.run.report.gauges import (
     object_samples,
     shown,
 )
-from unit.run.outcomes import CONFLICT, FREE, PAUSED, between, crowded, items, outcome, representative, sized, vpa
+from unit.policy.tortoise import tortoise_world
+from unit.run.outcomes import (
+    CONFLICT,
+    FREE,
+    PAUSED,
+    between,
+    crowded,
+    items,
+    outcome,
+    representative,
+    sized,
+    tortoise,
+    vpa,
+)
 
 ROOT = Path(__file__).resolve().parents[4]
 OUTCOMES = representative()
@@ -352,6 +365,60 @@ def test_a_series_ends_with_its_object():
     both = MetricsSnapshot(NOW, outcomes=[OUTCOMES["wpa moves"], OUTCOMES["vpa evicts"]])
     assert "WatermarkPodAutoscaler" in text(both)
     assert "WatermarkPodAutoscaler" not in text(replace(both, outcomes=[OUTCOMES["vpa evicts"]]))
+
+
+# Tortoises.
+
+
+def test_what_a_tortoise_learned():
+    """The bounds of the slot of now, not those of the HPA; its target, its phase, and how much it knows."""
+    one = outcome(*tortoise(state=tortoise_world.known((2000, "saturated", 12_000), target=65)))
+    assert (reported(one, names.LEARNED_LOW), reported(one, names.LEARNED_HIGH)) == ([6.0], [24.0])
+    assert reported(one, names.TARGET_UTILIZATION, container="app", resource="cpu") == [0.65]
+    assert reported(one, names.PHASE, phase="PartlyWorking") == [1.0]
+    assert (reported(one, names.LEARNED_SLOTS), reported(one, names.LEFT_OUT_SLOTS)) == ([168.0], [168.0])
+
+
+def test_a_tortoise_that_gathers_data():
+    """Bounds and slots are not known yet, and only one phase has a series."""
+    one = OUTCOMES["tortoise gathers"]
+    assert (reported(one, names.LEARNED_LOW), reported(one, names.LEARNED_HIGH)) == ([], [])
+    assert reported(one, names.LEARNED_SLOTS) == [0.0]
+    assert [sample.labels["phase"] for sample in parsed(MetricsSnapshot(NOW, outcomes=[one]))[names.PHASE]] == [
+        "GatheringData"
+    ]
+
+
+def test_a_tortoise_that_cannot_be_decided():
+    """What it learned is still there."""
+    one = OUTCOMES["tortoise without scale"]
+    assert reported(one, names.LEARNED_SLOTS) == [168.0]
+    assert reported(one, names.PHASE, phase="Working") == [1.0]
+    assert reported(one, names.LEARNED_LOW) == []
+
+
+def test_a_tortoise_with_many_containers():
+    """A container is shown with its sizes and its target, or not at all."""
+    names_of = [f"c{i}" for i in range(9)]
+    sizes = {name: {"cpu": 1000, "memory": 2**30} for name in names_of}
+    places = tuple(f"{name}/cpu" for name in names_of)
+    there = tortoise(
+        sizes=sizes,
+        demand=dict.fromkeys(names_of, 900),
+        state=tortoise_world.known(places=places, place="c0/cpu"),
+        hpa=tortoise_world.hpa(3, 20, *[tortoise_world.container_metric(name) for name in names_of]),
+    )
+    one = outcome(*there)
+    samples = object_samples(one, NOW)
+    assert len(samples) <= MOST_SERIES
+    assert Counter(sample.name for sample in samples)[names.TARGET_UTILIZATION] == 3
+    assert dropped_series(one) == [f"container c{i}" for i in range(3, 9)]
+
+
+def test_series_of_a_tortoise_end_with_it():
+    """No series is stored."""
+    assert "Tortoise" in text(MetricsSnapshot(NOW, outcomes=[OUTCOMES["tortoise edits"]]))
+    assert names.PHASE not in text(MetricsSnapshot(NOW, outcomes=[OUTCOMES["hvpa moves"]]))
 
 
 # The controller.

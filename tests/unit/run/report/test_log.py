@@ -13,6 +13,8 @@ from hypot.run.outcome import Reconciled
 from hypot.run.report.gauges import MOST_SERIES
 from hypot.run.report.log import DecisionLog
 from unit.policy.sizes_world import hvpa, node, vpa
+from unit.policy.tortoise.tortoise_world import BY_CPU
+from unit.run.act.test_edited_hpas import tortoise
 from unit.run.outcomes import crowded, representative
 from unit.run.run_world import World, all_kinds, web, wpa
 
@@ -168,3 +170,38 @@ async def test_series_that_do_not_fit_are_logged_once():
 async def test_no_series_are_dropped_where_objects_have_none():
     """With `objectMetrics: false` nothing is missing."""
     assert "series dropped" not in await message(DecisionLog(object_metrics=False), crowded(15, 0))
+
+
+async def test_an_edit_of_the_hpa_alone_is_an_action():
+    """It counts as a move, with the reason; refused, it is logged once, and so is one that is not to be done."""
+    one = OUTCOMES["tortoise edits"]
+    assert not one.decision.moves
+    first, line = await lines(DecisionLog(), one)
+    assert (first["moved"], line["event"], line["why"]) == (1, "decided", "the HPA gets 3 to 6 replicas")
+    trying = DecisionLog(dry_run=True)
+    assert await message(trying, one) == ["would decide"]
+    assert await message(trying, one) == []
+    other = one.decision._replace(hpa=one.decision.hpa.bounded(4, 8))
+    assert await message(trying, replace(one, decision=other)) == ["would decide"]
+    assert await message(trying, OUTCOMES["tortoise gathers"]) == []
+
+
+async def test_an_hpa_that_cannot_be_written():
+    """One line with the refusal, and no reconcile counts as a move until it is written."""
+    async with World(*web(4), tortoise(autoscalingPolicy=BY_CPU), node()) as world:
+        world.cluster.faults = lambda call: (
+            refusal(403, "no") if call.writes and "horizontalpodautoscalers" in call.path else None
+        )
+        decision_log, said = DecisionLog(), []
+        for _ in range(3):
+            world.uses("500m")
+            said += await lines(decision_log, *(await world.reconcile()).outcomes)
+        assert [each["moved"] for each in said if each["event"] == "reconciled"] == [0, 0, 0]
+        [refused] = [each for each in said if each["event"] == "not done"]
+        assert "403" in refused["refusal"]
+        assert world.events("FailedUpdateHPA")
+        world.cluster.faults = None
+        world.uses("500m")
+        assert await message(decision_log, *(await world.reconcile()).outcomes) == ["decided"]
+        world.uses("500m")
+        assert await message(decision_log, *(await world.reconcile()).outcomes) == []

@@ -12,6 +12,7 @@ from hypot.kinds.catalogue import crd_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.status import HPAStatus
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.model.state import State
@@ -31,7 +32,7 @@ PATH = "/apis/datadoghq.com/v1alpha1/namespaces/default/watermarkpodautoscalers/
 CALM = OUTCOMES["wpa stays"]
 SCHEMAS = {
     kind.KIND: crd_of(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
-    for kind in (WPA, VPA, Hvpa)
+    for kind in (WPA, VPA, Hvpa, Tortoise)
 }
 
 

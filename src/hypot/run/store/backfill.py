@@ -1,0 +1,238 @@
+"""Lets new Tortoises learn from the usage that a Prometheus has recorded, so that they work at once.
+
+Tasks of their own ask for it, a few at the same time and with turns between namespaces: no reconcile waits for an
+answer. The next reconcile takes it over.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import structlog
+
+from hypot.core.amount import CPU
+from hypot.kinds.base import count_of
+from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.settings import DAY
+from hypot.policy.continuity import Remembered
+from hypot.policy.model.learned import Learned
+from hypot.policy.model.size import Place
+from hypot.policy.model.tortoise_state import key_of
+from hypot.policy.observe.targets import target_of
+from hypot.run.observe.past_usage import WEEK, PastUsage, names_of_pods, query_of
+from hypot.run.observe.prometheus import PrometheusError
+from hypot.run.outcome import Key, Outcome
+from hypot.run.store.thread import aside
+
+log = structlog.get_logger()
+AT_ONCE = 4
+# How long all queries for one object may take.
+WITHIN = 600.0
+# After a failure it is tried again after this time, then after twice as long, and so on.
+AGAIN_AFTER, LONGEST_PAUSE = 600.0, 6 * 3600.0
+# The place that needs are counted in, and so many others.
+MOST_PLACES = 8
+NOTHING = "Prometheus has no earlier usage of its pods"
+
+
+class FollowedPlace(NamedTuple):
+    """A place that replicas follow, its target utilization in percent, and the size of a pod."""
+
+    place: Place
+    target: int
+    size: int
+
+
+class WantedHistory(NamedTuple):
+    """The history that an object needs: of these pods, before what it has learned itself."""
+
+    key: Key
+    learned: Learned
+    pods: str
+    # The first is the one that needs are counted in.
+    places: tuple[FollowedPlace, ...]
+
+
+class HistoryResult(NamedTuple):
+    """What came of it, as a sentence without its end."""
+
+    message: str
+    failed: bool = False
+
+
+@dataclass(slots=True)
+class _Attempts:
+    failures: int = 0
+    # On the boot clock; None if there is nothing more to ask for.
+    next: float | None = 0.0
+
+
+class Backfill:
+    """The histories that are wanted, under way and found; without a source it never asks."""
+
+    def __init__(self, source: PastUsage | None = None, boot: Callable[[], float] = lambda: 0.0) -> None:
+        self._source, self._boot = source, boot
+        self._waiting: dict[Key, WantedHistory] = {}
+        self._under_way: dict[Key, WantedHistory] = {}
+        self._found: dict[Key, tuple[WantedHistory, Learned | HistoryResult]] = {}
+        # By object and what it learns in: a change of slots starts over.
+        self._attempts: dict[Key, tuple[tuple[object, ...], _Attempts]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        # How often each namespace had its turn while others wait.
+        self._turns: Counter[str] = Counter()
+
+    def take(self, states: dict[Key, Remembered]) -> dict[Key, HistoryResult]:
+        """Add what was found to the states; what came of it, by object."""
+        found, self._found = self._found, {}
+        results = {}
+        for key, (wanted, answer) in found.items():
+            known = states.get(key)
+            past = None if known is None else known.state.tortoise
+            if known is None or past is None or _subject(past.learned) != _subject(wanted.learned):
+                # It is another object now, or learns something else.
+                self._attempts.pop(key, None)
+                continue
+            if isinstance(answer, HistoryResult):
+                results[key] = answer
+            else:
+                after = past.taught(answer)
+                states[key] = replace(known, state=known.state._replace(tortoise=after))
+                self._attempts[key] = _subject(after.learned), _Attempts(next=None)
+                results[key] = _result(wanted, answer)
+            say = log.warning if results[key].failed else log.info
+            say("history", object="/".join(key[1:]), result=results[key].message)
+        return results
+
+    def look(self, outcomes: Iterable[Outcome], now: float) -> None:
+        """Ask for the history of each Tortoise that has not observed long enough."""
+        if self._source is None:
+            return
+        for outcome in outcomes:
+            if isinstance(outcome.autoscaler, Tortoise) and self._may_ask(outcome, now):
+                wanted = _wanted(outcome, outcome.autoscaler)
+                if wanted is not None:
+                    self._waiting[outcome.key] = wanted
+        while self._waiting and len(self._tasks) < min(AT_ONCE, len(self._waiting) + len(self._under_way)):
+            task = asyncio.create_task(self._work(self._source))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _may_ask(self, outcome: Outcome, now: float) -> bool:
+        key, past = outcome.key, outcome.state.tortoise
+        if past is None or now - past.learned.since >= past.learned.layout.seconds:
+            return False
+        if key in self._waiting or key in self._under_way or key in self._found:
+            return False
+        subject, (known, attempts) = _subject(past.learned), self._attempts.get(key, ((), _Attempts()))
+        if subject != known:
+            attempts = _Attempts()
+            self._attempts[key] = subject, attempts
+        return attempts.next is not None and attempts.next <= self._boot()
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._waiting.pop(key, None)
+            self._attempts.pop(key, None)
+
+    def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def _work(self, source: PastUsage) -> None:
+        while self._waiting:
+            wanted = self._next()
+            self._under_way[wanted.key] = wanted
+            try:
+                answer = await self._ask(source, wanted)
+            finally:
+                del self._under_way[wanted.key]
+            self._found[wanted.key] = wanted, answer
+        self._turns.clear()
+
+    def _next(self) -> WantedHistory:
+        """The next is one of the namespace with the fewest under way, then with the fewest turns."""
+        busy = Counter(namespace for _, namespace, _ in self._under_way)
+        key = min(self._waiting, key=lambda each: (busy[each[1]], self._turns[each[1]]))
+        self._turns[key[1]] += 1
+        return self._waiting.pop(key)
+
+    async def _ask(self, source: PastUsage, wanted: WantedHistory) -> Learned | HistoryResult:
+        """What it learns; else what came of it."""
+        _, attempts = self._attempts.setdefault(wanted.key, (_subject(wanted.learned), _Attempts()))
+        try:
+            async with asyncio.timeout(WITHIN):
+                learned = await _read(source, wanted)
+        except TimeoutError:
+            error = f"Prometheus did not answer all queries within {WITHIN:.0f} s"
+        except PrometheusError as caught:
+            error = f"Prometheus cannot be queried: {caught}"
+        except Exception as caught:
+            log.exception("history", object="/".join(wanted.key[1:]))
+            error = f"internal error: {type(caught).__name__}"
+        else:
+            attempts.next = None
+            return HistoryResult(NOTHING) if learned is None else learned
+        pause = min(AGAIN_AFTER * 2**attempts.failures, LONGEST_PAUSE)
+        attempts.failures, attempts.next = min(attempts.failures + 1, 16), self._boot() + pause
+        return HistoryResult(f"{error}; it is tried again in {pause / 60:.0f} minutes", failed=True)
+
+
+def _subject(learned: Learned) -> tuple[object, ...]:
+    return learned.layout, learned.place, learned.since
+
+
+def _wanted(outcome: Outcome, tortoise: Tortoise) -> WantedHistory | None:
+    past = outcome.state.tortoise
+    sizes = {(size.container, r): amount for size in outcome.decision.sizes for r, amount in size.requests.items()}
+    if past is None:
+        return None
+    places = [
+        FollowedPlace(place, past.targets[key_of(place)], size)
+        for place, size in sorted(sizes.items())
+        if size and key_of(place) in past.targets
+    ]
+    places.sort(key=lambda each: key_of(each.place) != past.learned.place)
+    if not places or key_of(places[0].place) != past.learned.place:
+        return None
+    pods = names_of_pods(target_of(tortoise), [pod.name for pod in outcome.seen.pods])
+    return WantedHistory(outcome.key, past.learned, pods, tuple(places[:MOST_PLACES])) if pods else None
+
+
+async def _read(source: PastUsage, wanted: WantedHistory) -> Learned | None:
+    learned, (_, namespace, _) = wanted.learned, wanted.key
+    start = learned.since - learned.layout.weeks * WEEK
+    uses = [
+        await source.read(query_of(each.place, namespace, wanted.pods), start, learned.since) for each in wanted.places
+    ]
+    return await aside(_learned, wanted, uses)
+
+
+def _learned(wanted: WantedHistory, uses: Sequence[Mapping[int, float]]) -> Learned | None:
+    """What usage teaches, at today's sizes: the place that asks for most replicas counts, as in a decision.
+
+    The slot in which it began to observe is left to it. A place without usage did not exist then.
+    """
+    import numpy as np  # noqa: PLC0415  only for a history
+
+    from hypot.policy.tortoise.history import UsageSeries, learned_from  # noqa: PLC0415  the same
+
+    layout, main = wanted.learned.layout, wanted.places[0]
+    times, first = sorted(uses[0]), layout.place(wanted.learned.since)
+    while times and layout.place(times[-1]) >= first:
+        times.pop()
+    if len(times) < 2:
+        return None
+    amounts = np.zeros(len(times))
+    for each, used in zip(wanted.places, uses, strict=True):
+        unit = 1000.0 if each.place[1] == CPU else 1.0
+        share = unit * (main.target * main.size) / (each.target * each.size)
+        amounts = np.maximum(amounts, np.array([used.get(at, 0.0) for at in times]) * share)
+    series = UsageSeries(main.place, main.target, np.array(times, np.float64), amounts, layout)
+    return next(learned_from([series])).learned
+
+
+def _result(wanted: WantedHistory, history: Learned) -> HistoryResult:
+    days = count_of(round((wanted.learned.since - history.since) / DAY), "day")
+    return HistoryResult(f"learned from {days} of usage: {history.known()} of {history.layout.slots} slots have data")
