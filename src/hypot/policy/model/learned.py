@@ -79,6 +79,10 @@ class Learned:
     def begun(cls, layout: SlotLayout, place: str, at: float) -> Self:
         return cls(layout, place, at, bytes(empty(layout.weeks, layout.hours, layout.daily).codes))
 
+    def covers(self, layout: SlotLayout, place: str) -> bool:
+        """Whether it is about these slots, and about this container and resource."""
+        return self.layout == layout and self.place == place
+
     def table(self) -> SlotTable:
         """A copy of the table, which may be changed."""
         return SlotTable(slots_of(self.layout.hours, self.layout.daily), self.codes)
@@ -112,13 +116,9 @@ class Learned:
         0 if nothing is known.
         """
         _, slot = self.layout.place(at)
-        table, tally = self.table(), self.tally
-        known = table.highest(slot)
-        now = tally.needed if tally is not None and tally.slot == slot else 0
-        if known:
-            return max(known, now), ()
-        near, used = table.nearest(slot, HOURS // self.layout.hours)
-        return (max(near, now), used) if near else (now, ())
+        known, instead = _known(self.codes, self.layout.hours, self.layout.daily, slot)
+        now = self.tally.needed if self.tally is not None and self.tally.slot == slot else 0
+        return (max(known, now), instead) if known else (now, ())
 
     def peak(self) -> int:
         """The most that was needed at any time."""
@@ -169,6 +169,14 @@ class Learned:
 def _tally(numbers: list[int]) -> SlotTally:
     turn, slot, needed, counted, *left_out = numbers
     return SlotTally(turn, slot, needed, counted, (*left_out, *[0] * len(REASONS))[: len(REASONS)])
+
+
+@lru_cache(4096)
+def _known(codes: bytes, hours: int, daily: bool, slot: int) -> tuple[int, tuple[int, ...]]:
+    """The most that was needed in a slot that has ended, and the slots it was taken from instead."""
+    table = SlotTable(slots_of(hours, daily), codes)
+    needed = table.highest(slot)
+    return (needed, ()) if needed else table.nearest(slot, HOURS // hours)
 
 
 @lru_cache(4096)
