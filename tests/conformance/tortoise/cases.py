@@ -21,7 +21,7 @@ from hypot.policy.model.seen import Bounds, Container, Pod, PodSample, Recommend
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import EMPTY, State, Vertical
 from hypot.policy.model.tortoise_state import TortoiseState, key_of
-from hypot.policy.tortoise.tortoise import layout_of
+from hypot.policy.tortoise.tuning import layout_of
 
 MIB = 1024**2
 LONG = 60 * 86400.0

@@ -22,7 +22,7 @@ from hypot.policy.tortoise.edited_hpa import FIRST_TARGET, targets_in
 from hypot.policy.tortoise.needs import sizes_by_place
 from hypot.policy.tortoise.policies import in_force, places_of
 from hypot.policy.tortoise.sizes import Counts, counts_of
-from hypot.policy.tortoise.tortoise import layout_of
+from hypot.policy.tortoise.tuning import layout_of
 from hypot.policy.valid import in_the_way
 
 

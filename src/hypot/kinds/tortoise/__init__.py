@@ -8,7 +8,7 @@ from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
 from hypot.kinds.hpa.fields import Behavior, Pace
 from hypot.kinds.node import node, replaced
 from hypot.kinds.problem import Problem
-from hypot.kinds.tortoise.fields import DECIDE, NO_DELETE, ContainerResourcePolicy, TargetRefs, TortoiseSpec
+from hypot.kinds.tortoise.fields import NO_DELETE, ContainerResourcePolicy, TargetRefs, TortoiseSpec
 from hypot.kinds.tortoise.policies import OFF, AutoscalingTypes, ContainerAutoscalingPolicy
 from hypot.kinds.tortoise.rules import spec_problems
 from hypot.kinds.version import Version
@@ -55,12 +55,6 @@ class Tortoise(TortoiseSpec):
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """The problems of this object."""
         return spec_problems(self, kubernetes, gates)
-
-
-def deciding(tortoise: Tortoise) -> Tortoise:
-    """The same, with the count decided by hypot and not by the controller of its HPA."""
-    metadata = dict(tortoise.metadata) if isinstance(tortoise.metadata, dict) else {}
-    return replaced(tortoise, metadata={**metadata, "annotations": {**tortoise.annotations, DECIDE: "true"}})
 
 
 def _items(

@@ -317,7 +317,12 @@ class Move(NamedTuple):
     @property
     def grows(self) -> bool:
         """Whether the workload gets more of anything."""
-        if self.catches_up or (self.recounts and (self.desired or 0) > (self.current or 0)):
+        return self.enlarges or (self.recounts and (self.desired or 0) > (self.current or 0))
+
+    @property
+    def enlarges(self) -> bool:
+        """Whether pods get more of anything."""
+        if self.catches_up:
             return True
         had = {size.container: size.requests for size in self.sizes}
         return self.resizes and any(

@@ -89,6 +89,10 @@ class Learned(Deriving):
     def begun(cls, layout: SlotLayout, place: str, at: float) -> Self:
         return cls(layout, place, at, bytes(empty(layout.weeks, layout.hours, layout.daily).codes))
 
+    def covers(self, layout: SlotLayout, place: str) -> bool:
+        """Whether it is about these slots, and about this container and resource."""
+        return self.layout == layout and self.place == place
+
     def table(self) -> SlotTable:
         """A copy of the table, which may be changed."""
         return SlotTable(self.layout.slots, self.codes)
@@ -134,7 +138,7 @@ class Learned(Deriving):
 
     def known(self) -> int:
         """How many slots have data, without the slot in progress."""
-        return _known(self)
+        return _known_slots(self)
 
     def needed(self, at: float) -> tuple[int, tuple[int, ...]]:
         """The most that was needed in the slot of this time, now included; and the slots it was taken from instead.
@@ -142,13 +146,9 @@ class Learned(Deriving):
         0 if nothing is known.
         """
         _, slot = self.layout.place(at)
-        table, tally = self.table(), self.tally
-        known = table.highest(slot)
-        now = tally.needed if tally is not None and tally.slot == slot else 0
-        if known:
-            return max(known, now), ()
-        near, used = table.nearest(slot, HOURS // self.layout.hours)
-        return (max(near, now), used) if near else (now, ())
+        known, instead = _known(self, slot)
+        now = self.tally.needed if self.tally is not None and self.tally.slot == slot else 0
+        return (max(known, now), instead) if known else (now, ())
 
     def peak(self) -> int:
         """The most that was needed at any time."""
@@ -202,9 +202,17 @@ def _tally(numbers: list[int]) -> SlotTally:
 
 
 @derived
-def _known(learned: Learned) -> int:
+def _known_slots(learned: Learned) -> int:
     table, slots = memoryview(learned.codes).cast("H"), learned.layout.slots
     return sum(any(table[slot::slots]) for slot in range(slots))
+
+
+@derived
+def _known(learned: Learned, slot: int) -> tuple[int, tuple[int, ...]]:
+    """The most that was needed in a slot that has ended, and the slots it was taken from instead."""
+    table = learned.table()
+    needed = table.highest(slot)
+    return (needed, ()) if needed else table.nearest(slot, HOURS // learned.layout.hours)
 
 
 @derived

@@ -308,6 +308,11 @@ class State(NamedTuple):
         return moved.with_event(decision.current, decision.desired, at, decision.event_period)
 
     def _resized(self, decision: Decision, at: float) -> Vertical:
+        if decision.window is None:
+            # Only a change of size counts.
+            return (
+                self.vertical.resized(at, grows=decision.enlarges, window=None) if decision.resizes else self.vertical
+            )
         return self.vertical.resized(at, grows=decision.grows, window=decision.window)
 
     def reported(self, decision: Decision) -> "State":

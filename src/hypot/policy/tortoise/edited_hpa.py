@@ -14,6 +14,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Behavior, Metric, cpu, memory
 from hypot.kinds.node import replaced
 from hypot.kinds.tortoise.fields import TortoiseSpec
+from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.policy.model.size import Place
 
 PREFIXES = {
@@ -105,6 +106,11 @@ def _with_target(metric: Metric, percent: int) -> Metric:
         return metric
     target = replaced(by_container.target, utilization=percent)
     return replaced(metric, container_resource=replaced(by_container, target=target))
+
+
+def behavior_of(tortoise: TortoiseSpec, settings: TortoiseSettings) -> Behavior | None:
+    """The behavior that its HPA gets; None if a named HPA keeps its own."""
+    return tortoise.behavior or (None if tortoise.names_hpa else settings.default_hpa_behavior)
 
 
 def new_hpa(tortoise: TortoiseSpec) -> HPA:

@@ -4,7 +4,7 @@ A need is what the pods together should request, so it does not depend on how ma
 its minimum or its maximum needs what it uses. Where usage does not show the demand, there is no need, but a reason.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from hypot.core.amount import MEMORY, MIB, of_milli
@@ -33,32 +33,57 @@ class Needs(NamedTuple):
         return max([total / sizes[place] for place, total in self.totals.items() if sizes.get(place)], default=0.0)
 
 
+class Usage(NamedTuple):
+    """The usage of one place in milli-units, of how many pods, and how many others serve without a usable sample."""
+
+    used: int
+    matched: int
+    unmeasured: int
+
+
 def needs_of(
     look: MetricContext, targets: Mapping[Place, int], replicas: int, most: int, pressure: Saturation
 ) -> Needs:
     """The needs at these targets; `most` is the maximum of the HPA."""
     pods = live(look.seen.pods)
-    if not pods:
-        return Needs({}, "no-pods", "there are no pods")
     crashing = sum(has_crashed(pod, look.seen.now) for pod in pods)
-    if crashing > CRASHING * len(pods):
-        return Needs({}, "crash-loop", f"{crashing} of {len(pods)} pods crash")
-    totals: dict[Place, int] = {}
-    for (container, resource), target in targets.items():
+    used: dict[Place, Usage | str] = {}
+    for (container, resource), target in targets.items() if pods else ():
         try:
             use = request_use(resource, container, target, look)
         except CannotRead as error:
-            return Needs({}, "unmeasured", str(error))
-        serving = use.matched + _unmeasured(pods, use, look)
+            used[container, resource] = str(error)
+        else:
+            used[container, resource] = Usage(use.used, use.matched, _unmeasured(pods, use, look))
+    return needs_from(len(pods), crashing, used, targets, replicas, most, pressure.twice)
+
+
+def needs_from(
+    pods: int,
+    crashing: int,
+    used: Mapping[Place, Usage | str],
+    targets: Mapping[Place, int],
+    replicas: int,
+    most: int,
+    saturated: Collection[Place],
+) -> Needs:
+    """The needs for this usage, or for a place the reason why it is unknown."""
+    if not pods:
+        return Needs({}, "no-pods", "there are no pods")
+    if crashing > CRASHING * pods:
+        return Needs({}, "crash-loop", f"{crashing} of {pods} pods crash")
+    totals: dict[Place, int] = {}
+    for place, use in used.items():
+        if isinstance(use, str):
+            return Needs({}, "unmeasured", use)
+        serving = use.matched + use.unmeasured
         if use.matched < ENOUGH * serving:
             return Needs({}, "unmeasured", f"the usage of only {use.matched} of {serving} pods is known")
-        used = use.used * serving * 100 // (use.matched * target)
-        totals[container, resource] = of_milli(resource, used)
-    found = Needs(totals)
-    full = [place for place in pressure.twice if place in targets]
+        totals[place] = of_milli(place[1], use.used * serving * 100 // (use.matched * targets[place]))
+    full = [place for place in saturated if place in targets]
     if replicas >= most and full:
         return Needs({}, "saturated", f"{full[0][1]} of {full[0][0]} is saturated at the maximum of {most} replicas")
-    return found
+    return Needs(totals)
 
 
 def _unmeasured(pods: Iterable[Pod], use: RequestUse, look: MetricContext) -> int:

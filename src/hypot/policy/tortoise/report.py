@@ -12,7 +12,15 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.policies import OFF
 from hypot.kinds.tortoise.settings import TortoiseSettings
-from hypot.kinds.tortoise.status import FAILED, GROWN_AT_PREFERRED, INITIALIZING, OVERRIDDEN, SIZES_UPDATED, WEEKDAYS
+from hypot.kinds.tortoise.status import (
+    FAILED,
+    GROWN_AT_PREFERRED,
+    INITIALIZING,
+    OVERRIDDEN,
+    SIZES_UPDATED,
+    TARGET_UPDATED,
+    WEEKDAYS,
+)
 from hypot.policy.horizontal import hpa as horizontal
 from hypot.policy.model.decision import Event, Move, MoveReport
 from hypot.policy.model.hpa_edit import HpaEdit
@@ -28,6 +36,7 @@ from hypot.policy.tortoise.edited_hpa import wire_ref
 from hypot.policy.tortoise.needs import Needs, amount_of, unit_size
 from hypot.policy.tortoise.policies import PolicyTable
 from hypot.policy.tortoise.sizes import SizedResource, counts_of
+from hypot.policy.tortoise.tuning import SlotBounds, TortoiseLook, Tuned
 from hypot.policy.tortoise.week import BoundsRule, bounds_rule
 
 REQUESTS = "containerResourceRequests"
@@ -84,9 +93,8 @@ class TortoiseFindings(Findings):
             text = f"{resource} of {container} needs {brief(resource, total)} in total at its target of {target} %."
             self.step("recommend", "needed", None, None, sentence(text), {"total": total, "target": target})
 
-    def report_slot(
-        self, learned: Learned, needed: int, instead: tuple[int, ...], low: int, high: int, main: Place
-    ) -> None:
+    def _report_slot(self, learned: Learned, bounds: SlotBounds, main: Place) -> None:
+        needed, instead, low, high, *_ = bounds
         resource, layout = main[1], learned.layout
         amount = brief(resource, amount_of(resource, needed))
         slot = slot_name(layout, layout.place(self.now)[1])
@@ -96,25 +104,37 @@ class TortoiseFindings(Findings):
         numbers = {"needed": needed, "minReplicas": low, "maxReplicas": high, "instead": list(instead)}
         self.step("resolve", "slot", None, None, text, numbers)
 
-    def report_preferred(self, high: int, held: int) -> None:
-        if held < high:
+    def report_new_start(self) -> None:
+        message = "slots, or the container that needs are counted in, have changed: learning starts over"
+        self.step("observe", "learning-starts-over", None, None, sentence(message))
+
+    def report_tuning(self, look: TortoiseLook, found: Tuned) -> None:
+        """What the HPA should have, and why."""
+        for place, percent in found.targets.items():
+            self._report_target(place, look.targets[place], percent, look.used[place], look.sizes[place])
+        if found.targets:
+            self.condition(TARGET_UPDATED, "True", "TargetsComputed", "the target utilizations were computed")
+        if found.slot is not None and found.past is not None and look.main is not None:
+            self._report_slot(found.past.learned, found.slot, look.main)
+            self._report_maximum(found.slot, look.counts.preferred)
+        before = self.state.tortoise.phase if self.state.tortoise is not None else ""
+        if found.past is not None and found.phase != INITIALIZING:
+            self._report_phase(before, found.phase, healthy=look.healthy)
+
+    def _report_maximum(self, slot: SlotBounds, preferred: int) -> None:
+        high, held = slot.raised, slot.held
+        if high > slot.high:
+            text = f"Pods are saturated at the maximum: it is {high} for now, which is not learned."
+            self.step("restrain", "saturated-maximum", slot.high, high, text)
+        if slot.lifted:
+            why = f"{slot.lifted[:1].upper()}{slot.lifted[1:]}"
+            text = f"{why}: the maximum of {high} may exceed the preferred count."
+            self.step("restrain", "preferred-replicas", high, high, text)
+        elif preferred < high and held < high:
             text = f"Pods may still grow: the maximum is {held} instead of {high}."
             self.step("restrain", "preferred-replicas", high, held, text)
 
-    def lifted(self, high: int, why: str) -> int:
-        text = f"{why[:1].upper()}{why[1:]}: the maximum of {high} may exceed the preferred count."
-        self.step("restrain", "preferred-replicas", high, high, text)
-        return high
-
-    def raised(self, high: int, wanted: int, most: int) -> int:
-        """The maximum while pods are saturated at it: what they need is unknown, and certainly more."""
-        raised = max(high, min(wanted, most))
-        if raised > high:
-            text = f"Pods are saturated at the maximum: it is {raised} for now, which is not learned."
-            self.step("restrain", "saturated-maximum", high, raised, text)
-        return raised
-
-    def report_target(self, place: Place, before: int, after: int, used: int, size: int) -> None:
+    def _report_target(self, place: Place, before: int, after: int, used: int, size: int) -> None:
         container, resource = place
         peak = f"a peak of {brief(resource, used)}, {-(-100 * used // size)} % of the request"
         becomes = (
@@ -123,7 +143,7 @@ class TortoiseFindings(Findings):
         text = f"{resource} of {container} has {peak}: {becomes}."
         self.step("resolve", "target", None, None, sentence(text), {"before": before, "after": after})
 
-    def report_phase(self, before: str, phase: str, *, healthy: bool) -> None:
+    def _report_phase(self, before: str, phase: str, *, healthy: bool) -> None:
         if before == phase:
             return
         why = "" if healthy else ": its HPA has had no metrics for too long"

@@ -108,11 +108,16 @@ def with_requests(one: CurrentSize, requests: Mapping[str, int], replicas: int, 
     limits = dict(one.limits)
     for resource, request in changed.items():
         if resource in limits:
-            base, limit = one.written.get(resource, (one.requests[resource], limits[resource]))
-            made = whole_limit(limit, base, request, UNSET, UNSET, replicas, GRAINS[resource])
-            least = int(request * settings.resource_limit_multiplier.get(resource, 1))
-            limits[resource] = max(made, least, settings.minimum_cpu_limit if resource == CPU else 0)
+            base = one.written.get(resource, (one.requests[resource], limits[resource]))
+            limits[resource] = limit_for(resource, request, *base, replicas, settings)
     return Size(one.container, {**one.requests, **changed}, limits)
+
+
+def limit_for(resource: str, request: int, base: int, limit: int, replicas: int, settings: TortoiseSettings) -> int:
+    """The limit for a new request, in the ratio of this limit to its base."""
+    made = whole_limit(limit, base, request, UNSET, UNSET, replicas, GRAINS[resource])
+    least = int(request * settings.resource_limit_multiplier.get(resource, 1))
+    return max(made, least, settings.minimum_cpu_limit if resource == CPU else 0)
 
 
 def may_shrink(per_day: int, last: float | None, now: float) -> bool:

@@ -15,7 +15,7 @@ from hypot.kinds.wpa import WPA
 from hypot.policy.decide import decide
 from hypot.policy.families import family_of
 from hypot.policy.model.decision import Decision
-from hypot.policy.model.seen import Bounds, UsageView
+from hypot.policy.model.seen import Bounds, Seen, UsageView
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State, Vertical
 from hypot.policy.plan.rights import sized_by
@@ -149,14 +149,20 @@ class ExplainedDecider:
     state: State = field(default_factory=State)
     plan: NumericPlan = field(default_factory=no_plan)
 
+    def observed(self, scene: Scene, i: int, now: float) -> Seen:
+        return scene.observer.seen(i, now, None if self.feed is None else self.feed.view())
+
+    def decided(self, decision: Decision) -> None:
+        """What becomes of a decision, besides its move."""
+
     def step(self, scene: Scene, i: int, now: float) -> None:
-        usage = None if self.feed is None else self.feed.view()
-        decision, state = decide(self.autoscaler, scene.observer.seen(i, now, usage), self.state, scene.settings)
+        decision, state = decide(self.autoscaler, self.observed(scene, i, now), self.state, scene.settings)
         state = with_restarts(state, self.plan)
         if carry_out(scene, self.plan, self.autoscaler, decision, now):
             state = state.acted(decision, now)
         elif decision.by_pod and not family_of(self.autoscaler).is_off(self.autoscaler):
             prepare(scene, decision)
+        self.decided(decision)
         self.state = state
 
 

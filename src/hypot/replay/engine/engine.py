@@ -10,6 +10,7 @@ import numpy as np
 from hypot.kinds.base import Ref
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.hvpa import Hvpa, hpa_of
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.families import family_of
 from hypot.policy.model.seen import metric_key
@@ -65,17 +66,17 @@ def params_for(policy: Policy, world: World) -> Params:
 
 def merges(policy: Policy, world: World) -> bool:
     """Whether equal groups are merged: only if nothing asks for single pods or their individual history."""
-    return all(
-        not info_of(one).sizes or (isinstance(one, Hvpa) and not policy.weights and _sizes_alike(one, policy, world))
-        for one in policy.autoscalers
+    sizers = [one for one in policy.autoscalers if info_of(one).sizes]
+    return not policy.weights and all(
+        isinstance(one, Hvpa | Tortoise) and _sizes_alike(one, policy, world) for one in sizers
     )
 
 
-def _sizes_alike(hvpa: Hvpa, policy: Policy, world: World) -> bool:
+def _sizes_alike(sizer: Hvpa | Tortoise, policy: Policy, world: World) -> bool:
     """Whether all pods change their cpu together, so that none must restart for it before another."""
     roomy = world.resize.in_place and world.resize.room is None and world.nodes.start is None
     restarts = "cpu" in policy.workload.restarts_on_resize
-    return roomy and not restarts and "memory" not in allowed(hvpa, policy.workload.container).controlled
+    return roomy and not restarts and "memory" not in allowed(sizer, policy.workload.container).controlled
 
 
 def begin(policy: Policy, load: Load, world: World, p: Params, settings: Settings, explained: Span = NEVER) -> Scene:
@@ -89,7 +90,8 @@ def begin(policy: Policy, load: Load, world: World, p: Params, settings: Setting
         c.changed[k] = start - AGE + p.start
     settle(c, s, p, load)
     target = Ref(api_version="apps/v1", kind=first.kind, name=first.name)
-    queries = queries_of(policy.autoscalers, world, settings)
+    named = () if policy.named_hpa is None else (policy.named_hpa,)
+    queries = queries_of((*policy.autoscalers, *named), world, settings)
     observer = WorldObserver(target, first, c, s, p, queries, gaps_in(load, world), start)
     in_place = can_resize(world, settings)
     return Scene(c, s, p, observer, settings, first.container, in_place, bool(world.metrics.gaps), explained)

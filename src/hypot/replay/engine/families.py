@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from hypot.kinds.catalogue import Autoscaler, sizes_pods
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.tortoise import Tortoise, deciding
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.replay.engine.alternatives import Stepping, Weighted, blend_of
@@ -20,8 +20,11 @@ from hypot.replay.engine.deciders import (
     VpaDecider,
 )
 from hypot.replay.engine.replica_rules import HpaReplicaRule, WatchedDecider, WpaReplicaRule
-from hypot.replay.numbers import hpa_rule, hvpa_rule, vpa_rule, wpa_rule
+from hypot.replay.engine.tortoises import EditedHpa, EditForms, ExplainedTortoise, HpaFollower, TortoiseDecider
+from hypot.replay.numbers import hpa_rule, hvpa_rule, tortoise_rule, vpa_rule, wpa_rule
 from hypot.replay.numbers.hpa import past_for
+from hypot.replay.numbers.hvpa_rule import NO_HPA
+from hypot.replay.numbers.tortoise import edited_by
 from hypot.replay.numbers.usage import EVERY
 from hypot.replay.numbers.wpa import no_marks
 from hypot.replay.policies.policy import Policy
@@ -46,14 +49,15 @@ class _Surroundings(NamedTuple):
 
 def deciders_of(policy: Policy, scene: Scene, world: World, start: float) -> Iterator[Decider]:
     """The deciders of a policy. Those that size pods come after the usage history that they read."""
-    for written in policy.autoscalers:
-        # There is no other controller that would follow the HPA of a Tortoise.
-        autoscaler = deciding(written) if isinstance(written, Tortoise) else written
+    for autoscaler in policy.autoscalers:
         around = _Surroundings(policy, scene, world.metrics.names, start)
         if sizes_pods(autoscaler):
             feed = UsageFeed(autoscaler, scene)
             yield feed
             around = around._replace(feed=feed)
+        if isinstance(autoscaler, Tortoise):
+            yield from _tortoise(autoscaler, around)
+            continue
         numeric = _NUMERIC.get(autoscaler.KIND)
         found = None if numeric is None else numeric(autoscaler, around)
         yield ExplainedDecider(autoscaler, around.every, around.feed) if found is None else found
@@ -89,6 +93,28 @@ def _hvpa(hvpa: Hvpa, around: _Surroundings) -> Decider | None:
         return Weighted(hvpa, blend_of(hvpa, scene.container), around.every, feed)
     rule = hvpa_rule.rule_of(hvpa, scene.container, around.policy.workload.cpu_limit, around.names, scene.settings)
     return None if rule is None else HvpaDecider(hvpa, rule, feed, around.every)
+
+
+def _tortoise(tortoise: Tortoise, around: _Surroundings) -> Iterator[Decider]:
+    """The Tortoise, and the controller of its HPA unless it decides that too."""
+    scene, first, named = around.scene, around.policy.workload, around.policy.named_hpa
+    edited, counting = EditedHpa(named), None
+    size = (first.cpu, first.memory)
+    rule = tortoise_rule.rule_of(tortoise, first.container, size, named, scene.settings)
+    if rule is not None:
+        forms = EditForms(rule, around.names, scene.settings)
+        hpa = named or edited_by(rule, None, ((1, 1), ()))
+        numbers = forms.rule_of(hpa) if rule.horizontal or named is not None else NO_HPA
+        # A named HPA that gets another behavior has other windows from then on.
+        if numbers is not None and (named is None or tortoise.behavior is None):
+            edited.rule = None if named is None else numbers
+            counting = HpaReplicaRule(numbers, around.start, past_for(numbers, around.every))
+            own = counting if tortoise.decides else None
+            yield TortoiseDecider(tortoise, rule, around.feed, around.every, edited, forms, own)
+    if counting is None:
+        yield ExplainedTortoise(tortoise, around.every, around.feed, edited=edited)
+    if not tortoise.decides:
+        yield HpaFollower(edited, around.every, counting)
 
 
 # Each gives None if plain numbers do not cover everything that the object asks for. It then gets full decisions, as do

@@ -7,6 +7,7 @@ import numpy as np
 
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.model.settings import Settings
@@ -113,6 +114,8 @@ def _why_not(policy: Policy) -> str:
     if policy.step is not None:
         return "a VPA with a horizontal step"
     kinds = {type(one) for one in policy.autoscalers}
+    if Tortoise in kinds:
+        return "a Tortoise"
     if len(policy.autoscalers) > len(kinds):
         return "several autoscalers of one kind"
     if len(kinds) > 1 and kinds != {HPA, VPA}:

@@ -20,7 +20,7 @@ from hypot.core.readiness import cpu_unready
 from hypot.core.window import allowed_reach, envelope, forced_into, highest_recent
 from hypot.policy.model.current_size import LONGEST_WAIT
 from hypot.replay.numbers.past import PastMoves, is_steady, no_past, note, recommended
-from hypot.replay.world.cohorts import NOT_READY, PENDING, STOPPING, Cohorts
+from hypot.replay.world.cohorts import NOT_READY, PENDING, STOPPING, WAITING, Cohorts
 from hypot.replay.world.lifecycle import alive
 from hypot.replay.world.params import Params
 from hypot.replay.world.signals import cpu_sample, is_sampled, memory_sample, pod_value, ready_or_leaving, total_value
@@ -81,16 +81,30 @@ def hpa_step(rule: HpaRule, past: PastMoves, c: Cohorts, s: Site, p: Params, i: 
     """The desired replicas, as observed after tick `i`; records the recommendation."""
     current = s.asked[0]
     look_first(past, current, now)
-    if current > rule.high or current < rule.low:
+    best = FAILED if is_outside(rule, current) else largest_proposal(rule, c, s, p, i, now)
+    return count_for(rule, past, best, current, now)
+
+
+def is_outside(rule: HpaRule, current: int) -> bool:
+    """Whether replicas are outside of the bounds: they change at once, without metrics."""
+    return current > rule.high or current < rule.low
+
+
+def count_for(rule: HpaRule, past: PastMoves, best: int, current: int, now: float) -> int:
+    """The desired replicas for the largest proposal; without one, only the bounds change them."""
+    if best == FAILED:
         return forced_into(current, rule.low, rule.high)
+    return restrain(rule, past, best, current, now)
+
+
+def largest_proposal(rule: HpaRule, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
+    """The largest proposal of any metric; while one of them fails, only a proposal to scale up counts."""
     best, failed = FAILED, False
     for m in range(rule.metrics):
         proposal = propose(rule, m, c, s, p, i, now)
         failed = failed or proposal == FAILED
         best = max(best, proposal)
-    if best == FAILED or (failed and best < current):
-        return int(current)
-    return restrain(rule, past, best, current, now)
+    return FAILED if failed and best < s.asked[0] else best
 
 
 def look_first(past: PastMoves, current: int, now: float) -> None:
@@ -170,13 +184,16 @@ class PodUse(NamedTuple):
     # What pods without a sample are assumed to use in a scale-down, and pods that crashed in addition to what they do.
     missing_assumed: int
     crashed_assumed: int
+    # Pods without a usable sample that were created too long ago to be starting.
+    late: int
 
 
 def measure_pods(
     rule: HpaRule, source: int, subject: int, target: int, c: Cohorts, s: Site, p: Params, i: int, now: float
 ) -> PodUse:
     """Classify the groups by whether their sample is valid, and sum; requests are in milli-units, like usage."""
-    used = asked = samples = unready = unready_asked = missing = missing_asked = missing_assumed = crashed_assumed = 0
+    used = asked = samples = unready = unready_asked = late = 0
+    missing = missing_asked = missing_assumed = crashed_assumed = 0
     cpu, memory = source != PODS and subject == CPU, source != PODS and subject == MEMORY
     sampled_at = now - p.lag
     for k in range(c.used[0]):
@@ -188,9 +205,11 @@ def measure_pods(
         if life in PENDING:
             unready += count
             unready_asked += count * request
+            late += count if is_late(rule, c, k, now) else 0
             continue
         if not is_sampled(c, p, k, now):
             missing += count
+            late += count if is_late(rule, c, k, now) else 0
             missing_asked += count * request
             missing_assumed += count * assumed_usage(request, target)
             continue
@@ -207,6 +226,7 @@ def measure_pods(
         ):
             unready += count
             unready_asked += count * request
+            late += count if is_late(rule, c, k, now) else 0
             continue
         each = pod_value(c, s, p, subject, k, i) if source == PODS else 0
         if cpu:
@@ -219,8 +239,13 @@ def measure_pods(
         asked += count * request
         samples += count
     return PodUse(
-        used, asked, samples, unready, unready_asked, missing, missing_asked, missing_assumed, crashed_assumed
+        used, asked, samples, unready, unready_asked, missing, missing_asked, missing_assumed, crashed_assumed, late
     )
+
+
+def is_late(rule: HpaRule, c: Cohorts, k: int, now: float) -> bool:
+    """Whether the pods of a group should have a sample by now."""
+    return bool(c.life[k] != WAITING and c.born[k] <= now - rule.cpu_period)
 
 
 def restrain(rule: HpaRule, past: PastMoves, recommendation: int, current: int, now: float) -> int:

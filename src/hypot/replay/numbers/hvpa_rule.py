@@ -31,7 +31,7 @@ _NO_PACE = NumericPace(
 # The largest amount and percentage whose products fit into a 64-bit integer for thousands of replicas.
 MOST_WRITTEN, MOST_PERCENT = 2**43, 10_000
 # Used if metrics are not a source.
-_NO_HPA = HpaRule(
+NO_HPA = HpaRule(
     metrics=0,
     sources=[0],
     subjects=[0],
@@ -60,7 +60,7 @@ def rule_of(
     """
     if not _is_covered(hvpa, container):
         return None
-    hpa = _NO_HPA
+    hpa = NO_HPA
     totals = [0]
     if hvpa.uses_hpa:
         written = with_defaults(hpa_of(hvpa), settings.kubernetes, settings.gates)

@@ -21,7 +21,6 @@ from hypot.replay.policies.obstacles import (
     hpa_obstacles,
     hvpa_obstacles,
     step_obstacles,
-    tortoise_obstacles,
     unknown_metrics,
     vpa_obstacles,
     wpa_obstacles,
@@ -65,7 +64,7 @@ _FAMILIES: dict[str, ReplayFamily] = {
     WPA.KIND: ReplayFamily(wpa_obstacles, _dry, grid_knobs.wpa_change),
     VPA.KIND: ReplayFamily(vpa_obstacles, _off, grid_knobs.vpa_change),
     Hvpa.KIND: ReplayFamily(hvpa_obstacles, _weighted, grid_knobs.hvpa_change),
-    Tortoise.KIND: ReplayFamily(tortoise_obstacles, _no_action),
+    Tortoise.KIND: ReplayFamily(remark=_no_action),
 }
 
 

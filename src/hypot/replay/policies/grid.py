@@ -263,11 +263,11 @@ class _Making:
             for autoscaler, source in placed
             for where, message in own_obstacles(autoscaler, self._cluster)
         ]
-        mishaps += hindrances(name, placed, Found(policy.workload), self._world)
+        mishaps += hindrances(name, placed, Found(policy.workload), self._world, policy.named_hpa)
         self.mishaps += mishaps
         if mishaps:
             return None
-        return replace(made(name, placed, policy.workload, policy.notes), family=policy.name)
+        return replace(made(name, placed, policy.workload, policy.notes, policy.named_hpa), family=policy.name)
 
 
 def _named(name: str, tail: str) -> str:

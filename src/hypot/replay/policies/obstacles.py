@@ -78,10 +78,18 @@ def hvpa_obstacles(hvpa: Hvpa, start: Start | None, world: World) -> Iterator[Ob
         yield from hpa_obstacles(hpa_of(hvpa), start, world, IN_HPA)
 
 
-def tortoise_obstacles(tortoise: Tortoise, _start: Start | None, _world: World) -> Iterator[Obstacle]:
-    if tortoise.names_hpa:
-        message = f"HorizontalPodAutoscaler {tortoise.hpa_name} is an object of a cluster, and a replay has none"
-        yield Obstacle(HPA_NAME, f"{message}; leave the name out, and one is made")
+def naming_obstacles(
+    autoscaler: Autoscaler, named: HPA | None, start: Start | None, world: World
+) -> Iterator[Obstacle]:
+    """What is wrong with the HPA that a Tortoise names."""
+    if not isinstance(autoscaler, Tortoise) or not autoscaler.names_hpa:
+        return
+    if named is None:
+        message = f"HorizontalPodAutoscaler {autoscaler.hpa_name} is not among the manifests"
+        yield Obstacle(HPA_NAME, f"{message}; add it, or leave the name out, and one is made")
+        return
+    for _where, message in hpa_obstacles(named, start, world):
+        yield Obstacle(HPA_NAME, f"{named}: {message}")
 
 
 def hpa_obstacles(hpa: HPA, start: Start | None, world: World, root: Where = ("spec",)) -> Iterator[Obstacle]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hypot.kinds.catalogue import Autoscaler, autoscalers, info_of
+from hypot.kinds.hpa import HPA
 from hypot.kinds.problem import Where
 from hypot.kinds.text.load import Source
 
@@ -58,6 +59,8 @@ class Policy:
     # Whether the Hvpa has the released form, which `policies.weights` replays.
     weights: bool = False
     notes: tuple[str, ...] = ()
+    # The HPA that a Tortoise names, as it is at the start.
+    named_hpa: HPA | None = None
     # The policy from which a grid made this variant; empty if none did.
     family: str = ""
     # The source of each autoscaler; None if it did not come from a file.

@@ -7,9 +7,11 @@ from typing import Any
 
 from hypot.kinds.base import Ref, refer
 from hypot.kinds.catalogue import Autoscaler, autoscalers, find_autoscaler, info_of, names_of
+from hypot.kinds.hpa import HPA
 from hypot.kinds.names import group_of
 from hypot.kinds.problem import Where
 from hypot.kinds.text.load import LoadedFiles, Source
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.version import NEWEST, Version
 from hypot.policy.observe.read_pods import inner, mappings
 from hypot.policy.observe.snapshot import read_autoscaler
@@ -98,6 +100,7 @@ class _PolicyReader:
         self._world, self._cluster = world, cluster
         self._groups: dict[object, _Group] = {}
         self._workloads: list[_InputWorkload] = []
+        self._hpas: list[HPA] = []
         self._ignored: Counter[str] = Counter()
         self.mishaps: list[Mishap] = []
 
@@ -117,6 +120,8 @@ class _PolicyReader:
         wrong = own_obstacles(autoscaler, self._cluster)
         for where, message in wrong:
             self._report(loaded.source, where, f"{autoscaler}: {message}")
+        if isinstance(autoscaler, HPA):
+            self._hpas.append(autoscaler)
         scaler = _Scaler(autoscaler, loaded.source, target_of(autoscaler), sound=not wrong)
         names = self._names(loaded)
         if names is None:
@@ -179,12 +184,22 @@ class _PolicyReader:
     def _policy(self, group: _Group) -> Policy | None:
         self._report_other_targets(group)
         found = self._start(group)
-        placed: list[Placed] = [(one.autoscaler, one.source) for one in group.scalers]
-        mishaps = hindrances(group.name, placed, found, self._world)
+        named = self._named_hpa(group)
+        scalers = [one for one in group.scalers if one.autoscaler is not named]
+        placed: list[Placed] = [(one.autoscaler, one.source) for one in scalers]
+        mishaps = hindrances(group.name, placed, found, self._world, named)
         self.mishaps += mishaps
         if mishaps or found.start is None or not all(one.sound for one in group.scalers):
             return None
-        return made(group.name, placed, found.start, found.notes)
+        return made(group.name, placed, found.start, found.notes, named)
+
+    def _named_hpa(self, group: _Group) -> HPA | None:
+        """The HPA that a Tortoise of the group names, wherever it is in the input."""
+        for tortoise in [one.autoscaler for one in group.scalers if isinstance(one.autoscaler, Tortoise)]:
+            for hpa in self._hpas if tortoise.names_hpa else ():
+                if hpa.name == tortoise.hpa_name and _same_namespace(tortoise, hpa.metadata.get("namespace")):
+                    return hpa
+        return None
 
     def _report_other_targets(self, group: _Group) -> None:
         """A policy has exactly one workload."""
@@ -256,10 +271,13 @@ def _is_controlled(data: Mapping[str, Any]) -> bool:
 def _fits(scaler: _Scaler, workload: _InputWorkload) -> bool:
     """Whether this is the target. A missing namespace matches any."""
     ref, target = workload.ref, scaler.target
-    metadata = scaler.autoscaler.metadata
-    own = metadata.get("namespace") if isinstance(metadata, dict) else None
-    same_namespace = not own or not workload.namespace or own == workload.namespace
-    return same_namespace and (ref.kind, ref.name) == (target.kind, target.name)
+    same = _same_namespace(scaler.autoscaler, workload.namespace)
+    return same and (ref.kind, ref.name) == (target.kind, target.name)
+
+
+def _same_namespace(autoscaler: Autoscaler, namespace: Any) -> bool:
+    own = autoscaler.metadata.get("namespace") if isinstance(autoscaler.metadata, dict) else None
+    return not own or not namespace or own == namespace
 
 
 def _target_place(autoscaler: Autoscaler) -> Where:

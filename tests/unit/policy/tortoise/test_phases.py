@@ -210,6 +210,15 @@ def test_back_to_normal_step_by_step():
     assert {high for _, _, high in passes} == {16}
 
 
+def test_the_way_back_stays_within_the_maximum():
+    """The slot of now may have needed much less than the one in which the emergency began."""
+    world = emergency("Auto")
+    world.state = known([2000], phase=BACK, low=90)
+    decision = world.decided()
+    assert phase(decision) == BACK
+    assert bounds(decision) == (6, 6)
+
+
 def test_emergency_by_itself():
     """After the grace period without metrics; it lasts until metrics are back."""
     world = emergency("Auto", hpa=hpa(4, 16, status=without_metrics(NOW - 4 * MINUTE)))

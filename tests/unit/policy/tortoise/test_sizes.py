@@ -185,6 +185,14 @@ def test_one_shrink_a_day():
     assert cpu(world.step()) == 1000
 
 
+def test_only_a_smaller_size_counts_as_a_shrink():
+    """A count that hypot decides may fall all day long."""
+    world = example(6, 2, 5.4, annotations={"hypot.dev/decide": "true"})
+    for _ in range(20):
+        world.step(5 * MINUTE)
+    assert (world.replicas, world.sizes["app"]["cpu"]) == (3, 1800)
+
+
 @pytest.mark.parametrize(
     ("per_day", "expected"), [(0, [2000, 2000, 2000]), (2, [1800, 1800, 1000]), (24, [1800, 1000, 1000])]
 )

@@ -384,3 +384,25 @@ def test_objects_are_read_from_any_file(tmp_path):
     with pytest.raises(PolicyError) as caught:
         read_policies(given, World())
     assert [line.split(":")[0] for line in caught.value.problems] == [str(first), str(second)]
+
+
+def test_the_hpa_that_a_tortoise_names(tmp_path):
+    """It is edited in the replay of the Tortoise, and is a policy of its own for comparison."""
+    own = {"scaleTargetRef": TARGET, "horizontalPodAutoscalerName": "given"}
+    tortoise = of("Tortoise", "autoscaling.mercari.com/v1beta3", "web", {"targetRefs": own, "updateMode": "Auto"})
+    found = {one.name: one for one in policies(tmp_path, tortoise, hpa("given"), deployment())}
+    assert set(found) == {"web", "given"}
+    assert found["web"].named_hpa is found["given"].autoscalers[0]
+    with pytest.raises(PolicyError, match="given is not among the manifests; add it, or leave the name out"):
+        policies(tmp_path, tortoise, hpa("other"), deployment())
+    with pytest.raises(PolicyError, match="the world does not define the metric unknown"):
+        policies(tmp_path, tortoise, hpa("given", metrics=[custom("unknown")]), deployment())
+
+
+def test_a_tortoise_and_its_hpa_in_one_policy(tmp_path):
+    own = {"scaleTargetRef": TARGET, "horizontalPodAutoscalerName": "given"}
+    spec, both = {"targetRefs": own, "updateMode": "Auto"}, {"hypot.dev/policy": "both"}
+    tortoise = of("Tortoise", "autoscaling.mercari.com/v1beta3", "web", spec, both)
+    (policy,) = policies(tmp_path, tortoise, hpa("given", both), deployment())
+    assert [one.KIND for one in policy.autoscalers] == ["Tortoise"]
+    assert policy.named_hpa.name == "given"

@@ -1,0 +1,316 @@
+"""All that follows from one look at a workload: what is learned, targets, phases, bounds, and the sizes of its pods.
+
+Nothing is reported here, and no object of a cluster is needed: a replay decides with the same functions.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from math import ceil
+from typing import NamedTuple
+
+from hypot.core.slots import replicas_of
+from hypot.kinds.tortoise.fields import EMERGENCY
+from hypot.kinds.tortoise.policies import HORIZONTAL, OFF, VERTICAL
+from hypot.kinds.tortoise.settings import DAILY, TortoiseSettings
+from hypot.kinds.tortoise.status import BACK_TO_NORMAL, GATHERING, IN_EMERGENCY, INITIALIZING, WORKING
+from hypot.policy.model.learned import Learned, SlotLayout
+from hypot.policy.model.size import Place
+from hypot.policy.model.tortoise_state import TortoiseState, key_of
+from hypot.policy.tortoise.edited_hpa import FIRST_TARGET, UtilizationTarget
+from hypot.policy.tortoise.needs import Needs, amount_of, counted_in, unit_size
+from hypot.policy.tortoise.phases import gathers_for, overall, phase_after, stepped_back
+from hypot.policy.tortoise.policies import PolicyTable
+from hypot.policy.tortoise.sizes import Counts, SizedResource, horizontal_size, may_shrink, vertical_size
+from hypot.policy.tortoise.targets import next_target
+from hypot.policy.tortoise.week import bounds_rule
+
+PhaseTable = Mapping[str, Mapping[str, str]]
+
+
+class TortoiseLook(NamedTuple):
+    """What one decision is made from."""
+
+    now: float
+    mode: str
+    # Whether hypot decides the count too, and not the controller of the HPA.
+    decides: bool
+    replicas: int
+    counts: Counts
+    policies: PolicyTable
+    # The places that replicas follow, and the one that needs are counted in.
+    horizontal: tuple[Place, ...]
+    main: Place | None
+    # The request of each place, and how small and how large it may become.
+    sizes: Mapping[Place, int]
+    ranges: Mapping[Place, tuple[int, int]]
+    targets: Mapping[Place, int]
+    needs: Needs
+    used: Mapping[Place, int]
+    # The places that two samples found saturated.
+    saturated: Collection[Place]
+    # Whether no node has room for larger pods.
+    infeasible: bool
+    # The bounds of the HPA as it is; None if there is no HPA.
+    written: tuple[int, int] | None
+    # The least replicas that are planned for now.
+    planned: int
+    # Whether the HPA gets its metrics.
+    healthy: bool
+
+
+class SlotBounds(NamedTuple):
+    """The least and the most replicas of the slot of now, and how they were found."""
+
+    needed: int
+    # The slots that the need was taken from instead.
+    instead: tuple[int, ...]
+    low: int
+    high: int
+    # The maximum while pods are saturated at it, and while pods can grow instead.
+    raised: int
+    held: int
+    # Why it is not held at the preferred count.
+    lifted: str = ""
+
+
+class Tuned(NamedTuple):
+    """What the HPA should have, and the state after that."""
+
+    past: TortoiseState | None
+    # The targets that were computed now.
+    targets: Mapping[Place, int]
+    phases: PhaseTable
+    # None if nothing is known yet.
+    slot: SlotBounds | None
+    phase: str
+    # The minimum and the maximum; None if the HPA stays as it is.
+    bounds: tuple[int, int] | None
+
+
+class TunedSizes(NamedTuple):
+    """The size that each place should have, and what it was computed from."""
+
+    resources: tuple[SizedResource, ...]
+    wanted: Mapping[Place, int]
+    # Whether pods grow because of the count that is preferred, and whether they shrank too often to shrink now.
+    grows: bool
+    waits: bool
+
+
+def layout_of(settings: TortoiseSettings) -> SlotLayout:
+    daily = settings.slot_period == DAILY
+    return SlotLayout(settings.slot_hours, daily, settings.time_zone, settings.window_weeks)
+
+
+def begun(
+    known: TortoiseState | None, layout: SlotLayout, main: Place | None, horizontal: tuple[Place, ...], now: float
+) -> TortoiseState | None:
+    """What was learned so far; it starts over if the slots have changed. None if replicas follow nothing."""
+    if main is None:
+        return None
+    if known is None or not known.learned.covers(layout, key_of(main)):
+        kept = TortoiseState(Learned.begun(layout, key_of(main), now))
+        known = kept if known is None else replace(kept, targets=known.targets, phase=known.phase, low=known.low)
+    return known.scales(horizontal, now)
+
+
+def targets_of(
+    known: TortoiseState | None, horizontal: tuple[Place, ...], there: Mapping[Place, UtilizationTarget]
+) -> dict[Place, int]:
+    """The target of each place: as decided last, else that of the HPA."""
+    kept: Mapping[str, int] = known.targets if known is not None else {}
+    return {
+        place: kept.get(key_of(place)) or (there[place].percent if place in there else FIRST_TARGET)
+        for place in horizontal
+    }
+
+
+def tuned(look: TortoiseLook, past: TortoiseState | None, own: TortoiseSettings) -> Tuned:
+    """What the HPA should have."""
+    learned = None if past is None else _learned(look, past)
+    made = {} if past is None else _new_targets(look, past, own)
+    phases = _phases(look, past, own)
+    slot = _slot(look, learned, phases, own)
+    phase = _phase(look, past, phases, slot, own)
+    if past is None or learned is None:
+        return Tuned(None, made, phases, slot, phase, None)
+    low, least, bounds = _planned(look, past, _bounds(look, past, slot, phase, own))
+    after = replace(
+        past,
+        learned=learned,
+        phase=phase,
+        targets={key_of(place): made.get(place, percent) for place, percent in look.targets.items()},
+        retargeted=look.now if made else past.retargeted,
+        low=low,
+        planned=least if least > low else 0,
+    )
+    return Tuned(after, made, phases, slot, phase, bounds)
+
+
+def _learned(look: TortoiseLook, past: TortoiseState) -> Learned:
+    needed = None
+    if look.main is not None and look.needs.reason is None:
+        needed = counted_in(look.main, look.needs, look.sizes)
+    return past.learned.observed(look.now, needed, look.needs.reason)
+
+
+def _new_targets(look: TortoiseLook, past: TortoiseState, own: TortoiseSettings) -> dict[Place, int]:
+    """New targets, if it is time, for places that were observed long enough."""
+    if look.replicas >= look.counts.most or past.phase in {IN_EMERGENCY, BACK_TO_NORMAL}:
+        return {}
+    if past.retargeted is not None and look.now - past.retargeted < own.target_update_interval:
+        return {}
+    made: dict[Place, int] = {}
+    for place, target in look.targets.items():
+        if place in look.used and _is_gathered(look.now, past, place, own):
+            size = look.sizes[place]
+            average = look.needs.totals.get(place, 0) / max(look.replicas * size, 1) * target
+            made[place] = next_target(target, look.used[place], size, average, look.replicas, own)
+    return made
+
+
+def _is_gathered(now: float, past: TortoiseState, place: Place, own: TortoiseSettings) -> bool:
+    return now - past.since[key_of(place)] >= gathers_for(own)
+
+
+def _phases(look: TortoiseLook, past: TortoiseState | None, own: TortoiseSettings) -> dict[str, dict[str, str]]:
+    """The phase of each resource."""
+
+    def phase(place: Place, word: str) -> str:
+        if word == OFF:
+            return OFF
+        is_ready = (
+            place in look.used if word == VERTICAL else past is not None and _is_gathered(look.now, past, place, own)
+        )
+        return WORKING if is_ready else GATHERING
+
+    return {
+        name: {resource: phase((name, resource), word) for resource, word in words.items()}
+        for name, words in look.policies.items()
+    }
+
+
+def _slot(look: TortoiseLook, learned: Learned | None, phases: PhaseTable, own: TortoiseSettings) -> SlotBounds | None:
+    """The bounds of the slot of now; None if they are unknown."""
+    if learned is None or look.main is None or not any(phases[c][r] == WORKING for c, r in look.horizontal):
+        return None
+    needed, instead = learned.needed(look.now)
+    if not needed:
+        return None
+    most = look.counts.most
+    low, high = bounds_rule(look.counts, own).bounds(needed, unit_size(look.main[1], look.sizes[look.main]))
+    raised = high
+    if look.needs.reason == "saturated":
+        raised = max(high, min(replicas_of(look.replicas, 1, own.max_replicas_multiplier), most))
+    held, lifted = _held(look, look.main, raised)
+    return SlotBounds(needed, instead, low, high, raised, max(held, low), lifted)
+
+
+def _held(look: TortoiseLook, main: Place, high: int) -> tuple[int, str]:
+    """The maximum, held at the preferred count while pods can grow instead; and why it is not."""
+    preferred = look.counts.preferred
+    if high <= preferred:
+        return high, ""
+    totals = look.needs.totals
+    ratios = {place: total / look.sizes[place] for place, total in totals.items() if look.sizes.get(place)}
+    place = max(ratios, key=lambda each: (ratios[each], each), default=main)
+    if look.sizes[place] >= look.ranges[place][1]:
+        return high, "the size is at its maximum"
+    if look.infeasible:
+        return high, "no node has room for larger pods"
+    if any(each in look.saturated for each in look.horizontal) and look.replicas >= preferred:
+        return high, "pods use all that they can get"
+    now = min(look.replicas, ceil(ratios[place])) if place in ratios else look.replicas
+    return min(high, max(preferred, now)), ""
+
+
+def _phase(
+    look: TortoiseLook, past: TortoiseState | None, phases: PhaseTable, slot: SlotBounds | None, own: TortoiseSettings
+) -> str:
+    usual = overall([word for words in phases.values() for word in words.values()])
+    if past is None:
+        return usual
+    if look.written is None and look.mode != OFF and not look.decides and not past.phase:
+        return INITIALIZING
+    reached = slot is None or stepped_back(past.low, own.replica_reduction_factor) < slot.low
+    scales = slot is not None and bool(look.horizontal)
+    return phase_after(past.phase, usual, look.mode, scales=scales, healthy=look.healthy, reached=reached)
+
+
+def _bounds(
+    look: TortoiseLook, past: TortoiseState, slot: SlotBounds | None, phase: str, own: TortoiseSettings
+) -> tuple[int, int] | None:
+    """The bounds of the HPA; None if it stays as it is."""
+    if slot is None:
+        return (look.counts.least, look.counts.most) if look.written is None else None
+    if phase == IN_EMERGENCY:
+        return slot.raised, slot.raised
+    if phase == BACK_TO_NORMAL:
+        low = max(stepped_back(past.low, own.replica_reduction_factor), slot.low)
+        return min(low, slot.raised), slot.raised
+    return slot.low, slot.held
+
+
+def _planned(
+    look: TortoiseLook, past: TortoiseState, bounds: tuple[int, int] | None
+) -> tuple[int, int, tuple[int, int] | None]:
+    """The minimum without and with what is planned for now, and the bounds; None if the HPA stays as it is."""
+    low, high = bounds or look.written or (1, look.counts.most)
+    if bounds is None and past.planned == low:
+        low = past.low
+    most = look.counts.most if bounds is not None else min(high, look.counts.most)
+    least = max(low, min(look.planned, most))
+    made = (least, max(least, high))
+    return low, least, None if bounds is None and made == look.written else made
+
+
+def sized(look: TortoiseLook, found: Tuned, count: int, last_shrink: float | None, own: TortoiseSettings) -> TunedSizes:
+    """The size of each place at this count."""
+    resources = _resources(look, found.past)
+    wanted: dict[Place, int] = {}
+    several, emergency = len(look.horizontal) > 1, found.phase == IN_EMERGENCY or look.mode == EMERGENCY
+    for one in resources:
+        name, resource = one.place
+        if found.phases[name][resource] != WORKING or not count:
+            continue
+        if look.policies[name][resource] == VERTICAL:
+            wanted[one.place] = vertical_size(one, own, emergency=emergency)
+        else:
+            wanted[one.place] = horizontal_size(one, count, look.counts, own, several=several)
+    rises = {one.place for one in resources if wanted.get(one.place, one.size) > one.size}
+    falls = {one.place for one in resources if wanted.get(one.place, one.size) < one.size}
+    waits = False
+    # Pods do not shrink while others grow, nor in an emergency, nor too often.
+    if falls and not rises and found.phase not in {IN_EMERGENCY, BACK_TO_NORMAL}:
+        waits = not may_shrink(own.shrinks_per_day, last_shrink, look.now)
+        falls = falls if waits else set()
+    wanted = {place: amount for place, amount in wanted.items() if place not in falls}
+    grows = any(look.policies[name][resource] == HORIZONTAL for name, resource in rises)
+    return TunedSizes(resources, wanted, grows, waits)
+
+
+def left_behind(phases: PhaseTable, sizes: Mapping[Place, int], least: Mapping[Place, int]) -> tuple[Place, ...]:
+    """The places in which some pods have less than the largest: an earlier change was not completed."""
+    return tuple([place for place, size in sizes.items() if size > least[place] and _works(phases, place)])
+
+
+def _works(phases: PhaseTable, place: Place) -> bool:
+    container, resource = place
+    return phases.get(container, {}).get(resource) == WORKING
+
+
+def _resources(look: TortoiseLook, past: TortoiseState | None) -> tuple[SizedResource, ...]:
+    # Of several containers it is not known which of them needed that much.
+    peak = past.learned.peak() if past is not None and len(look.horizontal) == 1 else 0
+    made = []
+    for name, words in look.policies.items():
+        for resource, word in words.items():
+            place = (name, resource)
+            size = look.sizes.get(place)
+            if word == OFF or not size:
+                continue
+            highest = amount_of(resource, peak) if place == look.main else 0
+            target = past.targets.get(key_of(place), FIRST_TARGET) if past is not None else FIRST_TARGET
+            total = look.needs.totals.get(place) if word == HORIZONTAL else None
+            made.append(SizedResource(place, size, *look.ranges[place], look.used.get(place), total, highest, target))
+    return tuple(made)

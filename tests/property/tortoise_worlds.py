@@ -1,0 +1,161 @@
+"""Tortoises for random worlds, the HPAs that they name, and what they have learned."""
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.fields import Behavior, cpu, external, memory
+from hypot.kinds.tortoise import Tortoise
+from hypot.policy.model.learned import Learned, SlotLayout
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.tortoise_state import TortoiseState
+from hypot.replay.policies.policy import Policy
+from property.picks import among, either, maybe, within
+from property.replay_worlds import EPOCH, Case, all_loads, paces, starts, worlds
+
+PREFIX = "hypot.dev/tortoise-"
+HOUR, DAY, WEEK = 3600.0, 86400.0, 604800.0
+# Settings that have an effect within an hour.
+settings_of = st.fixed_dictionaries(
+    {
+        f"{PREFIX}minimum-min-replicas": st.sampled_from(["1", "1", "2", "3"]),
+        f"{PREFIX}maximum-max-replicas": st.sampled_from(["8", "14", "40"]),
+        f"{PREFIX}preferred-max-replicas": st.sampled_from(["4", "5", "7"]),
+        f"{PREFIX}shrinks-per-day": st.sampled_from(["1", "24", "24"]),
+    },
+    optional={
+        f"{PREFIX}max-scaling-down-ratio": st.sampled_from(["0", "0.5"]),
+        f"{PREFIX}target-update-interval": st.sampled_from(["1m", "5m"]),
+        f"{PREFIX}target-rule": st.sampled_from(["plain", "fixed-point"]),
+        f"{PREFIX}slot-period": st.just("daily"),
+        f"{PREFIX}maximum-cpu-request": st.sampled_from(["900m", "2"]),
+        f"{PREFIX}maximum-memory-request": st.sampled_from(["1200Mi"]),
+        f"{PREFIX}emergency-grace-period": st.sampled_from(["0s", "60s"]),
+        f"{PREFIX}vertical-buffer": st.sampled_from(["0", "0.5"]),
+        f"{PREFIX}minimum-cpu-limit": st.just("1500m"),
+        "hypot.dev/cpu-half-life": st.sampled_from(["3m", "10m"]),
+        "hypot.dev/memory-half-life": st.just("5m"),
+        "hypot.dev/memory-interval": st.sampled_from(["5m", "20m"]),
+    },
+)
+words = st.sampled_from(["Horizontal", "Vertical", "Off"])
+policies = st.fixed_dictionaries(
+    {"cpu": st.sampled_from(["Horizontal", "Horizontal", "Vertical", "Off"]), "memory": words}
+)
+bounds = st.fixed_dictionaries(
+    {},
+    optional={
+        "minAllocatedResources": st.sampled_from([{"cpu": "100m"}, {"cpu": "300m", "memory": "300Mi"}]),
+        "maxAllocatedResources": st.sampled_from([{"cpu": "1500m"}, {"memory": "2Gi"}]),
+    },
+)
+percents = st.integers(30, 95)
+named_metrics = st.lists(
+    st.one_of(
+        percents.map(lambda p: cpu(utilization=p, container="app")),
+        percents.map(lambda p: memory(utilization=p, container="app")),
+        percents.map(lambda p: cpu(utilization=p)),
+        st.sampled_from(["40", "200"]).map(lambda amount: external("rate", average=amount)),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@st.composite
+def named_hpas(draw):
+    low = draw(among(1, 2, 4))
+    up, down = draw(maybe(paces)), draw(maybe(paces))
+    return HPA(
+        "deployment/web",
+        metrics=draw(named_metrics),
+        min_replicas=low,
+        max_replicas=low + draw(among(0, 3, 12)),
+        scale_up=up,
+        scale_down=down,
+        name="given",
+    )
+
+
+@st.composite
+def tortoises(draw, decides):
+    annotations = {**draw(settings_of), **({"hypot.dev/decide": "true"} if decides else {})}
+    name = draw(among(None, None, "given"))
+    refs = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
+    spec = {
+        "targetRefs": {**refs, **({} if name is None else {"horizontalPodAutoscalerName": name})},
+        "updateMode": draw(among("Auto", "Auto", "Auto", "Auto", "Emergency", "Off")),
+        "resourcePolicy": [{"containerName": "app", **draw(bounds)}],
+    }
+    if draw(either):
+        spec["autoscalingPolicy"] = [{"containerName": "app", "policy": draw(policies)}]
+    if draw(either):
+        up, down = draw(paces), draw(paces)
+        spec["horizontalPodAutoscalerBehavior"] = Behavior(up, down).write()
+    if draw(either):
+        spec["maxReplicas"] = draw(among(3, 6, 12))
+    return Tortoise.from_dict({"metadata": {"name": "web", "annotations": annotations}, "spec": spec})
+
+
+@st.composite
+def learned_states(draw, daily):
+    """What it learned over some weeks; None for one that is new."""
+    if draw(within(0, 5)) == 0:
+        return None
+    place = draw(among("app/cpu", "app/cpu", "app/cpu", "app/memory"))
+    layout = SlotLayout(daily=daily)
+    needs = draw(st.lists(st.sampled_from([None, 0, 300, 1500, 4000, 9000]), min_size=2, max_size=4))
+    learned = Learned.begun(layout, place, EPOCH - 3 * WEEK)
+    at = EPOCH - draw(among(1, 3, 14)) * WEEK - 2 * HOUR
+    while at < EPOCH - HOUR:
+        for needed in needs:
+            learned = learned.observed(at, needed, None if needed is not None else "unmeasured")
+            at += HOUR
+        at += (WEEK if not daily else DAY) - len(needs) * HOUR
+    if draw(either):
+        learned = replace(learned, tally=None)
+    long_ago = 3 * WEEK
+    since = EPOCH - draw(among(0.0, WEEK - 600.0, long_ago, long_ago, long_ago))
+    keys = draw(among(("app/cpu",), ("app/cpu", "app/memory"), ("app/cpu", "app/memory"), ("app/memory",)))
+    return TortoiseState(
+        learned,
+        draw(among("", "Working", "PartlyWorking", "GatheringData", "Emergency", "BackToNormal")),
+        dict.fromkeys(keys, since),
+        {key: draw(percents) for key in keys},
+        draw(maybe(st.sampled_from([EPOCH - 9 * DAY, EPOCH - 1.0]))),
+        draw(among(0, 1, 3, 9)),
+    )
+
+
+class TortoiseCase(Case):
+    """A replay, and what the Tortoise has learned before."""
+
+    def __init__(self, *parts, known):
+        super().__init__(*parts)
+        self.known = known
+
+    def __repr__(self):
+        one = self.policy.autoscalers[0]
+        named = None if self.policy.named_hpa is None else self.policy.named_hpa.to_dict()["spec"]
+        known = None if self.known is None else self.known.to_dict()
+        return f"{super().__repr__()[:-1]}, {one.annotations}, named={named}, known={known})"
+
+
+setups = st.builds(
+    Settings,
+    sync_period=st.sampled_from([15.0, 15.0, 30.0]),
+    cpu_initialization_period=st.sampled_from([0.0, 60.0, 300.0]),
+    initial_readiness_delay=st.sampled_from([0.0, 30.0]),
+    downscale_window=st.sampled_from([60.0, 300.0]),
+)
+
+
+@st.composite
+def tortoise_cases(draw, decides, **world):
+    tortoise = draw(tortoises(decides))
+    named = draw(named_hpas()) if tortoise.names_hpa else None
+    tried = Policy("tried", (tortoise,), draw(starts), named_hpa=named)
+    daily = tortoise.annotations.get(f"{PREFIX}slot-period") == "daily"
+    known = draw(learned_states(daily))
+    return TortoiseCase(tried, draw(all_loads), draw(worlds(**world)), draw(setups), known=known)
