@@ -15,7 +15,7 @@ from dataclasses import replace
 import structlog
 from webhook import PODS, SIZE, Server, filled, hvpa, metadata, reconciler_of
 
-from hypot.core.slots import packed
+from hypot.core.learning.slots import packed
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.tortoise import Tortoise

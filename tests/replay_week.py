@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hypot.core.interval import LINEAR, Given, effective
+from hypot.core.axes.interval import LINEAR, Given, effective
 from hypot.face.replay.scores import shapes_as_text
 from hypot.face.replay.value import ReplayReport
 from hypot.policy.model.decision import Decision, Name, Step

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "hypot"
-KINDS = {"HPA", "WPA", "VPA", "Hvpa"}
+KINDS = {"HPA", "WPA", "VPA", "Hvpa", "Tortoise"}
 
 
 def trees(source: Path) -> Iterator[tuple[Path, ast.Module]]:

@@ -13,13 +13,13 @@ from hypot.cli.ending import Terminated
 
 # Command -> its module, and its line in the help.
 COMMANDS = {
-    "crds": ("hypot.cli.crds", "Print the CustomResourceDefinitions of the kinds hypot serves."),
+    "crds": ("hypot.cli.run.crds", "Print the CustomResourceDefinitions of the kinds hypot serves."),
     "decide": ("hypot.cli.decide", "Show what each autoscaler in a dump would do now, and why."),
     "history": ("hypot.cli.history.command", "Show what Tortoises learned, or let them learn from recorded usage."),
     "intervals": ("hypot.cli.intervals", "Show how many replicas of what size each total gets."),
-    "manifests": ("hypot.cli.manifests", "Print the manifests that install hypot in a cluster."),
-    "replay": ("hypot.cli.replay", "Show what each policy would have done with recorded demand, and its price."),
-    "run": ("hypot.cli.run", "Run the controller: watch the autoscalers of a cluster and scale workloads."),
+    "manifests": ("hypot.cli.run.manifests", "Print the manifests that install hypot in a cluster."),
+    "replay": ("hypot.cli.replay.command", "Show what each policy would have done with recorded demand, and its cost."),
+    "run": ("hypot.cli.run.command", "Run the controller: watch the autoscalers of a cluster and scale workloads."),
     "scenarios": ("hypot.cli.scenarios", "Reproduce common problems: a bad policy, and a good one for comparison."),
     "lint": ("hypot.cli.lint", "Check manifests for errors, alone and together."),
 }

@@ -42,7 +42,7 @@ from hypot.run.report.authorize import Readers
 from hypot.run.report.gauges import Histogram, MetricsSnapshot
 from hypot.run.report.log import DecisionLog
 from hypot.run.report.reporter import Reporter
-from hypot.run.report.serve import Metrics, Probes, stuck, stuck_after
+from hypot.run.report.serve import MetricsEndpoint, Probes, stuck, stuck_after
 from hypot.run.rights import features_of, own_name, state_name
 from hypot.run.store.backfill import Backfill
 from hypot.run.store.shard_text import NewerStateError
@@ -112,7 +112,7 @@ class App:
         # Why the webhook does not listen yet; empty if it does, or if there is none.
         self.webhook_awaits = "its certificate" if self._has("webhook") else ""
         self.probes = Probes(self._health, self._ready)
-        self.metrics = Metrics(self._snapshot, Readers(self.plain).refusal if config.metrics_auth else None)
+        self.metrics = MetricsEndpoint(self._snapshot, Readers(self.plain).refusal if config.metrics_auth else None)
 
     async def run(self) -> None:
         """Run until SIGTERM or SIGINT, then release the Lease."""

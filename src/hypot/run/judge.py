@@ -18,7 +18,7 @@ from hypot.policy.model.seen import Failure, Reply, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.policy.observe.freshness import are_gone, is_untimely
-from hypot.policy.observe.targets import Target
+from hypot.policy.observe.targets import ScaleTarget
 from hypot.policy.plan.rights import outgrown
 from hypot.policy.valid import explained, in_the_way, refusal
 from hypot.run.internal_errors import InternalError, InternalErrors
@@ -49,7 +49,7 @@ class Circumstances:
     # Autoscalers whose target another autoscaler scales, and a text that names the other.
     overruled: Mapping[Key, str]
     # The VerticalPodAutoscalers that change pods, by target.
-    sizers: Mapping[Target, str]
+    sizers: Mapping[ScaleTarget, str]
     # The watches that fail at the moment, so that their objects may be outdated.
     blind: str = ""
     # The millicores of all nodes; None if nodes are not watched.

@@ -5,7 +5,7 @@ import pytest
 from conformance.harness import each_case
 from conformance.worlds import NOW, pace
 from hypot.core.quantity import Quantity, format_milli
-from hypot.core.window import changed_within
+from hypot.core.replicas.window import changed_within
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, default_pace
 from hypot.kinds.hpa.fields import Behavior

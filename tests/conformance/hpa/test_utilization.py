@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.harness import each_case
-from hypot.core.ratio import trunc_div, utilization
+from hypot.core.replicas.ratio import trunc_div, utilization
 
 
 @each_case("hpa_utilization.json")

@@ -1,7 +1,7 @@
 """Translates the sizes, changes and intervals of the Hvpa cases."""
 
 from hypot.core.amount import to_milli
-from hypot.core.interval import LINEAR, LINEAR_PER_POD
+from hypot.core.axes.interval import LINEAR, LINEAR_PER_POD
 from hypot.kinds.vpa import VPA
 from hypot.policy.observe.read_sizes import read_advice
 

@@ -4,7 +4,7 @@ import pytest
 
 from conformance.harness import each_case
 from conformance.hvpa.cases import UNITS, changes, division, intervals, sizes
-from hypot.core.interval import Given, effective, interval_of
+from hypot.core.axes.interval import Given, effective, interval_of
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import intervals_of
 

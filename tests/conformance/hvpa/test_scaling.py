@@ -9,7 +9,7 @@ from conformance.harness import each_case, load_cases
 from conformance.hvpa.cases import amounts, changes, intervals, milli, size_advice, sizes
 from hypot.core import timeofday
 from hypot.core.amount import to_milli
-from hypot.core.interval import per_pod
+from hypot.core.axes.interval import per_pod
 from hypot.kinds.hpa.fields import external
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.fields import MaintenanceWindow, MinChange

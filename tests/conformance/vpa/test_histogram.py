@@ -6,8 +6,8 @@ from contextlib import nullcontext
 import pytest
 
 from conformance.harness import each_case
-from hypot.core.histogram import YEAR_ONE, Bank, Saved
-from hypot.core.layout import Layout
+from hypot.core.usage.histogram import YEAR_ONE, Bank, Saved
+from hypot.core.usage.layout import Layout
 from hypot.policy.model.state import read_time
 
 LINEAR = {"max_value": "largest", "bucket_size": "size", "epsilon": "epsilon"}

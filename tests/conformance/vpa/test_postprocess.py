@@ -4,7 +4,7 @@ import pytest
 
 from conformance.harness import each_case
 from conformance.vpa.cases import FIELDS, amounts, bounds, limit_range, pod, policy
-from hypot.core.fit import LARGEST, in_proportion, proportional_limit, whole_cores
+from hypot.core.sizes.fit import LARGEST, in_proportion, proportional_limit, whole_cores
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.seen import Failure
 from hypot.policy.vertical.fit import capped, fit, merged, with_integer_cpu, within_pod_range

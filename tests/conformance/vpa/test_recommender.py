@@ -7,11 +7,12 @@ import pytest
 
 from conformance.harness import each_case
 from conformance.vpa.usage_checks import AREA_CHECKS, NOW, OWNER, POD, USAGE_CHECKS, camel
-from hypot.core import amount, estimate
+from hypot.core import amount
 from hypot.core.amount import CPU, MEMORY, RESOURCES
-from hypot.core.histogram import Bank
-from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT, Layout
 from hypot.core.quantity import Quantity
+from hypot.core.usage import estimate
+from hypot.core.usage.histogram import Bank
+from hypot.core.usage.layout import CPU_LAYOUT, MEMORY_LAYOUT, Layout
 from hypot.kinds.selector import parse_selector
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import AUTO, OFF, policy_of

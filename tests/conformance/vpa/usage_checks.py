@@ -6,8 +6,8 @@ from contextlib import nullcontext
 import pytest
 
 from hypot.core.amount import CPU, MEMORY
-from hypot.core.histogram import Bank
-from hypot.core.layout import MEMORY_LAYOUT
+from hypot.core.usage.histogram import Bank
+from hypot.core.usage.layout import MEMORY_LAYOUT
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.state import read_time
 from hypot.policy.usage.usage import Usage, contributes

@@ -5,9 +5,9 @@ import pytest
 from builders import made
 from conformance.harness import each_case
 from conformance.worlds import LONG_AGO, NOW, band, marks
-from hypot.core.bounds import factor_step
 from hypot.core.quantity import format_milli, milli
-from hypot.core.watermark import Side
+from hypot.core.replicas.bounds import factor_step
+from hypot.core.replicas.watermark import Side
 from hypot.kinds.node import FRACTION, WHOLE_OR_QUANTITY
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.policy.decide import decide

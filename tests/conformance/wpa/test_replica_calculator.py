@@ -5,7 +5,7 @@ import pytest
 from conformance.harness import each_case
 from conformance.worlds import NOW, band, marks, wpa_pod
 from hypot.core.quantity import format_milli
-from hypot.core.watermark import Side
+from hypot.core.replicas.watermark import Side
 from hypot.kinds.selector import read_selector
 from hypot.kinds.wpa import WPA
 from hypot.policy.horizontal.recommender import build_request

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from builders import hvpa_decided
-from hypot.core.interval import replicas_for
+from hypot.core.axes.interval import replicas_for
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import counts_of, intervals_of, largest_total
 from hypot.policy.hvpa.hvpa import SOURCES

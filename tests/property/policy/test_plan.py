@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hypot.core.disruption import AT_ONCE
+from hypot.core.sizes.disruption import AT_ONCE
 from hypot.policy.model.decision import Decision, Name
 from hypot.policy.model.seen import Container, Owner, PendingResize, Pod, Scale, Seen
 from hypot.policy.model.size import Size

@@ -5,7 +5,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hypot.core.window import envelope, highest_recent
+from hypot.core.replicas.window import envelope, highest_recent
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.state import State, TimedValues, read_time
 from property.worlds import NOW, any_state, histories

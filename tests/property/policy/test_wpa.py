@@ -5,8 +5,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hypot.core.bounds import factor_step
 from hypot.core.quantity import milli
+from hypot.core.replicas.bounds import factor_step
 from hypot.kinds.node import replaced
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import WatermarkPace, band, resource_band

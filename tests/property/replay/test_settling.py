@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, assume, given, reject, settings
 from hypothesis import strategies as st
 
-from hypot.core.interval import replicas_for
+from hypot.core.axes.interval import replicas_for
 from hypot.kinds.base import InvalidAutoscaler
 from hypot.kinds.hpa.fields import cpu, memory, pods
 from hypot.kinds.hvpa import Hvpa, hpa_of

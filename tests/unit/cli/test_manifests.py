@@ -10,8 +10,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from hypot.cli.manifests import command
-from hypot.cli.runconfig import read_config
+from hypot.cli.run.config import read_config
+from hypot.cli.run.manifests import command
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.settings import Settings
 from hypot.run.config import ConfigError, RunConfig, default_kinds
@@ -365,5 +365,5 @@ def test_only_changed_settings_are_written():
 def test_printing_loads_nothing_of_the_controller():
     """Roles can be read where the extra for `hypot run` is not installed."""
     heavy = "{'aiohttp', 'msgspec', 'cryptography', 'structlog', 'numpy', 'polars'}"
-    asked = f"import sys, hypot.cli.manifests; sys.exit(', '.join({heavy} & set(sys.modules)) or 0)"
+    asked = f"import sys, hypot.cli.run.manifests; sys.exit(', '.join({heavy} & set(sys.modules)) or 0)"
     subprocess.run([sys.executable, "-c", asked], check=True)

@@ -23,7 +23,7 @@ from hypot.cli.options import (
 from hypot.cli.statefile import alone, read_state, write_state
 from hypot.cli.verdict import glyphs_for, safe_for
 from hypot.core.amount import CPU, brief
-from hypot.core.slots import slots_of
+from hypot.core.learning.slots import slots_of
 from hypot.face.style import printable
 from hypot.kinds.base import count_of
 from hypot.kinds.tortoise.settings import DAY

@@ -6,7 +6,7 @@ from typing import Any
 from hypot.cli.history.tortoises import TortoiseEntry
 from hypot.cli.verdict import Glyphs
 from hypot.core.amount import readable
-from hypot.core.slots import HOURS
+from hypot.core.learning.slots import HOURS
 from hypot.face.history.charts import LearnedWeek
 from hypot.face.intervals.table import UNITS, figure
 from hypot.face.style import printable

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hypot.core.amount import brief
-from hypot.core.slots import HOURS
+from hypot.core.learning.slots import HOURS
 from hypot.face.chart import Axis, Chart, Dots, Line, Symbol
 from hypot.face.style import tint_of
 from hypot.kinds.tortoise.status import WEEKDAYS

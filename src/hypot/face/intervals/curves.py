@@ -9,7 +9,7 @@ from functools import partial
 from math import exp, log
 from typing import NamedTuple, Protocol
 
-from hypot.core.interval import Interval
+from hypot.core.axes.interval import Interval
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import intervals_of
 from hypot.policy.hvpa.gates import OPEN, direction_of

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hypot.core.amount import CPU, RESOURCES
-from hypot.core.interval import Interval
+from hypot.core.axes.interval import Interval
 from hypot.kinds.hvpa.fields import HvpaSpec
 from hypot.kinds.hvpa.intervals import intervals_of
 from hypot.kinds.vpa.allowed import allowed

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hypot.core.interval import Interval
+from hypot.core.axes.interval import Interval
 from hypot.face.chart import TimeSpan
 from hypot.replay.policies.policy import STATIC_PEAK
 from hypot.replay.score.scorecard import Scores

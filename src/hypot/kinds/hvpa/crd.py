@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from hypot.core import timeofday
-from hypot.core.interval import HORIZONTAL_ONLY
+from hypot.core.axes.interval import HORIZONTAL_ONLY
 from hypot.kinds.base import Ref
 from hypot.kinds.crd import (
     BLOCKED_COLUMN,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from hypot.core import timeofday
-from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, LINEAR_PER_POD
+from hypot.core.axes.interval import HORIZONTAL_ONLY, LINEAR, LINEAR_PER_POD
 from hypot.kinds.base import Kind, Ref, seconds
 from hypot.kinds.floor import Floor
 from hypot.kinds.hpa.fields import Behavior, Metric

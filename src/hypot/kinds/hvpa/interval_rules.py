@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from hypot.core.amount import show
-from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, Given, effective
+from hypot.core.axes.interval import HORIZONTAL_ONLY, LINEAR, Given, effective
 from hypot.kinds.hvpa.fields import EXTRAPOLATIONS, MOST_REPLICAS, HvpaSpec, ScalingInterval
 from hypot.kinds.hvpa.intervals import last_count, share_of
 from hypot.kinds.problem import Problem, Where, too_many, unsupported
@@ -26,7 +26,7 @@ class _View(NamedTuple):
     most: Mapping[str, int]
 
 
-class _Row(NamedTuple):
+class _IntervalRow(NamedTuple):
     """One interval, its last count if known, and those of its sizes that are valid, as amounts."""
 
     at: Where
@@ -49,7 +49,7 @@ def interval_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
         return
     views = _views(hvpa)
     rows = [
-        _Row((*_HERE, i), interval, last_count(hvpa, interval), amounts_of(interval.max_resources))
+        _IntervalRow((*_HERE, i), interval, last_count(hvpa, interval), amounts_of(interval.max_resources))
         for i, interval in enumerate(intervals)
     ]
     found = [*_count_problems(rows, hvpa.min_replicas)]
@@ -86,7 +86,7 @@ def _once(problems: Iterator[Problem]) -> list[Problem]:
     return list({problem.where: problem for problem in problems}.values())
 
 
-def _count_problems(rows: Sequence[_Row], least: int) -> Iterator[Problem]:
+def _count_problems(rows: Sequence[_IntervalRow], least: int) -> Iterator[Problem]:
     before = 0
     for row in rows:
         where, count = (*row.at, "maxReplicas"), row.end
@@ -108,7 +108,7 @@ def _count_problems(rows: Sequence[_Row], least: int) -> Iterator[Problem]:
         before = max(before, count or 0)
 
 
-def _last_count_problems(hvpa: HvpaSpec, row: _Row) -> Iterator[Problem]:
+def _last_count_problems(hvpa: HvpaSpec, row: _IntervalRow) -> Iterator[Problem]:
     last, most = row.interval.max_replicas, hvpa.max_replicas
     if hvpa.uses_hpa and last is not None and most is not None and last != most:
         message = f"differs from maxReplicas of the hpa block, which is {most}: it bounds the HPA's proposal only"
@@ -116,7 +116,7 @@ def _last_count_problems(hvpa: HvpaSpec, row: _Row) -> Iterator[Problem]:
         yield Problem("last-interval", "Notice", (*row.at, "maxReplicas"), message, last, hint, severity="warning")
 
 
-def _size_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
+def _size_problems(row: _IntervalRow, views: Sequence[_View]) -> Iterator[Problem]:
     division = row.interval.extrapolation
     if division is not None and division not in EXTRAPOLATIONS:
         place = (*row.at, "effectiveIntervalExtrapolation")
@@ -140,7 +140,7 @@ def _size_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
             yield Problem("interval-size", "Required", (*at, name), message, hint=hint)
 
 
-def _bound_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
+def _bound_problems(row: _IntervalRow, views: Sequence[_View]) -> Iterator[Problem]:
     """Sizes that no container may have. Small sidecars may stay far below the size of the main container."""
     for name, size in row.sizes.items():
         of_it = [view for view in views if name in view.resources]
@@ -156,7 +156,7 @@ def _bound_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
             yield Problem("interval-bounds", "Invalid", (*row.at, "maxResources", name), message, written)
 
 
-def _total_problems(rows: Sequence[_Row], views: Sequence[_View]) -> Iterator[Problem]:
+def _total_problems(rows: Sequence[_IntervalRow], views: Sequence[_View]) -> Iterator[Problem]:
     for view in views:
         for name in view.resources:
             before = 0
@@ -170,7 +170,7 @@ def _total_problems(rows: Sequence[_Row], views: Sequence[_View]) -> Iterator[Pr
                 before = total
 
 
-def _total_problem(row: _Row, name: str, size: int, before: int) -> Problem:
+def _total_problem(row: _IntervalRow, name: str, size: int, before: int) -> Problem:
     total = f"{row.end} x {show(name, size)} = {show(name, (row.end or 0) * size)}"
     message = f"in total {total} of {name}, which must be more than the {show(name, before)} of the interval before it"
     written = row.interval.max_resources or {}
@@ -178,7 +178,7 @@ def _total_problem(row: _Row, name: str, size: int, before: int) -> Problem:
     return Problem("interval-total", "Invalid", where, message, written.get(name), "more pods must give a larger total")
 
 
-def _overlap_problems(hvpa: HvpaSpec, rows: Sequence[_Row], views: Sequence[_View]) -> Iterator[Problem]:
+def _overlap_problems(hvpa: HvpaSpec, rows: Sequence[_IntervalRow], views: Sequence[_View]) -> Iterator[Problem]:
     """The overlap must not span the whole interval below a count."""
     for view in views:
         for name in view.resources:

@@ -4,8 +4,8 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from hypot.core.amount import CPU
-from hypot.core.fit import LARGEST
-from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, Given, Interval, ceiling_of, effective
+from hypot.core.axes.interval import HORIZONTAL_ONLY, LINEAR, Given, Interval, ceiling_of, effective
+from hypot.core.sizes.fit import LARGEST
 from hypot.kinds.derived import derived
 from hypot.kinds.hvpa.fields import MOST_REPLICAS, Change, HvpaSpec, ResourceChanges, ScalingInterval
 from hypot.kinds.vpa.allowed import allowed

@@ -141,7 +141,7 @@ class ContainerSize(Node):
 
 
 @node
-class Vertical(Node):
+class VerticalRecommendations(Node):
     GO: ClassVar[str] = "v1beta3.VerticalRecommendations"
 
     sizes: tuple[ContainerSize, ...] | None = wire(
@@ -154,7 +154,7 @@ class Recommendations(Node):
     GO: ClassVar[str] = "v1beta3.Recommendations"
 
     horizontal: Horizontal | None = wire("horizontal", Horizontal, "what the HPA gets")
-    vertical: Vertical | None = wire("vertical", Vertical, "what the pods get")
+    vertical: VerticalRecommendations | None = wire("vertical", VerticalRecommendations, "what the pods get")
 
 
 @node

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hypot.core.quantity import format_milli, milli
-from hypot.core.ratio import first_above, utilization
+from hypot.core.replicas.ratio import first_above, utilization
 from hypot.kinds.hpa import HPA
 from hypot.kinds.names import container_resource
 from hypot.kinds.problem import Where

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from hypot.core.amount import RESOURCES, readable
-from hypot.core.interval import HORIZONTAL_ONLY
+from hypot.core.axes.interval import HORIZONTAL_ONLY
 from hypot.kinds.hvpa.fields import AUTO, MAINTENANCE_WINDOW, MOST_REPLICAS, OFF, HvpaSpec
 from hypot.kinds.hvpa.weights import FULL, Weight, weight_at
 from hypot.kinds.vpa.fields import ContainerPolicy, amounts_of, policy_of

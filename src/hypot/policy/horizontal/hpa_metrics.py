@@ -10,7 +10,7 @@ from math import isnan
 from typing import Any, NamedTuple, Protocol
 
 from hypot.core.quantity import format_milli, milli
-from hypot.core.ratio import (
+from hypot.core.replicas.ratio import (
     MAX_INT64,
     assumed_usage,
     count_by_average,
@@ -24,7 +24,7 @@ from hypot.core.ratio import (
     utilization,
     within,
 )
-from hypot.core.readiness import cpu_unready
+from hypot.core.replicas.readiness import cpu_unready
 from hypot.kinds.base import Ref, count_of
 from hypot.kinds.hpa.fields import Metric, Target
 from hypot.kinds.selector import SelectorError, read_selector

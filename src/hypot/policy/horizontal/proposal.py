@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any, NamedTuple
 
-from hypot.core.ratio import MAX_INT32, within
+from hypot.core.replicas.ratio import MAX_INT32, within
 from hypot.kinds.meta import MetricName
 from hypot.policy.model.decision import ErrorKind, Slope, Unit
 from hypot.policy.model.seen import Scale, Seen

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from hypot.core.bounds import Bound
 from hypot.core.quantity import milli
-from hypot.core.watermark import Side
-from hypot.core.window import DELAYED, FORBIDDEN, seconds_left, waits_for
+from hypot.core.replicas.bounds import Bound
+from hypot.core.replicas.watermark import Side
+from hypot.core.replicas.window import DELAYED, FORBIDDEN, seconds_left, waits_for
 from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hypot.core.quantity import format_milli, milli
-from hypot.core.ratio import MAX_INT32
-from hypot.core.watermark import (
+from hypot.core.replicas.ratio import MAX_INT32
+from hypot.core.replicas.watermark import (
     NO_COUNT,
     STAY,
     TO_HIGH,

@@ -8,9 +8,9 @@ request it would rise with every resize. So does a utilization where the size of
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from hypot.core import bounds
 from hypot.core.amount import CPU, RESOURCES, brief, of_milli, to_milli
-from hypot.core.gate import averaged, is_peak, lags_after_removal, may_be_noise, without_noise
+from hypot.core.axes.gate import averaged, is_peak, lags_after_removal, may_be_noise, without_noise
+from hypot.core.replicas import bounds
 from hypot.kinds.base import count_of
 from hypot.kinds.derived import derived
 from hypot.kinds.hpa import HPA

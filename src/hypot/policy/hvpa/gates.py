@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from math import inf
 from typing import Literal, NamedTuple
 
-from hypot.core import gate
 from hypot.core.amount import CPU, RESOURCES, brief
-from hypot.core.interval import least_change
+from hypot.core.axes import gate
+from hypot.core.axes.interval import least_change
 from hypot.core.timeofday import contains
 from hypot.kinds.hvpa.fields import AUTO, MAINTENANCE_WINDOW, OFF, HvpaSpec, ScaleType
 from hypot.kinds.hvpa.intervals import share_of

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hypot.core.amount import CPU, MEMORY
-from hypot.core.gate import HOLDS, count_gate, movement_gate
-from hypot.core.interval import may_get_less, reachable
+from hypot.core.axes.gate import HOLDS, count_gate, movement_gate
+from hypot.core.axes.interval import may_get_less, reachable
 from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa, refusals
 from hypot.kinds.hvpa.intervals import counts_of, largest_total

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hypot.core.amount import brief, brief_pair, readable
-from hypot.core.interval import replicas_for
+from hypot.core.axes.interval import replicas_for
 from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import counts_of, intervals_of

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from hypot.core.amount import CPU, RESOURCES
-from hypot.core.gate import UNSET, held_to, keeps_added
-from hypot.core.interval import (
+from hypot.core.axes.gate import UNSET, held_to, keeps_added
+from hypot.core.axes.interval import (
     Interval,
     interval_of,
     keeps_size,

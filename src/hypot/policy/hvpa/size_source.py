@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from hypot.core.amount import CPU, RESOURCES, brief
-from hypot.core.gate import AT_LEAST, AT_MOST, EXACTLY, FREE, UNSET, belief, held_to, learned_total
+from hypot.core.axes.gate import AT_LEAST, AT_MOST, EXACTLY, FREE, UNSET, belief, held_to, learned_total
 from hypot.kinds.base import count_of
 from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.hvpa.gates import settle_time

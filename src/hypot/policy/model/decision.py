@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Self
 
 from hypot.core.quantity import format_milli
-from hypot.core.ratio import count_outside, first_above, first_below
+from hypot.core.replicas.ratio import count_outside, first_above, first_below
 from hypot.kinds.names import group_of
 from hypot.policy.model.hpa_edit import HpaEdit
 from hypot.policy.model.size import Size, resources_of

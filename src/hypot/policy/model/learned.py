@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self, get_args
 
-from hypot.core.slots import HOURS, STALE, SlotTable, empty, place, slots_of, unpacked
+from hypot.core.learning.slots import HOURS, STALE, SlotTable, empty, place, slots_of, unpacked
 from hypot.kinds.derived import Deriving, derived, with_derived_of
 
 # Why a time says nothing about what a workload needs.

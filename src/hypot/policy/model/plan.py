@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 from hypot.core.amount import RESOURCES
-from hypot.core.disruption import is_more, replaces
-from hypot.core.fit import LARGEST
+from hypot.core.sizes.disruption import is_more, replaces
+from hypot.core.sizes.fit import LARGEST
 from hypot.policy.model.decision import EARLIEST, LATEST
 from hypot.policy.model.size import Size
 

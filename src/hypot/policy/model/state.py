@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from math import inf
 from typing import Any, NamedTuple, Self
 
-from hypot.core.gate import swings_after
-from hypot.core.window import NO_SLOT, last_older
+from hypot.core.axes.gate import swings_after
+from hypot.core.replicas.window import NO_SLOT, last_older
 from hypot.kinds.tortoise.status import TORTOISE_CONDITIONS
 from hypot.kinds.vpa.fields import amounts_of
 from hypot.policy.model.decision import EARLIEST, LATEST, Condition, Conditions, Decision, show_time

@@ -24,7 +24,7 @@ from hypot.policy.observe.read_scale import has_scale, no_scale, read_scale, sca
 from hypot.policy.observe.read_sizes import read_limit_range, read_node, read_template
 from hypot.policy.observe.read_values import MetricValues
 from hypot.policy.observe.surroundings import Surroundings, controllers_of
-from hypot.policy.observe.targets import Target, key_of_ref, target_of
+from hypot.policy.observe.targets import ScaleTarget, key_of_ref, target_of
 
 Object = Mapping[str, Any]
 Key = tuple[str, str, str]
@@ -110,7 +110,7 @@ class Snapshot:
         self._earlier = earlier
         self._autoscalers: dict[Key, Autoscaler] = {}
         self._workloads: dict[Key, dict[str, Object]] = {}
-        self._scales: dict[tuple[str, str], list[tuple[Target | None, Object]]] = {}
+        self._scales: dict[tuple[str, str], list[tuple[ScaleTarget | None, Object]]] = {}
         self._monitors: dict[tuple[str, str], str] = {}
         self._namespaces: dict[str, Namespace] = {}
         self._given = MetricValues()
@@ -183,7 +183,7 @@ class Snapshot:
     def take_workload(self, data: Object) -> None:
         self._workloads.setdefault(key_of(data), {})[group_of(data.get("apiVersion"))] = data
 
-    def take_scale(self, data: Object, target: Target | None = None) -> None:
+    def take_scale(self, data: Object, target: ScaleTarget | None = None) -> None:
         """Take a Scale. It does not name the kind of its target, so the caller does, if it is known."""
         self._scales.setdefault((namespace_of(data), name_of(data)), []).append((target, data))
 

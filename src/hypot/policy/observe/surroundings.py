@@ -27,7 +27,7 @@ from hypot.policy.model.seen import (
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.read_pods import inner, mappings, name_of
 from hypot.policy.observe.read_sizes import read_advice, read_controller, read_count_advice
-from hypot.policy.observe.targets import Target, key_of_autoscaler, target_key
+from hypot.policy.observe.targets import ScaleTarget, key_of_autoscaler, target_key
 from hypot.policy.vertical.oom import last_oom, put_out
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class Surroundings:
         self._on_node: dict[str, list[Pod]] | None = None
         self._ranges: dict[str, dict[str, tuple[LimitRange, ...]]] = {}
         self._checkpoints: dict[tuple[str, str], dict[str, Object]] = {}
-        self._sizers: dict[Target, list[VPA]] = {}
-        self._counters: dict[Target, list[HPA]] = {}
+        self._sizers: dict[ScaleTarget, list[VPA]] = {}
+        self._counters: dict[ScaleTarget, list[HPA]] = {}
         self._vpas: set[tuple[str, str]] = set()
         self._hpas: dict[tuple[str, str], HPA] = {}
         self._annotations: dict[str, Mapping[str, str]] = {}

@@ -18,7 +18,7 @@ _WELL_KNOWN = {
 }
 
 
-class Target(NamedTuple):
+class ScaleTarget(NamedTuple):
     """A target, the same whatever version of its group a reference names."""
 
     namespace: str
@@ -36,17 +36,17 @@ def target_of(autoscaler: Kind) -> Ref:
 
 
 @derived
-def target_key(autoscaler: Kind) -> Target:
+def target_key(autoscaler: Kind) -> ScaleTarget:
     """The autoscaler's target, to compare it with the targets of others."""
     return key_of_ref(autoscaler.namespace, target_of(autoscaler))
 
 
-def key_of_ref(namespace: str, ref: Ref) -> Target:
+def key_of_ref(namespace: str, ref: Ref) -> ScaleTarget:
     """The object that a reference names. A kind that moved to another group has the current one."""
     moved = find_autoscaler(ref.group, ref.kind)
-    return Target(namespace, moved.group if moved else ref.group, ref.kind or "", ref.name or "")
+    return ScaleTarget(namespace, moved.group if moved else ref.group, ref.kind or "", ref.name or "")
 
 
-def key_of_autoscaler(autoscaler: Autoscaler) -> Target:
+def key_of_autoscaler(autoscaler: Autoscaler) -> ScaleTarget:
     """The autoscaler itself, as the target of another."""
-    return Target(autoscaler.namespace, info_of(autoscaler).group, autoscaler.KIND, autoscaler.name)
+    return ScaleTarget(autoscaler.namespace, info_of(autoscaler).group, autoscaler.KIND, autoscaler.name)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import floor
 from typing import Literal, NamedTuple
 
-from hypot.core import fate as rules
-from hypot.core.fate import spares, tolerance_of
+from hypot.core.sizes import fate as rules
+from hypot.core.sizes.fate import spares, tolerance_of
 from hypot.kinds.version import Version
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.seen import ClusterNode, PendingResize, Pod

@@ -7,7 +7,7 @@ actions in order and stops at the first that fails; the next call continues from
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hypot.core.fate import DEFERRED_PATIENCE, ending, is_at_once, may_lower, waits_for
+from hypot.core.sizes.fate import DEFERRED_PATIENCE, ending, is_at_once, may_lower, waits_for
 from hypot.kinds.base import count_of
 from hypot.kinds.version import Version
 from hypot.policy.model.current_size import live

@@ -5,7 +5,7 @@ from math import inf
 from typing import NamedTuple
 
 from hypot.core.amount import RESOURCES, brief, of_milli
-from hypot.core.saturation import beyond, fewest, is_at_cap, is_full, is_near, least_kept
+from hypot.core.axes.saturation import beyond, fewest, is_at_cap, is_full, is_near, least_kept
 from hypot.policy.model.current_size import live
 from hypot.policy.model.seen import Container, Failure, Pod, Seen
 from hypot.policy.model.size import Place

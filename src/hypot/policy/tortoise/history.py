@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from hypot.core.slots import DAYS, DIGITS, HOURS, MOST, STALE, rows_of, slots_of
+from hypot.core.learning.slots import DAYS, DIGITS, HOURS, MOST, STALE, rows_of, slots_of
 from hypot.policy.model.learned import MOST_LEFT_OUT, REASONS, Learned, LeftOut, SlotLayout, SlotTally
 from hypot.policy.model.size import Place
 from hypot.policy.model.tortoise_state import PERCENT, key_of

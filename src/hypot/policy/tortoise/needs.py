@@ -33,7 +33,7 @@ class Needs(NamedTuple):
         return max([total / sizes[place] for place, total in self.totals.items() if sizes.get(place)], default=0.0)
 
 
-class Usage(NamedTuple):
+class MeasuredUsage(NamedTuple):
     """The usage of one place in milli-units, of how many pods, and how many others serve without a usable sample."""
 
     used: int
@@ -47,21 +47,21 @@ def needs_of(
     """The needs at these targets; `most` is the maximum of the HPA."""
     pods = live(look.seen.pods)
     crashing = sum(has_crashed(pod, look.seen.now) for pod in pods)
-    used: dict[Place, Usage | str] = {}
+    used: dict[Place, MeasuredUsage | str] = {}
     for (container, resource), target in targets.items() if pods else ():
         try:
             use = request_use(resource, container, target, look)
         except CannotRead as error:
             used[container, resource] = str(error)
         else:
-            used[container, resource] = Usage(use.used, use.matched, _unmeasured(pods, use, look))
+            used[container, resource] = MeasuredUsage(use.used, use.matched, _unmeasured(pods, use, look))
     return needs_from(len(pods), crashing, used, targets, replicas, most, pressure.twice)
 
 
 def needs_from(
     pods: int,
     crashing: int,
-    used: Mapping[Place, Usage | str],
+    used: Mapping[Place, MeasuredUsage | str],
     targets: Mapping[Place, int],
     replicas: int,
     most: int,

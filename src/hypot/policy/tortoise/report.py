@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from hypot.core.amount import brief
-from hypot.core.slots import HOURS, slots_of
+from hypot.core.learning.slots import HOURS, slots_of
 from hypot.kinds.base import count_of
 from hypot.kinds.derived import derived
 from hypot.kinds.hpa import HPA

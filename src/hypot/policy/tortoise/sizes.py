@@ -5,10 +5,10 @@ from math import inf
 from typing import NamedTuple
 
 from hypot.core.amount import CPU, MEMORY, MIB, round_up, scale
-from hypot.core.gate import UNSET
-from hypot.core.interval import whole_limit
-from hypot.core.right_size import balanced, bounded, buffered
-from hypot.core.shape import count_of, size_at
+from hypot.core.axes.gate import UNSET
+from hypot.core.axes.interval import whole_limit
+from hypot.core.axes.shape import count_of, size_at
+from hypot.core.sizes.right_size import balanced, bounded, buffered
 from hypot.kinds.tortoise.fields import TortoiseSpec
 from hypot.kinds.tortoise.settings import DAY, TortoiseSettings
 from hypot.kinds.vpa.allowed import allowed

@@ -1,6 +1,6 @@
 """The target utilization of each place that replicas follow: so high that a peak just fills the request."""
 
-from hypot.core.target import fixed_point, plain_step, stepped
+from hypot.core.learning.target import fixed_point, plain_step, stepped
 from hypot.kinds.tortoise.settings import PLAIN_FORMULA, TortoiseSettings
 
 

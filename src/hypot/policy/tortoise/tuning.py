@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
-from hypot.core.slots import replicas_of
+from hypot.core.learning.slots import replicas_of
 from hypot.kinds.tortoise.fields import EMERGENCY
 from hypot.kinds.tortoise.policies import HORIZONTAL, OFF, VERTICAL
 from hypot.kinds.tortoise.settings import DAILY, TortoiseSettings

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import NamedTuple
 
-from hypot.core.slots import DAYS, HOURS, STALE, SlotTable, bounds_of, unpacked
+from hypot.core.learning.slots import DAYS, HOURS, STALE, SlotTable, bounds_of, unpacked
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.policy.model.learned import Learned, LeftOut
 from hypot.policy.tortoise.sizes import Counts

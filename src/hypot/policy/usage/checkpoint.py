@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hypot.core.histogram import YEAR_ONE, Saved
+from hypot.core.usage.histogram import YEAR_ONE, Saved
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.state import read_time
 

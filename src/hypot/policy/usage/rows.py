@@ -6,9 +6,9 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from hypot.core.columns import NONE, Chains, Columns, ColumnType
-from hypot.core.histogram import Bank, check_half_life
-from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT, FloatArray, IntArray
+from hypot.core.usage.columns import NONE, Chains, Columns, ColumnType
+from hypot.core.usage.histogram import Bank, check_half_life
+from hypot.core.usage.layout import CPU_LAYOUT, MEMORY_LAYOUT, FloatArray, IntArray
 from hypot.kinds.vpa.knobs import Knobs
 
 AGGREGATE = {

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hypot.core.amount import scale
-from hypot.core.columns import NONE
-from hypot.core.histogram import Bank
-from hypot.core.layout import FloatArray, IntArray
+from hypot.core.usage.columns import NONE
+from hypot.core.usage.histogram import Bank
+from hypot.core.usage.layout import FloatArray, IntArray
 from hypot.policy.usage.checkpoint import CheckpointContent, read, written
 from hypot.policy.usage.rows import UsageRows
 from hypot.policy.usage.view import Amounts, SizeBasis, View

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hypot.core import estimate
 from hypot.core.amount import RESOURCES, round_up
-from hypot.core.columns import Columns
-from hypot.core.histogram import Bank
-from hypot.core.layout import IntArray
+from hypot.core.usage import estimate
+from hypot.core.usage.columns import Columns
+from hypot.core.usage.histogram import Bank
+from hypot.core.usage.layout import IntArray
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.seen import Bounds
 

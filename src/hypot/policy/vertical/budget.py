@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from hypot.core.disruption import may_disrupt
+from hypot.core.sizes.disruption import may_disrupt
 from hypot.kinds.base import count_of
 from hypot.policy.model.seen import Controller, Owner, Pod
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from hypot.core.amount import CPU, MEMORY, RESOURCES, of_milli, to_milli
-from hypot.core.fit import in_proportion, pod_split, proportional_limit, range_for_request, whole_cores, within
+from hypot.core.sizes.fit import in_proportion, pod_split, proportional_limit, range_for_request, whole_cores, within
 from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, ContainerPolicy, ResourcePolicy, amounts_of, policy_of
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.seen import Bounds, Container, Failure, LimitRange, Pod

@@ -5,7 +5,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from hypot.core.amount import CPU, MEMORY, RESOURCES, brief, of_milli, to_milli
-from hypot.core.disruption import (
+from hypot.core.sizes.disruption import (
     KILLED_IN_VAIN,
     KILLED_YOUNG,
     LASTING,

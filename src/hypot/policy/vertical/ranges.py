@@ -1,6 +1,6 @@
 """Fits decided sizes to the LimitRanges of a namespace, which every new pod must pass."""
 
-from hypot.core.disruption import is_more
+from hypot.core.sizes.disruption import is_more
 from hypot.kinds.base import Kind
 from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.model.current_size import live

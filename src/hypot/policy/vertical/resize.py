@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from hypot.core.amount import CPU, MEMORY, RESOURCES, brief
-from hypot.core.fate import DEFERRED_PATIENCE, IN_PROGRESS_PATIENCE
+from hypot.core.sizes.fate import DEFERRED_PATIENCE, IN_PROGRESS_PATIENCE
 from hypot.kinds.version import Version, show_version
 from hypot.kinds.vpa.fields import IN_PLACE
 from hypot.policy.model.decision import show_seconds

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hypot.core.window import forced_into
+from hypot.core.replicas.window import forced_into
 from hypot.policy.horizontal.wpa import ABOVE, BELOW
 from hypot.policy.model.decision import Condition
 from hypot.policy.model.state import State, TimedValues

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from hypot.core.fit import LARGEST
-from hypot.core.window import forced_into
+from hypot.core.replicas.window import forced_into
+from hypot.core.sizes.fit import LARGEST
 from hypot.replay.numbers.hpa import HpaRule, hpa_step, look_first, moved
 from hypot.replay.numbers.hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step, is_held
 from hypot.replay.numbers.past import PastMoves

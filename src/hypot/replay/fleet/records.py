@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hypot.core.decay import Decaying
+from hypot.core.usage.decay import Decaying
 from hypot.kinds.hvpa.fields import MOST_REPLICAS
 from hypot.replay.numbers.hvpa import HvpaPast, HvpaRule, ResourceRule
 from hypot.replay.numbers.plan import NumericPlan

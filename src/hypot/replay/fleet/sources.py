@@ -12,23 +12,11 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from hypot.core import (
-    amount,
-    bounds,
-    decay,
-    disruption,
-    estimate,
-    fate,
-    fit,
-    gate,
-    interval,
-    ratio,
-    readiness,
-    saturation,
-    timeofday,
-    watermark,
-    window,
-)
+from hypot.core import amount, timeofday
+from hypot.core.axes import gate, interval, saturation
+from hypot.core.replicas import bounds, ratio, readiness, watermark, window
+from hypot.core.sizes import disruption, fate, fit
+from hypot.core.usage import decay, estimate
 from hypot.replay.fleet import loops as fleet_loops
 from hypot.replay.fleet import rows as fleet_rows
 from hypot.replay.numbers import hpa, hvpa, hvpa_resolve, past, plan, usage, vpa, wpa

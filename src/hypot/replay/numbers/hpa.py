@@ -7,8 +7,8 @@ that both agree.
 from math import inf
 from typing import Any, NamedTuple
 
-from hypot.core.bounds import limit_by_doubling, limit_to_reach
-from hypot.core.ratio import (
+from hypot.core.replicas.bounds import limit_by_doubling, limit_to_reach
+from hypot.core.replicas.ratio import (
     assumed_usage,
     count_by_average,
     count_by_share,
@@ -16,8 +16,8 @@ from hypot.core.ratio import (
     count_by_value,
     total_by_utilization,
 )
-from hypot.core.readiness import cpu_unready
-from hypot.core.window import allowed_reach, envelope, forced_into, highest_recent
+from hypot.core.replicas.readiness import cpu_unready
+from hypot.core.replicas.window import allowed_reach, envelope, forced_into, highest_recent
 from hypot.policy.model.current_size import LONGEST_WAIT
 from hypot.replay.numbers.past import PastMoves, is_steady, no_past, note, recommended
 from hypot.replay.world.cohorts import NOT_READY, PENDING, STOPPING, WAITING, Cohorts

@@ -6,7 +6,7 @@ It gives only the desired replicas and size. A test checks that both agree.
 from math import inf
 from typing import Any
 
-from hypot.core.gate import (
+from hypot.core.axes.gate import (
     FREE,
     UNSET,
     averaged,
@@ -20,8 +20,8 @@ from hypot.core.gate import (
     swings_after,
     without_noise,
 )
-from hypot.core.saturation import beyond, fewest, is_at_cap, is_full, is_near, least_kept
-from hypot.core.window import forced_into
+from hypot.core.axes.saturation import beyond, fewest, is_at_cap, is_full, is_near, least_kept
+from hypot.core.replicas.window import forced_into
 from hypot.replay.numbers.hpa import FAILED, propose, total_of_utilization
 from hypot.replay.numbers.hvpa_resolve import (
     CPU,

@@ -3,7 +3,7 @@
 from math import inf
 from typing import Any, NamedTuple
 
-from hypot.core.gate import (
+from hypot.core.axes.gate import (
     DOWN,
     FREE,
     HOLDS,
@@ -22,7 +22,7 @@ from hypot.core.gate import (
     patience,
     way_of,
 )
-from hypot.core.interval import (
+from hypot.core.axes.interval import (
     count_for,
     keeps_size,
     may_get_less,
@@ -33,8 +33,8 @@ from hypot.core.interval import (
     reachable,
     whole_limit,
 )
+from hypot.core.replicas.window import forced_into
 from hypot.core.timeofday import contains
-from hypot.core.window import forced_into
 from hypot.replay.numbers.hpa import FAILED, HpaRule
 
 CPU, MEMORY = range(2)

@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 from hypot.core.amount import RESOURCES
-from hypot.core.gate import UNSET
+from hypot.core.axes.gate import UNSET
 from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import MODES as WRITTEN_MODES

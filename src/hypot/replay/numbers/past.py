@@ -3,7 +3,7 @@
 from math import inf
 from typing import Any, NamedTuple
 
-from hypot.core.window import NO_SLOT, last_older
+from hypot.core.replicas.window import NO_SLOT, last_older
 
 
 class PastMoves(NamedTuple):

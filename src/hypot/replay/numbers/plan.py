@@ -7,8 +7,8 @@ compiled code. A test checks that both lead to the same state.
 from math import floor, inf
 from typing import Any, NamedTuple
 
-from hypot.core.disruption import replaces
-from hypot.core.fate import (
+from hypot.core.sizes.disruption import replaces
+from hypot.core.sizes.fate import (
     DEFERRED_PATIENCE,
     EVICT,
     GOES_ON,

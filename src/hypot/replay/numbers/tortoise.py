@@ -18,7 +18,7 @@ from hypot.policy.model.learned import SlotLayout
 from hypot.policy.model.size import Place
 from hypot.policy.model.tortoise_state import TortoiseState, key_of
 from hypot.policy.tortoise.edited_hpa import UtilizationTarget, behavior_of, edited, new_hpa, targets_in
-from hypot.policy.tortoise.needs import Needs, Usage, needs_from
+from hypot.policy.tortoise.needs import MeasuredUsage, Needs, needs_from
 from hypot.policy.tortoise.phases import is_healthy
 from hypot.policy.tortoise.policies import PolicyTable, main_of
 from hypot.policy.tortoise.sizes import GRAINS, Counts, limit_for
@@ -143,7 +143,7 @@ def needs(
             pods += c.count[k]
             if c.life[k] not in READY_STATES and now - c.killed_at[k] < LONGEST_WAIT:
                 crashing += c.count[k]
-    used: dict[Place, Usage | str] = {}
+    used: dict[Place, MeasuredUsage | str] = {}
     for place, target in targets.items():
         if blind:
             used[place] = "there are no metrics"
@@ -152,7 +152,7 @@ def needs(
         if use.samples == 0 or use.asked == 0:
             used[place] = "no pod has a usable sample"
         else:
-            used[place] = Usage(use.used, use.samples, use.late)
+            used[place] = MeasuredUsage(use.used, use.samples, use.late)
     return needs_from(pods, crashing, used, targets, s.asked[0], most, saturated)
 
 

@@ -7,9 +7,9 @@ from math import floor, inf
 from typing import Any, NamedTuple
 
 from hypot.core.amount import round_up, scale
-from hypot.core.decay import Decaying, bucket_of, new_decaying, percentiles, put, take, weight_at
-from hypot.core.estimate import asked, bounds_around, confidence, narrower, wider
-from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT
+from hypot.core.usage.decay import Decaying, bucket_of, new_decaying, percentiles, put, take, weight_at
+from hypot.core.usage.estimate import asked, bounds_around, confidence, narrower, wider
+from hypot.core.usage.layout import CPU_LAYOUT, MEMORY_LAYOUT
 from hypot.policy.usage.usage import CPU_WEIGHT
 from hypot.replay.world.cohorts import Cohorts
 from hypot.replay.world.params import Params

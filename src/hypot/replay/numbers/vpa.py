@@ -7,8 +7,8 @@ explains why is made only where one is recorded. A test checks that both agree.
 from math import inf
 from typing import Any, NamedTuple
 
-from hypot.core.disruption import WANTED, may_disrupt, why_change
-from hypot.core.fit import NO_LIMIT, limit_to_follow, whole_cores, within
+from hypot.core.sizes.disruption import WANTED, may_disrupt, why_change
+from hypot.core.sizes.fit import NO_LIMIT, limit_to_follow, whole_cores, within
 from hypot.replay.numbers.plan import changes_class
 from hypot.replay.numbers.usage import CPU, MEMORY, UNKNOWN, NumericUsage
 from hypot.replay.world.cohorts import CREATING, NONE, STOPPING, WAITING, Cohorts, has_place, have_same_size, split

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypot.core.amount import RESOURCES
-from hypot.core.estimate import share
-from hypot.core.fate import DEFERRED_PATIENCE, IN_PROGRESS_PATIENCE
+from hypot.core.sizes.fate import DEFERRED_PATIENCE, IN_PROGRESS_PATIENCE
+from hypot.core.usage.estimate import share
 from hypot.kinds.catalogue import Sizing
 from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa.allowed import allowed

@@ -3,9 +3,9 @@
 from math import inf
 from typing import Any, NamedTuple
 
-from hypot.core.bounds import limit_by_percent
-from hypot.core.watermark import NO_COUNT, Side, count_in_band
-from hypot.core.window import GOES, forced_into, seconds_left, waits_for
+from hypot.core.replicas.bounds import limit_by_percent
+from hypot.core.replicas.watermark import NO_COUNT, Side, count_in_band
+from hypot.core.replicas.window import GOES, forced_into, seconds_left, waits_for
 from hypot.replay.world.cohorts import CREATING, PENDING, READY_STATES, SERVING, Cohorts
 from hypot.replay.world.lifecycle import alive
 from hypot.replay.world.params import Params

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hypot.core.quantity import milli
-from hypot.core.watermark import STAY
+from hypot.core.replicas.watermark import STAY
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, BandMetric, ExternalBand, marks_of
 from hypot.policy.hold import needs_whole_decisions

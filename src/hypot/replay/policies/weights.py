@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from hypot.core.amount import RESOURCES
-from hypot.core.interval import least_change, scaled_limit
+from hypot.core.axes.interval import least_change, scaled_limit
 from hypot.kinds.hvpa.intervals import Share
 from hypot.kinds.hvpa.weights import FULL, Weight, weight_at
 from hypot.policy.hvpa.gates import DEFAULT_LEAST_CHANGE, closed_by

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hypot.core.amount import RESOURCES, of_milli
-from hypot.core.interval import replicas_for, rounded
+from hypot.core.axes.interval import replicas_for, rounded
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import intervals_of

@@ -55,7 +55,7 @@ class _Load(NamedTuple):
     ticks: Floats
 
 
-class _Pod(NamedTuple):
+class _CheapestPod(NamedTuple):
     """What one pod can do: loads in cores, the price of each size for a tick, and the late share for each of both."""
 
     loads: Floats
@@ -95,7 +95,7 @@ def lower_bound(busy: Floats, efficiency: Floats, harmed: float, shapes: Allowed
     return max(bound(0.0), _highest(lambda power: bound(unit * exp(power)), log(CHEAP), log(DEAR)))
 
 
-def _spread(pod: _Pod, load: _Load, fewest: int, counted: int) -> _Spread:
+def _spread(pod: _CheapestPod, load: _Load, fewest: int, counted: int) -> _Spread:
     counts = np.arange(fewest, fewest + counted, dtype=np.float64)[:, None]
     each, last = load.demand / counts, len(pod.loads) - 1
     places = np.searchsorted(pod.loads, each, side="right") - 1
@@ -103,7 +103,7 @@ def _spread(pod: _Pod, load: _Load, fewest: int, counted: int) -> _Spread:
     return _Spread(load, counts, places, each <= pod.loads[last], many, fewest + counted)
 
 
-def _least(pod: _Pod, spread: _Spread, idle: float, penalty: float) -> Floats:
+def _least(pod: _CheapestPod, spread: _Spread, idle: float, penalty: float) -> Floats:
     """The least cost of a tick for each demand, if a core of late work costs `penalty`.
 
     Between two known loads it is that of the lower one, and between two sizes the price of the smaller one with the
@@ -157,7 +157,7 @@ def _load(busy: Floats, efficiency: float) -> _Load:
     return _Load(efficiency, step * np.arange(len(ticks), dtype=np.float64), ticks.astype(np.float64))
 
 
-def _pod(shapes: AllowedShapes, world: World) -> _Pod:
+def _pod(shapes: AllowedShapes, world: World) -> _CheapestPod:
     service, hours, p = world.service, world.tick / HOUR, params_of(world, merging=True)
     sizes = _sizes(shapes)
     cores = [
@@ -172,8 +172,8 @@ def _pod(shapes: AllowedShapes, world: World) -> _Pod:
     memory = shapes.memory / 1e9 * world.prices.memory
     prices = (sizes * world.prices.cpu + memory) * hours
     if len(sizes) == 1:
-        return _Pod(loads, prices, late)
-    return _Pod(loads, prices[:-1], late[:, 1:])
+        return _CheapestPod(loads, prices, late)
+    return _CheapestPod(loads, prices[:-1], late[:, 1:])
 
 
 def _sizes(shapes: AllowedShapes) -> Floats:

@@ -47,7 +47,7 @@ class WorkloadBatch(NamedTuple):
     workloads: int | None = None
 
 
-class Opened(NamedTuple):
+class OpenedTable(NamedTuple):
     """A file of which only the column names were read."""
 
     frame: "pl.LazyFrame"

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from hypot.kinds.base import count_of
-from hypot.replay.traces.columns import Opened, find_columns
+from hypot.replay.traces.columns import OpenedTable, find_columns
 from hypot.replay.traces.trace import MAX_ROWS, TraceError
 
 MAX_CSV_BYTES = 4 * 2**30
@@ -15,7 +15,7 @@ _LONGEST_HEADER = 2**20
 _BLOCK = 2**24
 
 
-def open_csv(file: str, size: int) -> Opened:
+def open_csv(file: str, size: int) -> OpenedTable:
     if size > MAX_CSV_BYTES:
         raise TraceError(
             f"{file}: {size / 2**30:.1f} GiB of CSV is too much, the limit is {MAX_CSV_BYTES / 2**30:.3g} GiB: "
@@ -32,7 +32,7 @@ def open_csv(file: str, size: int) -> Opened:
             raise TraceError(broken_csv(file, len(names), "its first row cannot be read"))
     except pl.exceptions.PolarsError as error:
         raise TraceError(broken_csv(file, len(names), str(error))) from error
-    return Opened(frame, names, columns, 2, rows, partial(broken_csv, file, len(names)))
+    return OpenedTable(frame, names, columns, 2, rows, partial(broken_csv, file, len(names)))
 
 
 def _header(file: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from hypot.replay.traces.columns import Opened, WorkloadBatch
+from hypot.replay.traces.columns import OpenedTable, WorkloadBatch
 from hypot.replay.traces.csv_file import open_csv
 from hypot.replay.traces.format import inspected
 from hypot.replay.traces.parquet import open_parquet
@@ -21,7 +21,7 @@ class File(NamedTuple):
     """A file and the parts in which it is read."""
 
     path: str
-    opened: Opened
+    opened: OpenedTable
     parts: list[WorkloadBatch]
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
-from hypot.replay.traces.columns import Opened, find_columns
+from hypot.replay.traces.columns import OpenedTable, find_columns
 from hypot.replay.traces.format import MAGIC
 from hypot.replay.traces.trace import MAX_BYTES, MAX_ROWS, TraceError
 
@@ -127,7 +127,7 @@ class Extent(NamedTuple):
     group: int
 
 
-def open_parquet(file: str) -> Opened:
+def open_parquet(file: str) -> OpenedTable:
     scan = partial(pl.scan_parquet, Path(file).absolute(), glob=False, hive_partitioning=False)
     try:
         names = list(pl.read_parquet_schema(Path(file).absolute()))
@@ -141,7 +141,7 @@ def open_parquet(file: str) -> Opened:
         raise TraceError(broken_parquet(file)) from error
     if extent.rows > MAX_ROWS or extent.size > MAX_BYTES:
         _refuse_what_cannot_be_parted(file, extent, is_fleet=columns.workload is not None)
-    return Opened(frame, names, columns, 1, extent.rows, lambda _: broken_parquet(file), extent.size, scan)
+    return OpenedTable(frame, names, columns, 1, extent.rows, lambda _: broken_parquet(file), extent.size, scan)
 
 
 def _refuse_what_cannot_be_parted(file: str, extent: Extent, *, is_fleet: bool) -> None:

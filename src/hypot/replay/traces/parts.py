@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from hypot.replay.traces.columns import Opened, WorkloadBatch
+from hypot.replay.traces.columns import OpenedTable, WorkloadBatch
 from hypot.replay.traces.table import workload_names
 from hypot.replay.traces.trace import MAX_BYTES, MAX_ROWS, PART_ROWS, TraceError
 
@@ -28,7 +28,7 @@ class RowRange(NamedTuple):
     end: int
 
 
-def parts_of(file: str, opened: Opened, progress: Callable[[int, int], None]) -> list[WorkloadBatch]:
+def parts_of(file: str, opened: OpenedTable, progress: Callable[[int, int], None]) -> list[WorkloadBatch]:
     """A large fleet in parts of whole workloads, in the order in which they appear; any other file as one part."""
     column = opened.columns.workload
     most = PART_ROWS if not opened.size else min(PART_ROWS, PART_BYTES * opened.rows // opened.size)
@@ -40,7 +40,7 @@ def parts_of(file: str, opened: Opened, progress: Callable[[int, int], None]) ->
     return list(_parted(places, max(most, 1)))
 
 
-def survey(file: str, opened: Opened, column: int, progress: Callable[[int, int], None]) -> list[RowRange]:
+def survey(file: str, opened: OpenedTable, column: int, progress: Callable[[int, int], None]) -> list[RowRange]:
     """All workloads, ordered by their first row. Reads only the workload column."""
     name = workload_names(file, opened, column)
     raw = opened.names[column]
@@ -62,7 +62,7 @@ def survey(file: str, opened: Opened, column: int, progress: Callable[[int, int]
     return [RowRange(*row) for row in known.sort(_FIRST).iter_rows()]
 
 
-def _refuse_too_long(file: str, one: RowRange, opened: Opened) -> None:
+def _refuse_too_long(file: str, one: RowRange, opened: OpenedTable) -> None:
     size = one.rows * opened.size // opened.rows
     if one.rows > MAX_ROWS or size > MAX_BYTES:
         raise TraceError(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import polars as pl
 
 from hypot.kinds.base import count_of
-from hypot.replay.traces.columns import Opened, WorkloadBatch
+from hypot.replay.traces.columns import OpenedTable, WorkloadBatch
 from hypot.replay.traces.times import EXAMPLE, TimeFormat, findings, number, reading
 from hypot.replay.traces.trace import PART_ROWS, TraceError, several
 
@@ -22,7 +22,7 @@ class TraceTable(NamedTuple):
     """The wanted columns of a part of a file, and notes on what was repaired so far."""
 
     file: str
-    opened: Opened
+    opened: OpenedTable
     part: WorkloadBatch
     times: TimeFormat
     rows: pl.DataFrame
@@ -32,7 +32,7 @@ class TraceTable(NamedTuple):
         return self._replace(rows=rows, notes=self.notes + tuple(filter(None, notes)))
 
 
-def read_table(file: str, opened: Opened, part: WorkloadBatch) -> TraceTable:
+def read_table(file: str, opened: OpenedTable, part: WorkloadBatch) -> TraceTable:
     """Reads a whole part, once, and only the wanted columns. No other function reads whole parts."""
     columns = opened.columns
     times = _times(file, opened)
@@ -55,7 +55,7 @@ def read_table(file: str, opened: Opened, part: WorkloadBatch) -> TraceTable:
     return _without_empty_rows(table, frame.select(filled).collect(engine="streaming").to_series())
 
 
-def _only(file: str, opened: Opened, part: WorkloadBatch) -> pl.LazyFrame:
+def _only(file: str, opened: OpenedTable, part: WorkloadBatch) -> pl.LazyFrame:
     """The rows of a part, each with its row number in the file."""
     if part.length < opened.rows:
         frame = opened.frame.slice(part.first, part.length).with_row_index(_NUMBERED, opened.first_row + part.first)
@@ -68,12 +68,12 @@ def _only(file: str, opened: Opened, part: WorkloadBatch) -> pl.LazyFrame:
     return frame.filter(known | name.is_null() if None in part.names else known)
 
 
-def _cell(opened: Opened, place: int) -> tuple[pl.Expr, pl.DataType]:
+def _cell(opened: OpenedTable, place: int) -> tuple[pl.Expr, pl.DataType]:
     name, kind = list(opened.frame.collect_schema().items())[place]
     return pl.col(name), kind
 
 
-def _times(file: str, opened: Opened) -> TimeFormat:
+def _times(file: str, opened: OpenedTable) -> TimeFormat:
     cell, kind = _cell(opened, opened.columns.time)
     dated = False
     if isinstance(kind, pl.String):
@@ -86,19 +86,19 @@ def _times(file: str, opened: Opened) -> TimeFormat:
     return found
 
 
-def _numbers(file: str, opened: Opened, place: int) -> pl.Expr:
+def _numbers(file: str, opened: OpenedTable, place: int) -> pl.Expr:
     cell, kind = _cell(opened, place)
     if not (kind.is_numeric() or isinstance(kind, pl.String)):
         raise TraceError(f"{file}: column {opened.names[place]} has type {kind}, not numbers")
     return number(cell, kind)
 
 
-def workload_names(file: str, opened: Opened, place: int) -> pl.Expr:
+def workload_names(file: str, opened: OpenedTable, place: int) -> pl.Expr:
     """The names without surrounding blanks; null where there is no name."""
     return _clean(_name_texts(file, opened, place))
 
 
-def _name_texts(file: str, opened: Opened, place: int) -> pl.Expr:
+def _name_texts(file: str, opened: OpenedTable, place: int) -> pl.Expr:
     cell, kind = _cell(opened, place)
     if not (kind.is_integer() or isinstance(kind, pl.String | pl.Categorical | pl.Enum)):
         raise TraceError(f"{file}: column {opened.names[place]} has type {kind}, not workload names")
@@ -120,7 +120,7 @@ def _with_clean_names(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(_clean(pl.col(WORKLOAD).cast(pl.String)).cast(kind))
 
 
-def _filled(opened: Opened, place: int) -> pl.Expr:
+def _filled(opened: OpenedTable, place: int) -> pl.Expr:
     cell, kind = _cell(opened, place)
     return (cell.str.strip_chars() != "").fill_null(value=False) if isinstance(kind, pl.String) else cell.is_not_null()
 
@@ -151,7 +151,7 @@ def wrong_cells(table: TraceTable, place: int, wrong: pl.Expr, wanted: str, hint
     return [f"{table.file}: column {table.opened.names[place]}: {several(rows_found)}{hint}"]
 
 
-def opened_texts(opened: Opened, cell: pl.Expr, rows: pl.Series) -> list[tuple[int, str | None]]:
+def opened_texts(opened: OpenedTable, cell: pl.Expr, rows: pl.Series) -> list[tuple[int, str | None]]:
     """The original content of some cells; `rows` must be sorted."""
     first, last = int(rows[0]), int(rows[-1])
     texts = opened.frame.select(cell.cast(pl.String).alias(VALUE)).slice(first - opened.first_row, last - first + 1)

@@ -8,7 +8,7 @@ from hypot.policy.families import family_of
 from hypot.policy.model.decision import Hold
 from hypot.policy.model.seen import Seen
 from hypot.policy.observe.surroundings import age_of
-from hypot.policy.observe.targets import Target, key_of_autoscaler, target_key
+from hypot.policy.observe.targets import ScaleTarget, key_of_autoscaler, target_key
 from hypot.run.observe.rows import AutoscalerRow, Manager
 from hypot.run.outcome import Acting, Key
 from hypot.run.requests import MANAGER
@@ -69,7 +69,7 @@ def overruled(
     Two autoscalers that hypot acts for would undo each other's changes for ever. One that writes nothing, such as a
     dry run, conflicts with none.
     """
-    claims: dict[Target, list[Key]] = {}
+    claims: dict[ScaleTarget, list[Key]] = {}
     for key, row in rows.items():
         info = info_of(row.autoscaler)
         if not info.counts or info.claims_pods or acting[key] != "act":
@@ -107,9 +107,9 @@ def _writes(autoscaler: Autoscaler) -> bool:
     return not family_of(autoscaler).is_off(autoscaler)
 
 
-def sizers(vpas: Iterable[AutoscalerRow]) -> dict[Target, str]:
+def sizers(vpas: Iterable[AutoscalerRow]) -> dict[ScaleTarget, str]:
     """The VerticalPodAutoscalers that change pods, by target."""
-    found: dict[Target, str] = {}
+    found: dict[ScaleTarget, str] = {}
     for row in vpas:
         vpa = row.autoscaler
         if not family_of(vpa).is_off(vpa):
@@ -117,7 +117,7 @@ def sizers(vpas: Iterable[AutoscalerRow]) -> dict[Target, str]:
     return found
 
 
-def sizer(autoscaler: Autoscaler, found: Mapping[Target, str]) -> str:
+def sizer(autoscaler: Autoscaler, found: Mapping[ScaleTarget, str]) -> str:
     """The VPA that sizes the pods of an Hvpa; empty for other kinds, which set no sizes or check this themselves."""
     return found.get(target_key(autoscaler), "") if info_of(autoscaler).decides_both else ""
 

@@ -23,7 +23,7 @@ from hypot.policy.observe.freshness import Freshness, fresh
 from hypot.policy.observe.questions import Questions, of_hpa
 from hypot.policy.observe.read_scale import has_scale
 from hypot.policy.observe.snapshot import NOTHING_EARLIER, Snapshot
-from hypot.policy.observe.targets import Target, key_of_ref, target_of
+from hypot.policy.observe.targets import ScaleTarget, key_of_ref, target_of
 from hypot.run.internal_errors import InternalErrors
 from hypot.run.observe.asking import Crowd, Question, TimeLimits
 from hypot.run.observe.pod_metrics import Named, PodUsage
@@ -221,7 +221,7 @@ class Observer:
                 self._errors.add(key, "observe", error)
         return found
 
-    async def _scales(self, autoscalers: Iterable[Autoscaler]) -> list[tuple[Target, Object]]:
+    async def _scales(self, autoscalers: Iterable[Autoscaler]) -> list[tuple[ScaleTarget, Object]]:
         """The scales of targets whose kind is not watched; each is read once."""
         wanted = {key_of_ref(one.namespace, ref): ref for one in autoscalers if self._is_foreign(ref := target_of(one))}
         questions = [
@@ -237,7 +237,7 @@ class Observer:
             return False
         return self._watches.watches(ref.group, ref.kind) is None
 
-    async def _scale(self, target: Target) -> Object | None:
+    async def _scale(self, target: ScaleTarget) -> Object | None:
         try:
             resource = await self._discovery.resource_of(target.group, target.kind)
             if resource is None or not resource.scalable:

@@ -110,7 +110,7 @@ def table() -> str:
     return "\n".join([*lines, *[f"| `{reason}` | {text} |" for reason, text in REASONS.items()]])
 
 
-class Subject(NamedTuple):
+class EventSubject(NamedTuple):
     """The object that an event is about."""
 
     api_version: str
@@ -122,14 +122,14 @@ class Subject(NamedTuple):
 
 
 class PostedEvent(NamedTuple):
-    about: Subject
+    about: EventSubject
     event: Event
 
 
-def subject_of(outcome: Outcome) -> Subject:
+def subject_of(outcome: Outcome) -> EventSubject:
     metadata = outcome.autoscaler.metadata
     uid, version = (str(metadata.get(key) or "") for key in ("uid", "resourceVersion"))
-    return Subject(*outcome.decision.autoscaler, uid, version)
+    return EventSubject(*outcome.decision.autoscaler, uid, version)
 
 
 def reported_events(outcome: Outcome) -> Iterator[PostedEvent]:
@@ -187,7 +187,7 @@ def cut(text: str, most: int) -> str:
 class _Note:
     """One event: its content, how often it occurred (`count`), and the count in the cluster (`written`)."""
 
-    about: Subject
+    about: EventSubject
     event: Event
     first: float
     last: float

@@ -8,8 +8,8 @@ from typing import NamedTuple, get_args
 
 from hypot.core.amount import CPU, MEMORY, to_unit
 from hypot.core.quantity import milli
-from hypot.core.watermark import Side
-from hypot.core.window import seconds_left
+from hypot.core.replicas.watermark import Side
+from hypot.core.replicas.window import seconds_left
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import marks_of

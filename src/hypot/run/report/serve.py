@@ -70,7 +70,7 @@ class Probes:
         return said(HTTPStatus.SERVICE_UNAVAILABLE, wrong) if wrong else said(HTTPStatus.OK, "ok")
 
 
-class Metrics:
+class MetricsEndpoint:
     """Answers Prometheus. `refusal` returns the answer for a client that may not read, or None."""
 
     def __init__(self, snapshot: Callable[[], MetricsSnapshot], refusal: Refusal | None = None) -> None:

@@ -65,7 +65,7 @@ class ShardPlace:
         return f"{self.index + 1} of {self.count}" if self.count else "unused"
 
 
-class Opened(NamedTuple):
+class OpenedShard(NamedTuple):
     """The entries of a shard, still encoded, and how many others did not fit into it."""
 
     entries: dict[str, bytes]
@@ -94,7 +94,7 @@ def version_of(data: bytes) -> int:
     return version if magic == _MAGIC else 0
 
 
-def opened(data: bytes) -> Opened:
+def opened(data: bytes) -> OpenedShard:
     """The entries by key, still encoded: decoding all of them at once takes long."""
     if len(data) < _HEADER.size:
         raise BrokenError("the state is cut off: it has no header")
@@ -123,17 +123,17 @@ def _inflated(payload: memoryview) -> bytes:
     return text
 
 
-def _read_json(text: bytes) -> Opened:
+def _read_json(text: bytes) -> OpenedShard:
     found = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    return Opened({key: bytes(entry) for key, entry in found.items()})
+    return OpenedShard({key: bytes(entry) for key, entry in found.items()})
 
 
-def _read_content(text: bytes) -> Opened:
+def _read_content(text: bytes) -> OpenedShard:
     found = msgspec.msgpack.decode(text, type=_Content)
-    return Opened(found.entries, max(found.dropped, 0))
+    return OpenedShard(found.entries, max(found.dropped, 0))
 
 
-_READERS: dict[int, Callable[[bytes], Opened]] = {1: _read_json, VERSION: _read_content}
+_READERS: dict[int, Callable[[bytes], OpenedShard]] = {1: _read_json, VERSION: _read_content}
 
 
 def read_entry(key: str, text: bytes) -> Any:

@@ -18,7 +18,7 @@ from hypot.run.store.shard_text import (
     VERSION,
     BrokenError,
     NewerStateError,
-    Opened,
+    OpenedShard,
     ShardPlace,
     UnknownVersionError,
 )
@@ -86,7 +86,7 @@ class _ConfigMap(msgspec.Struct, rename="camel"):
         said = (self.data or {}).get("version", "")
         return max(shard_text.version_of(self.packed), int(said) if said.isdecimal() and len(said) < 6 else 0)
 
-    async def opened(self) -> Opened:
+    async def opened(self) -> OpenedShard:
         return await aside(shard_text.opened, self.packed)
 
     async def is_ours(self) -> bool:

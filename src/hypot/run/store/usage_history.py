@@ -43,7 +43,7 @@ class Observed(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Pod:
+class _ObservedPod:
     """A pod of one autoscaler. `numbers` are its containers' instances; None before they are looked up."""
 
     at: float = -inf
@@ -56,7 +56,7 @@ class _Pod:
 class _Owner:
     autoscaler: Autoscaler
     rows: dict[str, int] = field(default_factory=dict)
-    pods: dict[str, _Pod] = field(default_factory=dict)
+    pods: dict[str, _ObservedPod] = field(default_factory=dict)
     # The last saved entry, and whether there is newer data.
     entry: bytes | None = None
     touched: bool = False
@@ -168,7 +168,7 @@ class UsageHistory:
         uid = pod.uid or pod.name
         tracked = owner.pods.get(uid)
         if tracked is None:
-            tracked = owner.pods[uid] = _Pod()
+            tracked = owner.pods[uid] = _ObservedPod()
         numbers = tracked.numbers
         if numbers is None:
             numbers = tracked.numbers = {
@@ -334,7 +334,7 @@ class UsageHistory:
     ) -> list[str]:
         owner, notes, time_slice = self._owners[key], [], TimeSlice()
         for uid, windows in pods.items():
-            pod = owner.pods.setdefault(uid, _Pod())
+            pod = owner.pods.setdefault(uid, _ObservedPod())
             for container, data in windows.items():
                 if container not in owner.rows:
                     continue

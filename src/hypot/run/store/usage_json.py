@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hypot.core.histogram import Bank
+from hypot.core.usage.histogram import Bank
 from hypot.policy.usage.usage import Usage
 
 # The values for one container of one pod, in this order.

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from hypot.core.histogram import FARTHEST, Bank
-from hypot.core.layout import FloatArray
+from hypot.core.usage.histogram import FARTHEST, Bank
+from hypot.core.usage.layout import FloatArray
 from hypot.policy.usage.usage import Usage
 
 # The columns for one container of one pod, in this order; the time of its last OOM kill follows.
@@ -46,7 +46,7 @@ class _Histogram(msgspec.Struct, array_like=True):
     half_life: float | None
 
 
-class _Row(msgspec.Struct, array_like=True):
+class _StoredRow(msgspec.Struct, array_like=True):
     name: str
     cpu: _Histogram
     memory: _Histogram
@@ -68,7 +68,7 @@ class _Window(msgspec.Struct, array_like=True):
     oom: Time
 
 
-class _Pod(msgspec.Struct, array_like=True):
+class _StoredPod(msgspec.Struct, array_like=True):
     # 16 bytes for a UUID, otherwise text.
     uid: Any
     windows: list[_Window]
@@ -76,8 +76,8 @@ class _Pod(msgspec.Struct, array_like=True):
 
 class _Entry(msgspec.Struct, array_like=True):
     at: int
-    rows: list[_Row]
-    pods: list[_Pod]
+    rows: list[_StoredRow]
+    pods: list[_StoredPod]
 
 
 def write(usage: Usage, owned: Sequence[Owned], now: float) -> list[bytes]:
@@ -154,7 +154,7 @@ class Read(NamedTuple):
     """An entry: when it was written, its containers, and its windows by pod and container."""
 
     at: float
-    rows: dict[str, _Row]
+    rows: dict[str, _StoredRow]
     pods: dict[str, dict[str, _Window]]
 
 
@@ -187,7 +187,7 @@ def _long(uid: Any) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def read_row(usage: Usage, row: int, data: _Row, at: float) -> None:
+def read_row(usage: Usage, row: int, data: _StoredRow, at: float) -> None:
     """Read a container into an empty row. After a ValueError, which says why, nothing has changed.
 
     If the half-life has changed since, the new one applies from the time of writing.

@@ -10,7 +10,7 @@ from hypot.policy.families import family_of
 from hypot.policy.model.seen import Failure, LimitRange
 from hypot.policy.observe.read_pods import inner, labels_of, mappings
 from hypot.policy.observe.surroundings import age_of
-from hypot.policy.observe.targets import Target, target_key
+from hypot.policy.observe.targets import ScaleTarget, target_key
 from hypot.run.observe.conflicts import precedence
 from hypot.run.observe.watches import Watches
 from hypot.run.outcome import Key
@@ -25,7 +25,7 @@ class Finder:
 
     def __init__(self, watches: Watches, clock: Clock) -> None:
         self._watches, self._clock = watches, clock
-        self._index: dict[Target, Key] = {}
+        self._index: dict[ScaleTarget, Key] = {}
         self._until = float("-inf")
 
     def find(self, pod: Mapping[str, Any], namespace: str) -> Autoscaler | None:
@@ -41,7 +41,7 @@ class Finder:
         row = self._watches.row(index[target]) if target in index else None
         return None if row is None or target_key(row.autoscaler) != target else row.autoscaler
 
-    def _above(self, pod: Mapping[str, Any], namespace: str, controller: Mapping[str, Any]) -> Target:
+    def _above(self, pod: Mapping[str, Any], namespace: str, controller: Mapping[str, Any]) -> ScaleTarget:
         """The owner of the pod's controller. The name of a ReplicaSet that is not watched yet gives the Deployment."""
         _, group, kind, name = _owner(namespace, controller)
         known = self._watches.workload(group, kind, (namespace, name)) or {}
@@ -50,8 +50,8 @@ class Finder:
                 return _owner(namespace, owner)
         suffix = f"-{labels_of(pod).get(HASH, '')}"
         if (group, kind) == ("apps", "ReplicaSet") and len(suffix) > 1 and name.endswith(suffix):
-            return Target(namespace, group, "Deployment", name.removesuffix(suffix))
-        return Target(namespace, "", "", "")
+            return ScaleTarget(namespace, group, "Deployment", name.removesuffix(suffix))
+        return ScaleTarget(namespace, "", "", "")
 
     def limit_ranges_of(self, namespace: str) -> tuple[LimitRange, ...] | Failure:
         ranges = self._watches.limit_ranges
@@ -59,20 +59,20 @@ class Finder:
             return Failure("LimitRanges are not listed yet")
         return tuple([item for (space, _), items in ranges.items() if space == namespace for item in items])
 
-    def _fresh(self) -> Mapping[Target, Key]:
+    def _fresh(self) -> Mapping[ScaleTarget, Key]:
         now = self._clock()
         if now >= self._until:
             self._index, self._until = self._made(), now + FRESH
         return self._index
 
-    def _made(self) -> dict[Target, Key]:
+    def _made(self) -> dict[ScaleTarget, Key]:
         """The sizer of each target: an Hvpa before a VPA, which only advises it; of several of a kind, the first."""
-        found: dict[Target, Key] = {}
+        found: dict[ScaleTarget, Key] = {}
         for kind in names_of(sizing()):
             watched = self._watches.autoscalers.get(kind)
             if watched is None or self._watches.config.mode(kind) != "act":
                 continue
-            claims: dict[Target, list[Autoscaler]] = {}
+            claims: dict[ScaleTarget, list[Autoscaler]] = {}
             for row in watched.values():
                 autoscaler = row.autoscaler
                 if not family_of(autoscaler).is_off(autoscaler):
@@ -81,9 +81,9 @@ class Finder:
         return found
 
 
-def _owner(namespace: str, owner: Mapping[str, Any]) -> Target:
+def _owner(namespace: str, owner: Mapping[str, Any]) -> ScaleTarget:
     kind, name = str(owner.get("kind") or ""), str(owner.get("name") or "")
-    return Target(namespace, group_of(owner.get("apiVersion")), kind, name)
+    return ScaleTarget(namespace, group_of(owner.get("apiVersion")), kind, name)
 
 
 def _first(several: list[Autoscaler]) -> Key:

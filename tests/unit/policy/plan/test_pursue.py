@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from builders import LONG_AGO, NOW
-from hypot.core.disruption import PATIENCE
+from hypot.core.sizes.disruption import PATIENCE
 from hypot.policy.model.decision import Decision, Name, PodAction
 from hypot.policy.model.seen import ClusterNode, Container, Ended, Failure, Owner, PendingResize, Pod, Scale, Seen
 from hypot.policy.model.size import Size

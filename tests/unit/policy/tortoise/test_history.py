@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hypot.core.slots import unpacked
+from hypot.core.learning.slots import unpacked
 from hypot.policy.model.learned import SlotLayout
 from hypot.policy.tortoise.history import UsageSeries, learned_from
 from unit.policy.sizes_world import DAY, HOUR, MI

@@ -3,7 +3,7 @@
 import pytest
 
 from builders import MI
-from hypot.core.fit import LARGEST, in_proportion, pod_split, proportional_limit, range_for_request, within
+from hypot.core.sizes.fit import LARGEST, in_proportion, pod_split, proportional_limit, range_for_request, within
 from hypot.kinds.vpa.fields import ResourcePolicy
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.seen import Bounds, Container, Failure, LimitRange, Pod

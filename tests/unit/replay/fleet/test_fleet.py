@@ -29,7 +29,7 @@ from property.replay_worlds import policy
 pytestmark = pytest.mark.xdist_group("fleet")
 SOURCE = Path(fleet.__file__).resolve().parents[3]
 COUNT = """
-from hypot.core import ratio
+from hypot.core.replicas import ratio
 from hypot.replay.fleet.compiling import built
 from hypot.replay.fleet.machine_code import cache_folder
 import numba
@@ -259,7 +259,7 @@ def test_a_changed_constant_changes_the_result(tmp_path):
         return done.stdout.split()
 
     before = counted()
-    file = copied / "hypot/core/ratio.py"
+    file = copied / "hypot/core/replicas/ratio.py"
     file.write_text(file.read_text().replace("usage * 100, requests", "usage * 200, requests"))
     after = counted()
     assert (before[1], after[1]) == ("50", "100")

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import pytest
 
 from builders import hvpa_decided
-from hypot.core.disruption import PATIENCE
+from hypot.core.sizes.disruption import PATIENCE
 from hypot.kinds.hpa.fields import cpu, external
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.fields import Change, ResourceChanges, interval

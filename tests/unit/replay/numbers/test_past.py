@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hypot.core.window import envelope, highest_recent
+from hypot.core.replicas.window import envelope, highest_recent
 from hypot.replay.numbers.hpa import bounds_of, highest_of
 from hypot.replay.numbers.past import is_steady, no_past, recommended
 from hypot.replay.world.tick import next_time

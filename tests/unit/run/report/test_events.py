@@ -27,8 +27,8 @@ from hypot.run.report.events import (
     SAME_WITHIN,
     SILENT,
     EventRecorder,
+    EventSubject,
     PostedEvent,
-    Subject,
     cut,
     name_of,
     reported_events,
@@ -36,7 +36,7 @@ from hypot.run.report.events import (
 from unit.run.outcomes import PAUSED, between, items, outcome, representative, with_metadata
 
 OUTCOMES = representative()
-WEB = Subject("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler", "shop", "web", "u-1", "7")
+WEB = EventSubject("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler", "shop", "web", "u-1", "7")
 WALL, BOOT = 1_800_000_000.0, 5000.0
 # Calls that name the reason of an event, and the position of the reason among their arguments.
 NAMING = {"Event": 1, "warn": 0, "no_scale": 1, "Refusal": 2, "_bad_selector": 1, "_failed": 1}
@@ -172,7 +172,9 @@ def test_an_outcome_reports_the_events_of_its_decision():
     """They have the identity by which `kubectl describe` finds them."""
     spec = with_metadata(between(), uid="u-9", resourceVersion="12")
     (reported,) = reported_events(outcome(spec, items(80_000)))
-    assert reported.about == Subject("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler", "default", "web", "u-9", "12")
+    assert reported.about == EventSubject(
+        "datadoghq.com/v1alpha1", "WatermarkPodAutoscaler", "default", "web", "u-9", "12"
+    )
     assert (reported.event.type, reported.event.reason) == ("Normal", "Scaling")
 
 
@@ -362,7 +364,7 @@ def test_memory_and_writes_are_bounded():
 
 def test_an_event_of_the_cluster_s_own_objects_is_in_default():
     """The API server requires it."""
-    (request,) = after(EventRecorder(), 0, said(about=Subject("v1", "Node", "", "n1")))
+    (request,) = after(EventRecorder(), 0, said(about=EventSubject("v1", "Node", "", "n1")))
     assert request.path == "/api/v1/namespaces/default/events"
     assert body(request)["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "n1"}
 

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from builders import NOW
 from hypot.run.report import serve
 from hypot.run.report.gauges import MetricsSnapshot, exposition
-from hypot.run.report.serve import Metrics, Probes, stuck, stuck_after
+from hypot.run.report.serve import MetricsEndpoint, Probes, stuck, stuck_after
 from unit.run.outcomes import representative
 
 MOVES = representative()["wpa moves"]
@@ -35,7 +35,7 @@ def probes(health=lambda: "", ready=lambda: ""):
 
 
 def metrics(snapshot=WELL, refusal=None):
-    return started(Metrics(lambda: snapshot, refusal))
+    return started(MetricsEndpoint(lambda: snapshot, refusal))
 
 
 async def got(client, path, method="GET"):
@@ -219,7 +219,7 @@ async def test_scrapes_that_are_not_read_lock_nobody_out(holders, left):
             writer.transport.abort()
 
 
-@pytest.mark.parametrize("server", [Probes(str, str), Metrics(lambda: WELL)], ids=["probes", "metrics"])
+@pytest.mark.parametrize("server", [Probes(str, str), MetricsEndpoint(lambda: WELL)], ids=["probes", "metrics"])
 @pytest.mark.asyncio
 async def test_before_the_start_there_is_no_port(server):
     """Stopping twice is allowed."""

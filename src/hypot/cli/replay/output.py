@@ -1,0 +1,294 @@
+"""What `hypot replay` prints and writes."""
+
+import io
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from itertools import groupby
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from hypot.cli.files import needing, write_whole
+from hypot.cli.output import to_json
+from hypot.cli.verdict import Glyphs, Verdict, report
+from hypot.face.replay.scores import shapes_as_text
+from hypot.face.replay.table import fleet_table, fleet_text, table
+from hypot.face.replay.value import ReplayReport
+from hypot.kinds.base import count_of
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.intervals import intervals_of
+from hypot.kinds.text.load import Source
+from hypot.policy.model.decision import show_seconds, show_time
+from hypot.replay.jobs.comparison import Comparison, Scored, tuned
+from hypot.replay.policies.policy import Policy
+from hypot.replay.score.ranking import cost_at, keeps_slo, middle, point_of, verdict, worst
+from hypot.replay.score.scorecard import Scores
+from hypot.replay.world.file import world_to_dict
+from hypot.replay.world.parameters import Span, World
+from hypot.replay.world.record import Moment
+
+if TYPE_CHECKING:
+    from hypot.core.axes.interval import Interval
+
+# Lateness, in percent, at which grids are compared by cost.
+EQUAL_LATENESS = (0.1, 1.0)
+NOWHERE = Source("", 0)
+# The most names in one sentence, and the most policies that a figure can show distinctly.
+NAMES = DRAWN = 7
+# The most notes about a fleet.
+NOTES = 12
+Families = Mapping[str, Sequence[str]]
+
+
+def as_text(
+    comparisons: Sequence[Comparison], families: Families, world: World, glyphs: Glyphs, width: int, *, wide: bool
+) -> str:
+    """The table, and its summary as text."""
+    style = glyphs.style if glyphs.colour else None
+    if len(comparisons) > 1:
+        fleet = {one.workload: one.scores for one in comparisons}
+        lines = fleet_table(fleet, notes=[shapes_as_text(world.shapes), *_all_notes(comparisons)], style=style)
+        sentences = [fleet_verdict(comparisons), *fleet_text(fleet)]
+        message = [line for sentence in sentences for line in textwrap.wrap(sentence, width, break_on_hyphens=False)]
+        return "\n".join([*lines, "", *message]) + "\n"
+    one = comparisons[0]
+    head = f"{one.workload}: {show_time(one.start)} to {show_time(one.end)}, from {one.source}"
+    notes = [shapes_as_text(world.shapes), *one.notes]
+    message = [line for sentence in _message(one, families, world) for line in textwrap.wrap(sentence, width)]
+    lines = [head, "", *table(one.scores, notes=notes, wide=wide, style=style), "", *message]
+    return "\n".join(lines) + "\n"
+
+
+def _message(one: Comparison, families: Families, world: World) -> Iterator[str]:
+    scoring = world.scoring
+    if scoring.skip or scoring.tune:
+        share = f"{scoring.tune:.0%} of the trace" if scoring.tune else ""
+        time = show_seconds(scoring.skip) if scoring.skip else ""
+        yield f"Not judged: the first {' and the first '.join(part for part in (share, time) if part)}."
+    yield verdict(one.policies, one.prices)
+    best = sorted(one.front, key=list(one.policies).index)
+    if len(one.policies) > 1:
+        yield f"On the Pareto front, where nothing is both cheaper and less late: {some(best)}."
+    for family, late, cost in equal_costs(one, families):
+        yield f"{family} at {late:g} % late + lost: {cost:.2f} $."
+    for family, name in tuned(one.judged, families).items():
+        part = f"on the first {world.scoring.tune:.0%} of the trace, which is not judged"
+        yield f"{family}: {part}, the best by SLO and then by price is {name}."
+    if world.scoring.windows > 1:
+        yield from _over_windows(one)
+
+
+def some(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
+    return f"{', '.join(names[:NAMES])}{more}"
+
+
+def fleet_verdict(comparisons: Sequence[Comparison]) -> str:
+    """Which policy costs least in total, of those that keep the SLO most often."""
+    kept, cost = Counter[str](), Counter[str]()
+    for one in comparisons:
+        for name, scores in one.policies.items():
+            kept[name] += keeps_slo(scores)
+            cost[name] += scores.cost or 0.0  # type: ignore[assignment]
+    most, total = max(kept[name] for name in cost), len(comparisons)
+    best = min((name for name in cost if kept[name] == most), key=lambda name: cost[name])
+    often = f"on all {total} workloads" if most == total else f"on {most} of {total} workloads, as often as any"
+    cheapest = min(cost, key=lambda name: cost[name])
+    rest = "" if cheapest == best else f" {cheapest} costs ${cost[cheapest]:.2f} and keeps it on {kept[cheapest]}."
+    return f"{best} keeps the SLO {often}, and costs least of those: ${cost[best]:.2f} in total.{rest}"
+
+
+def _over_windows(one: Comparison) -> Iterator[str]:
+    for judged in one.judged:
+        mid, bad = middle(judged.windows), worst(judged.windows)
+        yield (
+            f"{judged.policy} over {count_of(len(judged.windows), 'window')}: "
+            f"cost {_shown(mid.cost)} $ (worst {_shown(bad.cost)}), "
+            f"late {_shown(mid.late, 3)} % (worst {_shown(bad.late, 3)})."
+        )
+
+
+def _shown(value: float | None, digits: int = 2) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def equal_costs(one: Comparison, families: Families) -> Iterator[tuple[str, float, float]]:
+    """The cost of each grid at equal lateness, if its curve reaches that."""
+    for family, members in families.items():
+        if len(members) < 2:
+            continue
+        points = [point_of(one.policies[name]) for name in members]
+        curve = [point for point in points if point is not None]
+        for late in EQUAL_LATENESS:
+            cost = cost_at(curve, late)
+            if cost is not None:
+                yield family, late, cost
+
+
+def _all_notes(comparisons: Sequence[Comparison]) -> list[str]:
+    """The notes, most frequent first, and only a few of them: gaps differ in every trace."""
+    notes = [note for note, _ in Counter(note for one in comparisons for note in one.notes).most_common()]
+    if len(notes) <= NOTES:
+        return notes
+    return [*notes[:NOTES], f"and {count_of(len(notes) - NOTES, 'more note')}: -o json has those of every workload"]
+
+
+def as_data(
+    form: str, comparisons: Sequence[Comparison], policies: Sequence[Policy], families: Families, world: World
+) -> bytes:
+    if form == "json":
+        return to_json(document(comparisons, policies, families, world)).encode("utf-8", "replace")
+    import polars as pl  # noqa: PLC0415  only if a table is written
+
+    rows = [(one.workload, name, scores) for one in comparisons for name, scores in one.scores.items()]
+    columns: dict[str, list[Any]] = {"workload": [row[0] for row in rows], "policy": [row[1] for row in rows]}
+    columns |= {column.name: [getattr(row[2], column.name) for row in rows] for column in fields(Scores)}
+    frame = pl.DataFrame(columns, strict=False)
+    if form == "csv":
+        return frame.write_csv().encode()
+    written = io.BytesIO()
+    frame.write_parquet(written)
+    return written.getvalue()
+
+
+def document(
+    comparisons: Sequence[Comparison], policies: Sequence[Policy], families: Families, world: World
+) -> dict[str, Any]:
+    """What -o json prints; replay.schema.json describes it."""
+    return {
+        "world": world_to_dict(world),
+        "shapes": shapes_as_text(world.shapes),
+        "policies": [
+            {
+                "name": policy.name,
+                "autoscalers": [{"kind": a.KIND, "name": a.name} for a in policy.autoscalers],
+                "notes": list(policy.notes),
+            }
+            for policy in policies
+        ],
+        "workloads": [_workload(one, families) for one in comparisons],
+    }
+
+
+def _workload(one: Comparison, families: Families) -> dict[str, Any]:
+    return {
+        "name": one.workload,
+        "source": one.source,
+        "from": show_time(one.start),
+        "to": show_time(one.end),
+        "notes": list(one.notes),
+        "verdict": verdict(one.policies, one.prices),
+        "front": sorted(one.front),
+        "tuned": tuned(one.judged, families),
+        "equalLateness": [{"policy": f, "late": late, "cost": cost} for f, late, cost in equal_costs(one, families)],
+        "scores": {name: scores.to_dict() for name, scores in one.scores.items()},
+        "windows": {judged.policy: [scores.to_dict() for scores in judged.windows] for judged in one.judged},
+    }
+
+
+def report_of(
+    comparisons: Sequence[Comparison], policies: Sequence[Policy], families: Families, world: World
+) -> ReplayReport:
+    settings, shapes = world_to_dict(world), shapes_as_text(world.shapes)
+    if len(comparisons) > 1:
+        fleet = {one.workload: one.scores for one in comparisons}
+        names = list(comparisons[0].scores)
+        mid = {name: middle([one.scores[name] for one in comparisons]) for name in names}
+        return ReplayReport(
+            f"{len(comparisons)} workloads",
+            fleet_verdict(comparisons),
+            mid,
+            settings=settings,
+            shapes=shapes,
+            notes=tuple(_all_notes(comparisons)),
+            fleet=fleet,
+        )
+    one = comparisons[0]
+    intervals: dict[str, Sequence[Interval]] = {}
+    for policy in policies:
+        for autoscaler in policy.autoscalers:
+            if isinstance(autoscaler, Hvpa) and not policy.weights:
+                intervals[policy.name] = intervals_of(autoscaler, policy.workload.container, "cpu")
+    runs = [judged.run for judged in _in_order(one) if judged.run is not None]
+    need = one.judged[0].needed
+    return ReplayReport(
+        one.workload,
+        " ".join(_message(one, families, world)),
+        {**{run.policy: one.scores[run.policy] for run in runs}, **one.scores},
+        tuple(runs),
+        None if need is None else need.demand,
+        intervals,
+        settings,
+        shapes,
+        one.notes,
+    )
+
+
+def _in_order(one: Comparison) -> list[Scored]:
+    """In the given order; if there are too many to draw, the Pareto front first, then by price."""
+    if len(one.judged) <= DRAWN:
+        return list(one.judged)
+    front = one.front
+    return sorted(one.judged, key=lambda judged: (judged.policy not in front, judged.scores.price or inf))
+
+
+def write_reports(
+    paths: Sequence[str],
+    comparisons: Sequence[Comparison],
+    policies: Sequence[Policy],
+    families: Families,
+    world: World,
+) -> None:
+    if not paths:
+        return
+    report = report_of(comparisons, policies, families, world)
+    for path in paths:
+        if path.lower().endswith((".html", ".htm")):
+            from hypot.face.replay.report import page  # noqa: PLC0415  plotly, only if a page is written
+
+            write_whole(path, page(report).encode("utf-8", "replace"))
+        else:
+            _draw(path, report)
+
+
+def _draw(path: str, report: ReplayReport) -> None:
+    """Write the overview to the given file, and every other figure next to it."""
+    with needing("matplotlib", "pictures"):
+        from hypot.face.replay.picture import figures_of, picture  # noqa: PLC0415  matplotlib, only for pictures
+    form, stem = path[-3:].lower(), path[:-4]
+    for figure in figures_of(report):
+        write_whole(path if figure == "overview" else f"{stem}-{figure}.{form}", picture(report, figure, form))
+
+
+def explained(
+    comparisons: Sequence[Comparison], policies: Sequence[Policy], reported: Span, glyphs: Glyphs, width: int
+) -> str:
+    """The decisions around a moment with their steps, and the changes before and after it."""
+    lines: list[str] = []
+    named = {policy.name: policy for policy in policies}
+    for judged in comparisons[0].judged:
+        if judged.run is None:
+            continue
+        policy, moments = named[judged.policy], judged.run.moments
+        source = next((one for one in policy.sources if one is not None), NOWHERE)
+        lines.append(glyphs.style(judged.policy, bold=True))
+        before = [moment for moment in moments if moment.at < reported.start][-1:]
+        after = [moment for moment in moments if moment.at > reported.end][:1]
+        around = [moment for moment in moments if reported.start <= moment.at <= reported.end]
+        if not around:
+            lines.append("  has no autoscaler" if not policy.autoscalers else "  decides nothing at this time")
+        for word, some in (("the last change before: ", before), ("", around), ("the next change after: ", after)):
+            for when, moment in _folded(some):
+                lines.append(f"  {word}{when}")
+                lines += report([Verdict(moment.decision, source)], glyphs, width)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _folded(moments: Sequence[Moment]) -> Iterator[tuple[str, Moment]]:
+    """Consecutive equal decisions, combined into one."""
+    for _, group in groupby(moments, key=lambda moment: [step.sentence for step in moment.decision.steps]):
+        alike = list(group)
+        until = f" to {show_time(alike[-1].at)}, the same {len(alike)} times" if len(alike) > 1 else ""
+        yield f"{show_time(alike[0].at)}{until}", alike[-1]

@@ -1,0 +1,1 @@
+"""hypot run, and what installs it."""

@@ -1,0 +1,79 @@
+"""hypot manifests: the objects that install hypot in a cluster."""
+
+from importlib.metadata import version
+from typing import Any
+
+import click
+
+from hypot.cli.files import BadInput
+from hypot.cli.output import to_json, to_yaml
+from hypot.cli.run.config import what_is_usable
+from hypot.run.install.manifests import cannot_be_installed, manifests
+from hypot.run.rights import Grants
+
+GRANTS = ("template", "children")
+
+
+@click.command("manifests")
+@click.option("-n", "--namespace", metavar="NS", help="The namespace of hypot; hypot-system by default.")
+@click.option(
+    "--watch-namespace",
+    "watched",
+    multiple=True,
+    metavar="NS",
+    help="Watch only this namespace, without rights in other namespaces. May be given more than once.",
+)
+@click.option("--config", "config_file", metavar="FILE", help="The configuration of hypot run, YAML or JSON.")
+@click.option("--image", metavar="IMAGE", help="The image of the pods; hypot with this version's tag by default.")
+@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True, help="The number of pods.")
+@click.option(
+    "--with",
+    "granted",
+    multiple=True,
+    type=click.Choice(GRANTS),
+    help="Also allow hypot to edit pod templates, or to keep child objects of an Hvpa.",
+)
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="RESOURCE.GROUP",
+    help="Also scale this custom kind, such as rollouts.argoproj.io. May be given more than once.",
+)
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+def command(
+    namespace: str | None,
+    watched: tuple[str, ...],
+    config_file: str | None,
+    image: str | None,
+    replicas: int,
+    granted: tuple[str, ...],
+    targets: tuple[str, ...],
+    output: str,
+) -> None:
+    """Print the objects for `kubectl apply --server-side -f -`; to uninstall, delete the same objects.
+
+    The CustomResourceDefinitions are separate, see `hypot crds`: an uninstall keeps them and all autoscalers.
+    """
+    image = f"hypot:{version('hypot')}" if image is None else image
+    config, wrong = what_is_usable(config_file, _flags(namespace, watched))
+    grants = Grants(**dict.fromkeys(granted, True), targets=tuple(map(_target, targets)))
+    wrong += cannot_be_installed(config, image, replicas, grants)
+    if wrong:
+        raise BadInput("\n".join(wrong))
+    made = manifests(config, image, replicas, grants=grants)
+    if output == "json":
+        click.echo(to_json({"apiVersion": "v1", "kind": "List", "items": made}), nl=False)
+        return
+    click.echo("---\n".join(to_yaml(each) for each in made), nl=False)
+
+
+def _flags(namespace: str | None, watched: tuple[str, ...]) -> dict[str, Any]:
+    """The configuration from the flags, by the names of the configuration file."""
+    given: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
+    return {**given, "watchNamespaces": list(dict.fromkeys(watched))} if watched else given
+
+
+def _target(written: str) -> tuple[str, str]:
+    resource, _, group = written.partition(".")
+    return group, resource

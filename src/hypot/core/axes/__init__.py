@@ -1,0 +1,1 @@
+"""Replicas and sizes together: intervals, gates, saturation."""

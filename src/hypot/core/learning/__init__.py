@@ -1,0 +1,1 @@
+"""What is learned from weeks: needs by slot, and targets."""

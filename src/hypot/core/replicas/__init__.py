@@ -1,0 +1,1 @@
+"""How many replicas: ratios, bounds, windows and watermarks."""

@@ -1,0 +1,1 @@
+"""How large a pod may be, and how it gets a new size."""

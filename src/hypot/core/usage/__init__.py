@@ -1,0 +1,1 @@
+"""What was used, as histograms, and the size that follows from it."""
