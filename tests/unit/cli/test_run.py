@@ -177,8 +177,9 @@ def test_without_a_server_it_keeps_trying_and_ends_when_asked(tmp_path, number):
     config = written(tmp_path, "{listen: 127.0.0.1, probePort: 0, metricsPort: 0, webhookPort: 0}")
     there = kubeconfig(tmp_path, f"https://127.0.0.1:{free_port()}")
     arguments = [*COMMAND, "--kubeconfig", str(there), "--config", str(config), "--log", "json"]
+    # Without a buffer: what a buffer holds would be lost to select and communicate.
     with subprocess.Popen(
-        arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=dict(os.environ)
+        arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=dict(os.environ), bufsize=0
     ) as process:
         try:
             before = logged(process, lambda lines: sum(is_failure(line) for line in lines) >= 3)
