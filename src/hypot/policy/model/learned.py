@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Self, get_args
 
-from hypot.core.slots import HOURS, SlotTable, empty, place, slots_of, unpacked
+from hypot.core.slots import HOURS, STALE, SlotTable, empty, place, slots_of, unpacked
 
 # Why a time says nothing about what a workload needs.
 Reason = Literal["saturated", "crash-loop", "unmeasured", "no-pods"]
@@ -124,6 +124,14 @@ class Learned:
         """The most that was needed at any time."""
         return max(_peak(self.codes), 0 if self.tally is None else self.tally.needed)
 
+    def last_peak(self, at: float) -> int:
+        """The most that was needed since each slot occurred last: in a week, or in a day with daily slots.
+
+        A slot whose last occurrence is unknown counts with what it needed before.
+        """
+        now = 0 if self.tally is None else self.tally.needed
+        return max(_last_peak(self.codes, self.layout.hours, self.layout.daily, *self.layout.place(at)), now)
+
     def to_dict(self) -> dict[str, Any]:
         layout = self.layout
         return {
@@ -177,6 +185,16 @@ def _known(codes: bytes, hours: int, daily: bool, slot: int) -> tuple[int, tuple
     table = SlotTable(slots_of(hours, daily), codes)
     needed = table.highest(slot)
     return (needed, ()) if needed else table.nearest(slot, HOURS // hours)
+
+
+@lru_cache(4096)
+def _last_peak(codes: bytes, hours: int, daily: bool, turn: int, slot: int) -> int:
+    table = SlotTable(slots_of(hours, daily), codes)
+    found = 0
+    for each in range(table.slots):
+        code = table.column(each)[(turn - (each >= slot)) % table.rows]
+        found = max(found, unpacked(code) if 0 < code < STALE else table.highest(each))
+    return found
 
 
 @lru_cache(4096)
