@@ -101,7 +101,7 @@ for name in ("core", "kinds", "policy", "lint", "cluster", "run"):
     package = importlib.import_module(f"hypot.{name}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)
-for name in ("main", "run", "manifests", "crds", "decide", "lint"):
+for name in ("main", "run.command", "run.manifests", "run.crds", "decide", "lint"):
     importlib.import_module(f"hypot.cli.{name}")
 tops = {name.partition(".")[0] for name in sys.modules}
 print(json.dumps(sorted({each for top in tops for each in known.get(top, ())})))

@@ -411,3 +411,33 @@ def test_the_notes_of_a_fleet_are_cut_short(tmp_path, hpa):
     result = replay(path, "-f", hpa, "--engine", "plain")
     assert result.stdout.count("1 gap, the longest 2 min from") == 11
     assert "and 9 more notes: -o json has those of every workload" in result.stdout
+
+
+TORTOISE = """
+---
+apiVersion: autoscaling.mercari.com/v1beta3
+kind: Tortoise
+metadata: {name: tuned, annotations: {hypot.dev/tortoise-slot-period: daily}}
+spec:
+  updateMode: Auto
+  targetRefs:
+    scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+    horizontalPodAutoscalerName: web
+"""
+
+
+def test_what_a_tortoise_saves(tmp_path):
+    """Against the HPA that it names, with the bounds that were written by hand."""
+    manifests, trace, world = tmp_path / "both.yaml", tmp_path / "web.csv", tmp_path / "world.yaml"
+    by_container = "type: ContainerResource\n    containerResource: {container: app, name: cpu,"
+    by_hand = HPA.replace("type: Resource\n    resource: {name: cpu,", by_container)
+    manifests.write_text(by_hand.replace("minReplicas: 2", "minReplicas: 8") + TORTOISE)
+    trace.write_text("timestamp,cores\n" + "".join(f"{1_700_000_000 + 3600 * i},2\n" for i in range(73)))
+    world.write_text("tick: 5m\nworkload: {replicas: 8, cpu: 1}\n")
+    given = (trace, "-f", manifests, "--world", world)
+    scores = json.loads(replay(*given, "-o", "json").stdout)["workloads"][0]["scores"]
+    before = scores["web"]["cpu_hours"]
+    saved = before - scores["tuned"]["cpu_hours"]
+    assert saved > 100
+    text = " ".join(replay(*given).stdout.split())
+    assert f"tuned saves {saved:.1f} core-hours ({100 * saved / before:.1f} %) against web, as written by hand." in text

@@ -140,7 +140,8 @@ def command(
         click.echo(safe_for(sys.stdout, text), nl=False)
     elif output in {"table", "wide"}:
         glyphs, width = glyphs_for(sys.stdout), width_of(sys.stdout)
-        text = out.as_text(comparisons, asked.families, asked.world, glyphs, width, wide=output == "wide")
+        found = (comparisons, asked.policies, asked.families, asked.world)
+        text = out.as_text(*found, glyphs, width, wide=output == "wide")
         click.echo(safe_for(sys.stdout, text), nl=False)
     else:
         click.echo(out.as_data(output, comparisons, asked.policies, asked.families, asked.world), nl=False)

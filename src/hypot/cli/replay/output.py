@@ -42,20 +42,28 @@ Families = Mapping[str, Sequence[str]]
 
 
 def as_text(
-    comparisons: Sequence[Comparison], families: Families, world: World, glyphs: Glyphs, width: int, *, wide: bool
+    comparisons: Sequence[Comparison],
+    policies: Sequence[Policy],
+    families: Families,
+    world: World,
+    glyphs: Glyphs,
+    width: int,
+    *,
+    wide: bool,
 ) -> str:
     """The table, and its summary as text."""
     style = glyphs.style if glyphs.colour else None
     if len(comparisons) > 1:
         fleet = {one.workload: one.scores for one in comparisons}
         lines = fleet_table(fleet, notes=[shapes_as_text(world.shapes), *_all_notes(comparisons)], style=style)
-        sentences = [fleet_verdict(comparisons), *fleet_text(fleet)]
+        sentences = [fleet_verdict(comparisons), *fleet_text(fleet), *savings(comparisons, policies)]
         message = [line for sentence in sentences for line in textwrap.wrap(sentence, width, break_on_hyphens=False)]
         return "\n".join([*lines, "", *message]) + "\n"
     one = comparisons[0]
     head = f"{one.workload}: {show_time(one.start)} to {show_time(one.end)}, from {one.source}"
     notes = [shapes_as_text(world.shapes), *one.notes]
-    message = [line for sentence in _message(one, families, world) for line in textwrap.wrap(sentence, width)]
+    sentences = [*_message(one, families, world), *savings(comparisons, policies)]
+    message = [line for sentence in sentences for line in textwrap.wrap(sentence, width)]
     lines = [head, "", *table(one.scores, notes=notes, wide=wide, style=style), "", *message]
     return "\n".join(lines) + "\n"
 
@@ -77,6 +85,21 @@ def _message(one: Comparison, families: Families, world: World) -> Iterator[str]
         yield f"{family}: {part}, the best by SLO and then by price is {name}."
     if world.scoring.windows > 1:
         yield from _over_windows(one)
+
+
+def savings(comparisons: Sequence[Comparison], policies: Sequence[Policy]) -> Iterator[str]:
+    """What each Tortoise requests less than the HPA that it names, which is replayed as it was written."""
+    alone = {one.autoscalers: one.name for one in policies}
+    for policy in policies:
+        by_hand = None if policy.named_hpa is None else alone.get((policy.named_hpa,))
+        if by_hand is None:
+            continue
+        both = [(one.policies[policy.name].cpu_hours, one.policies[by_hand].cpu_hours) for one in comparisons]
+        hours = sum(before - now for now, before in both if now is not None and before is not None)
+        total = sum(before for _, before in both if before is not None)
+        share = f" ({100 * abs(hours) / total:.1f} %)" if total else ""
+        saved = "saves" if hours >= 0 else "requests more:"
+        yield f"{policy.name} {saved} {abs(hours):,.1f} core-hours{share} against {by_hand}, as written by hand."
 
 
 def some(names: Sequence[str]) -> str:

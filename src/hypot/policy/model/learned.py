@@ -154,6 +154,14 @@ class Learned(Deriving):
         """The most that was needed at any time."""
         return max(_peak(self), 0 if self.tally is None else self.tally.needed)
 
+    def last_peak(self, at: float) -> int:
+        """The most that was needed since each slot occurred last: in a week, or in a day with daily slots.
+
+        A slot whose last occurrence is unknown counts with what it needed before.
+        """
+        now = 0 if self.tally is None else self.tally.needed
+        return max(_last_peak(self, *self.layout.place(at)), now)
+
     def to_dict(self) -> dict[str, Any]:
         layout = self.layout
         return {
@@ -213,6 +221,15 @@ def _known(learned: Learned, slot: int) -> tuple[int, tuple[int, ...]]:
     table = learned.table()
     needed = table.highest(slot)
     return (needed, ()) if needed else table.nearest(slot, HOURS // learned.layout.hours)
+
+
+@derived
+def _last_peak(learned: Learned, turn: int, slot: int) -> int:
+    table, found = learned.table(), 0
+    for each in range(table.slots):
+        code = table.column(each)[(turn - (each >= slot)) % table.rows]
+        found = max(found, unpacked(code) if 0 < code < STALE else table.highest(each))
+    return found
 
 
 @derived

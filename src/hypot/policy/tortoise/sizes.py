@@ -82,7 +82,8 @@ def horizontal_size(
         return bounded(size, size, one.least, one.most, settings.max_scaling_down_ratio)
     own = count_of(total, count, size, one.most, one.least, *counts)
     wanted = size_at(count, own, total, size, one.most, one.least, counts.least, counts.preferred)
-    if size < wanted <= size * (1 + TOLERANCE):
+    # Where even the largest size is not enough, the HPA may exceed the preferred count only at that size.
+    if size < wanted <= size * (1 + TOLERANCE) and own <= counts.preferred:
         wanted = size
     if several and counts.least < count < counts.preferred and one.used is not None:
         wanted = max(min(balanced(size, one.used, one.target), size), min(size, -(-total // count)))

@@ -301,7 +301,7 @@ def _works(phases: PhaseTable, place: Place) -> bool:
 
 def _resources(look: TortoiseLook, past: TortoiseState | None) -> tuple[SizedResource, ...]:
     # Of several containers it is not known which of them needed that much.
-    peak = past.learned.peak() if past is not None and len(look.horizontal) == 1 else 0
+    peak = past.learned.last_peak(look.now) if past is not None and len(look.horizontal) == 1 else 0
     made = []
     for name, words in look.policies.items():
         for resource, word in words.items():

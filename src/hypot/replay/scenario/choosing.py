@@ -52,6 +52,11 @@ class Deciding:
         size = _size_of(decision.desired_sizes) if decision.rescales else {}
         return replicas, size, decision.decided
 
+    @property
+    def target(self) -> int:
+        """The target utilization that a Tortoise has computed, in percent; 0 if there is none."""
+        return 0 if self.state.tortoise is None else max(self.state.tortoise.targets.values(), default=0)
+
 
 @dataclass(slots=True)
 class Blending:

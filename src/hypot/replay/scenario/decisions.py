@@ -9,7 +9,7 @@ from typing import Any
 from hypot.core.amount import CPU, MEMORY, RESOURCES
 from hypot.kinds.catalogue import Autoscaler
 from hypot.policy.model.settings import Settings
-from hypot.replay.scenario.choosing import Chooser, chooser_of
+from hypot.replay.scenario.choosing import Chooser, Deciding, chooser_of
 from hypot.replay.scenario.demand import EPOCH, seconds
 from hypot.replay.scenario.file import ScenarioError
 from hypot.replay.scenario.looks import FleetState, Look, amounts, seen_of, start_of, ways_of
@@ -27,6 +27,7 @@ UNITS = {
     "total_memory": "GiB",
     "least_total_memory": "GiB",
     "most_total_memory": "GiB",
+    "target": "%",
     "hours": "core-h",
     "asked_hours": "core-h",
 }
@@ -39,6 +40,8 @@ class Walk:
     states: tuple[FleetState, ...]
     needs: tuple[Mapping[str, int], ...]
     undecided: int
+    # The target utilization after each look, in percent, if the policy computes one.
+    targets: tuple[int, ...] = ()
 
     @property
     def end(self) -> FleetState:
@@ -62,20 +65,23 @@ def measured(folder: Path, data: Mapping[str, Any], side: str) -> dict[str, floa
 
 def walked(chooser: Chooser, autoscaler: Autoscaler, start: FleetState, looks: Sequence[Look], every: float) -> Walk:
     """Take one look after the other; what is decided at one look is the state at the next."""
-    states, undecided, now = [start], 0, EPOCH
+    states, targets, undecided, now = [start], list[int](), 0, EPOCH
     for look in looks:
         now += seconds(look["after"]) if "after" in look else every
         state = states[-1]
         replicas, size, decided = chooser.chosen(seen_of(state, look, autoscaler, now))
         states.append(FleetState(replicas, {**state.size, **size}))
+        targets += [chooser.target] if isinstance(chooser, Deciding) else []
         undecided += not decided
-    return Walk(tuple(states), tuple([amounts(look.get("need") or {}) for look in looks]), undecided)
+    needs = tuple([amounts(look.get("need") or {}) for look in looks])
+    return Walk(tuple(states), needs, undecided, tuple(targets))
 
 
 def figures(walks: Sequence[Walk], every: float) -> dict[str, float | None]:
     """The figures of all walks. With several: the end of the first, the worst of all, and how far apart they end.
 
-    `hours` is the cpu that was requested after each look, `asked_hours` the cpu that was needed.
+    `hours` is the cpu that was requested after each look, `asked_hours` the cpu that was needed; `target` is the target
+    utilization at the end, and `updates` how often it changed.
     """
     first, after = walks[0], [state for walk in walks for state in walk.states[1:]]
     steps = [abs(b.replicas - a.replicas) for walk in walks for a, b in pairwise(walk.states)]
@@ -98,6 +104,8 @@ def figures(walks: Sequence[Walk], every: float) -> dict[str, float | None]:
         "undecided": float(sum(walk.undecided for walk in walks)),
         "ends": float(len(ends)),
         "path_dependence": max(path_dependence(totals[resource]) for resource in RESOURCES),
+        "target": float(first.targets[-1]) if first.targets else 0.0,
+        "updates": float(max(sum(a != b for a, b in pairwise(walk.targets)) for walk in walks)),
         "hours": sum(cores) * hours,
         "asked_hours": sum(need.get(CPU, 0) for need in first.needs) / 1000 * hours,
     }

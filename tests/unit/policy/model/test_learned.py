@@ -207,3 +207,21 @@ def test_another_order_of_observations_in_a_slot_is_the_same():
     """Only the highest counts."""
     two = [learned().observed(START, first).observed(START + 1, last) for first, last in ((1, 9), (9, 1))]
     assert replace(two[0], since=0) == replace(two[1], since=0)
+
+
+def test_the_last_peak():
+    """The last occurrence of each slot counts, and the slot of now; one that is unknown counts with the time before."""
+    found = learned()
+    for week, needed in enumerate((900, 300, None)):
+        for hour in range(7 * 24):
+            high = needed if hour == 30 else 100
+            at = START + week * WEEK + hour * HOUR
+            found = found.observed(at, high, None if high is not None else "no-pods")
+    now = START + 3 * WEEK
+    assert found.last_peak(START + 2 * WEEK) == 300
+    assert found.peak() == 900
+    assert found.observed(now, 500).last_peak(now) == 900
+    daily = Learned.begun(SlotLayout(daily=True), "app/cpu", START).observed(START, 700).observed(START + HOUR, 20)
+    assert daily.last_peak(START + HOUR) == 700
+    later = daily.observed(START + 24 * HOUR, 30).observed(START + 25 * HOUR, 30)
+    assert later.last_peak(START + 25 * HOUR) == 30

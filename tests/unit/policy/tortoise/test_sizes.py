@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import pytest
 
 from hypot.policy.model.settings import Settings
-from unit.policy.sizes_world import DAY, HOUR, MI, MINUTE, limit_range, limits, sentences, sized
+from unit.policy.sizes_world import DAY, HOUR, MI, MINUTE, NOW, limit_range, limits, sentences, sized
 from unit.policy.tortoise.tortoise_world import (
     AT_ONCE,
     EXAMPLE,
     World,
+    bounds,
     conditions_of,
     cpu,
     hpa,
@@ -152,9 +153,23 @@ def test_pods_grow_at_the_preferred_count(replicas, total, expected):
 
 
 def test_pods_grow_by_what_is_needed_now():
-    """A peak of weeks ago keeps them from shrinking, but does not make them grow."""
+    """A peak of last week keeps them from shrinking, but does not make them grow."""
     assert cpu(example(10, 2, 30, needs=[40_000]).decided()) == 3000
     assert cpu(example(3, 5, 6, needs=[40_000]).decided()) == 4000
+
+
+def test_a_peak_of_weeks_ago_does_not_keep_pods_large():
+    """One burst must not leave large idle pods for four weeks. The bounds still know it."""
+    decision = example(3, 5, 6, needs=[40_000, 6_000], now=NOW - NOW % DAY).decided()
+    assert cpu(decision) == 2000
+    assert bounds(decision)[0] == 4
+
+
+def test_pods_near_their_largest_size_reach_it():
+    """Otherwise neither size nor count could grow: the maximum is held at the preferred count until then."""
+    world = example(10, 4.8, 74.3)
+    assert cpu(world.decided()) == 5000
+    assert shape(world) == (15, 5)
 
 
 def test_growth_is_reported():
