@@ -1,6 +1,6 @@
 """The size of each container: by its usage if it is Vertical, with the count of replicas if it is Horizontal."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import inf
 from typing import NamedTuple
 
@@ -90,6 +90,18 @@ def horizontal_size(
     if wanted < size:
         wanted = min(size, max(wanted, _kept(one, counts.preferred, several=several)))
     return bounded(wanted, size, one.least, one.most, settings.max_scaling_down_ratio)
+
+
+def settled_count(resources: Iterable[SizedResource], count: int, counts: Counts) -> int:
+    """The count to size pods for: not above the preferred one unless pods of their largest size need more.
+
+    Pods that are smaller grow first, and then the HPA removes replicas.
+    """
+    totals = [one for one in resources if one.total is not None]
+    if count <= counts.preferred or not totals:
+        return count
+    asked = [count_of(one.total or 0, count, one.size, one.most, one.least, *counts) for one in totals]
+    return min(count, max(counts.preferred, *asked))
 
 
 def _kept(one: SizedResource, preferred: int, *, several: bool) -> int:

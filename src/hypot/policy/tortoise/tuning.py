@@ -20,7 +20,7 @@ from hypot.policy.tortoise.edited_hpa import FIRST_TARGET, UtilizationTarget
 from hypot.policy.tortoise.needs import Needs, amount_of, counted_in, unit_size
 from hypot.policy.tortoise.phases import gathers_for, overall, phase_after, stepped_back
 from hypot.policy.tortoise.policies import PolicyTable
-from hypot.policy.tortoise.sizes import Counts, SizedResource, horizontal_size, may_shrink, vertical_size
+from hypot.policy.tortoise.sizes import Counts, SizedResource, horizontal_size, may_shrink, settled_count, vertical_size
 from hypot.policy.tortoise.targets import next_target
 from hypot.policy.tortoise.week import bounds_rule
 
@@ -269,6 +269,7 @@ def sized(look: TortoiseLook, found: Tuned, count: int, last_shrink: float | Non
     resources = _resources(look, found.past)
     wanted: dict[Place, int] = {}
     several, emergency = len(look.horizontal) > 1, found.phase == IN_EMERGENCY or look.mode == EMERGENCY
+    settled = settled_count(resources, count, look.counts)
     for one in resources:
         name, resource = one.place
         if found.phases[name][resource] != WORKING or not count:
@@ -276,7 +277,7 @@ def sized(look: TortoiseLook, found: Tuned, count: int, last_shrink: float | Non
         if look.policies[name][resource] == VERTICAL:
             wanted[one.place] = vertical_size(one, own, emergency=emergency)
         else:
-            wanted[one.place] = horizontal_size(one, count, look.counts, own, several=several)
+            wanted[one.place] = horizontal_size(one, settled, look.counts, own, several=several)
     rises = {one.place for one in resources if wanted.get(one.place, one.size) > one.size}
     falls = {one.place for one in resources if wanted.get(one.place, one.size) < one.size}
     waits = False

@@ -165,6 +165,29 @@ def test_a_peak_of_weeks_ago_does_not_keep_pods_large():
     assert bounds(decision)[0] == 4
 
 
+def test_above_the_preferred_count_pods_grow_first():
+    """So that the preferred count is enough; then the HPA removes replicas. It did not while demand stayed."""
+    world = example(15, 2, 30, hpa=hpa(3, 15), needs=[30_000])
+    first = world.step(MINUTE)
+    assert (cpu(first), bounds(first)) == (3000, (8, 15))
+    world.follow()
+    assert shape(world) == (10, 3)
+    assert not world.decided().resizes
+
+
+@pytest.mark.parametrize(("total", "expected"), [(44, 4000), (48, 4800), (52, 5000), (60, 5000)])
+def test_above_the_preferred_count(total, expected):
+    assert cpu(example(15, 4, total).decided()) == expected
+
+
+def test_another_container_keeps_the_count():
+    """One container needs 12 replicas of its largest size: the other is sized for these, not for the preferred 10."""
+    decision = two(15, 60, 12, sizes=(5, 0.8)).decided()
+    assert (cpu(decision), cpu(decision, "side")) == (5000, 1000)
+    decision = two(15, 40, 12, sizes=(2, 0.8)).decided()
+    assert (cpu(decision), cpu(decision, "side")) == (4000, 1200)
+
+
 def test_pods_near_their_largest_size_reach_it():
     """Otherwise neither size nor count could grow: the maximum is held at the preferred count until then."""
     world = example(10, 4.8, 74.3)
