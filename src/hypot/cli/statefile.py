@@ -13,6 +13,7 @@ from hypot.cli.files import BadInput
 from hypot.cli.output import to_json
 from hypot.policy.continuity import Remembered
 from hypot.policy.model.decision import EARLIEST, LATEST
+from hypot.policy.model.tortoise_state import TortoiseState
 
 _VERSION = 1
 
@@ -63,6 +64,11 @@ def _entry(file: str, key: str, data: Any) -> Remembered:
     fault = _fault(data)
     if fault:
         raise _bad(file, f"{key}: {fault}")
+    try:
+        if data.get("tortoise") is not None:
+            TortoiseState.from_dict(data["tortoise"])
+    except (ValueError, AttributeError, TypeError) as error:
+        raise _bad(file, f"{key}: {error}") from error
     return Remembered.from_dict(data)
 
 

@@ -116,7 +116,7 @@ class TestImport:
         """Less than a week does not have each slot."""
         result = learn(tmp_path, trace(tmp_path, rows(weeks=0.5)))
         assert result.status == 0
-        assert "too short to work at once: it gathers data for 7 days" in result.out
+        assert "too little to work at once: it gathers data for 7 days" in result.out
 
     def test_traces_are_matched_by_the_name_of_the_target(self, tmp_path):
         """With or without its namespace; others are ignored, and Tortoises without a trace are named."""
@@ -284,6 +284,19 @@ def taught(tmp_path_factory):
     folder = tmp_path_factory.mktemp("history")
     assert hypot("history", "import", USAGE, "-f", EXAMPLE, "--state", folder / "state.json").status == 0
     return folder / "state.json"
+
+
+def test_a_state_that_cannot_be_read_is_not_overwritten(taught, tmp_path):
+    """Weeks would be lost."""
+    data = json.loads(taught.read_text())
+    for entry in data["autoscalers"].values():
+        entry["tortoise"]["learned"]["codes"] = "AAAA"
+    state = tmp_path / "broken.json"
+    state.write_text(json.dumps(data))
+    result = hypot("decide", "-f", EXAMPLE, "--state", state)
+    assert result.status == 2
+    assert "learned slots cannot be read" in result.err
+    assert json.loads(state.read_text()) == data
 
 
 class TestShow:

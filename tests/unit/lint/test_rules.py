@@ -124,6 +124,12 @@ CASES = {
         f"hypot.dev/schedule: '{plan(minAllowed={'app': {'cpu': 1}})}'",
         on="HorizontalPodAutoscaler",
     ),
+    "hpa-target": Case(
+        [named_tortoise(), hpa(target={"name": "other"}), workload(), workload("other")],
+        [named_tortoise(), hpa(), workload()],
+        "targetRefs:",
+        on="Tortoise",
+    ),
     "two-targets": Case(
         [named_tortoise(), measured(of_container("app"), external("ext-app", type="Value", value="60")), workload()],
         [named_tortoise(), measured(external("ext-app", type="Value", value="60")), workload()],

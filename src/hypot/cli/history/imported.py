@@ -217,10 +217,8 @@ def _state(taught: _Taught, earlier: Remembered | None) -> Remembered:
     """The state of a Tortoise that watched the history: nothing else that is known of it changes."""
     learned, past = taught.found.learned, _past(earlier)
     known = past or TortoiseState(learned)
-    since = {
-        key_of(place): min(learned.since, known.since.get(key_of(place), learned.since))
-        for place in taught.match.targets
-    }
+    began = learned.since if learned.is_enough() else taught.match.until
+    since = {key_of(place): min(began, known.since.get(key_of(place), began)) for place in taught.match.targets}
     targets = {key_of(place): percent for place, percent in taught.match.targets.items()}
     made = replace(known, learned=learned, since=since, targets=targets)
     if earlier is None:
@@ -269,14 +267,14 @@ def _lines(taught: _Taught) -> Iterator[str]:
     )
     slots = slots_of(layout.hours, layout.daily)
     lost = f"; {left_out} left out for lack of samples" if left_out else ""
-    yield f"    {learned.known()} of {slots} slots have data, from {counted} occurrences{lost}"
+    yield f"    {learned.known()} of {slots} slots have data, from {count_of(counted, 'occurrence')}{lost}"
     yield f"    most needed: {brief(resource, learned.peak())} of {resource} in total"
     others = [printable(name) for name in sorted({place[0] for place in match.targets} - {container})]
     if others:
         alone = f"the trace should be that of {printable(container)} alone"
         yield f"    replicas also follow {', '.join(others)}: {alone}"
     gathers = gathers_for(match.entry.own)
-    if match.until - learned.since < gathers:
-        yield f"    too short to work at once: it gathers data for {count_of(round(gathers / DAY), 'day')}"
+    if match.until - learned.since < gathers or not learned.is_enough():
+        yield f"    too little to work at once: it gathers data for {count_of(round(gathers / DAY), 'day')}"
     for note in match.notes:
         yield f"    note: {printable(note)}"

@@ -62,6 +62,17 @@ def _written(one: AnyAutoscaler, policies: ResourcePolicy | None, at: Where) -> 
         yield _Policy(one, (*at, "containerPolicies", i), policy)
 
 
+def _named_containers(world: InputWorld) -> Iterator[tuple[AnyAutoscaler, Where, str | None]]:
+    """Every container that a policy names."""
+    for policy in _policies(world):
+        yield policy.of, policy.where, policy.policy.container_name
+    for one in world.tortoises:
+        for i, scaled in enumerate(one.spec.autoscaling_policy or ()):
+            yield one, ("spec", "autoscalingPolicy", i), scaled.container_name
+        for i, bounded in enumerate(one.spec.resource_policy or ()):
+            yield one, ("spec", "resourcePolicy", i), bounded.container_name
+
+
 @SIZES.rule(
     "policy-container-missing",
     "warning",
@@ -74,8 +85,8 @@ def _written(one: AnyAutoscaler, policies: ResourcePolicy | None, at: Where) -> 
     kinds=SIZING,
 )
 def policy_container_missing(world: InputWorld) -> Iterator[Hit]:
-    for one, where, policy in _policies(world):
-        name, template = policy.container_name, world.template_of(one)
+    for one, where, name in _named_containers(world):
+        template = world.template_of(one)
         if not name or name == ANY_CONTAINER or template is None or template.container(name) is not None:
             continue
         message = f"{name} of {one.target} is an init container, and those are not sized"

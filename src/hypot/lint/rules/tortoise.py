@@ -42,6 +42,25 @@ def two_targets(world: InputWorld) -> Iterator[Hit]:
 
 
 @TORTOISES.rule(
+    "hpa-target",
+    "error",
+    title="A Tortoise that names the HPA of another workload",
+    why="The HPA would get bounds that were learned from a workload that it does not scale. hypot does not edit it.",
+    fix="name an HPA of the same workload, or none",
+    example="HorizontalPodAutoscaler web scales Deployment shop/other, and this Tortoise Deployment shop/web",
+)
+def hpa_target(world: InputWorld) -> Iterator[Hit]:
+    hpas = {(one.item.namespace, one.item.name): one for one in world.hpas}
+    for tortoise in world.tortoises:
+        hpa = hpas.get((tortoise.item.namespace, tortoise.spec.hpa_name))
+        if hpa is not None and hpa.target and tortoise.target and hpa.target != tortoise.target:
+            message = (
+                f"HorizontalPodAutoscaler {hpa.item.name} scales {hpa.target}, and this Tortoise {tortoise.target}"
+            )
+            yield Hit(tortoise.item, ("spec", "targetRefs"), message)
+
+
+@TORTOISES.rule(
     "target-rings",
     "warning",
     title="A target utilization that may never come to rest",

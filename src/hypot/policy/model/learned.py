@@ -136,6 +136,10 @@ class Learned(Deriving):
         left_out = (*before.left_out, *self.left_out)[-MOST_LEFT_OUT:]
         return replace(self, since=earlier.since, codes=table.codes.tobytes(), left_out=left_out)
 
+    def is_enough(self) -> bool:
+        """Whether recorded usage stands for observing every slot once: half of them have data."""
+        return 2 * self.known() >= self.layout.slots
+
     def known(self) -> int:
         """How many slots have data, without the slot in progress."""
         return _known_slots(self)
@@ -148,7 +152,7 @@ class Learned(Deriving):
         _, slot = self.layout.place(at)
         known, instead = _known(self, slot)
         now = self.tally.needed if self.tally is not None and self.tally.slot == slot else 0
-        return (max(known, now), instead) if known else (now, ())
+        return (known, instead) if known > now else (now, ())
 
     def peak(self) -> int:
         """The most that was needed at any time."""

@@ -5,6 +5,7 @@ the least that holds in that time: `minReplicas`, and `minAllowed` by container.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ SCHEDULE = "hypot.dev/schedule"
 MOST_ENTRIES, LONGEST_TEXT, LONGEST = 32, 8192, 7 * DAY
 MOST_REPLICAS = 2**31 - 1
 _ONCE, _REPEATED = ("startAt", "finishAt"), ("cron", "duration", "timeZone")
+_ZONE = re.compile(r"(Z|z|[+-][0-9]{2}:?[0-9]{2})$")
 _KNOWN = (*_ONCE, *_REPEATED, "minReplicas", "minAllowed")
 
 
@@ -52,7 +54,8 @@ class PlannedMinimum(NamedTuple):
         """The window that holds at this time, or the next one; None if there is no more."""
         if self.cron is None:
             return self.once if self.once is not None and at < self.once.end else None
-        start = next_from(self.cron, at - self.duration + 1, ZoneInfo(self.zone))
+        # Times of cron are whole seconds: the first that has not ended.
+        start = next_from(self.cron, (at - self.duration) // 1 + 1, ZoneInfo(self.zone))
         return None if start is None else Window(start, start + self.duration)
 
 
@@ -62,6 +65,8 @@ class ScheduleNow(NamedTuple):
     floor: Floor = NO_FLOOR
     until: float = 0.0
     ahead: tuple[Window, Floor] | None = None
+    # Why it cannot be read.
+    error: str = ""
 
 
 def schedule_of(written: Any) -> tuple[PlannedMinimum, ...]:
@@ -76,16 +81,23 @@ def _read(text: str) -> tuple[PlannedMinimum, ...]:
     if len(text) > LONGEST_TEXT:
         raise ScheduleError([f"it is longer than {LONGEST_TEXT:,} characters"])
     try:
-        entries = json.loads(text)
+        entries = json.loads(text, object_pairs_hook=_once_each)
     except (ValueError, RecursionError) as error:
         raise ScheduleError([f"it is not JSON: {error}"]) from error
-    if not isinstance(entries, list) or len(entries) > MOST_ENTRIES:
-        raise ScheduleError([f"it is not a list of at most {MOST_ENTRIES} entries"])
+    if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_ENTRIES:
+        raise ScheduleError([f"it is not a list of 1 to {MOST_ENTRIES} entries"])
     read = [_EntryReader(entry) for entry in entries]
     problems = [f"entry {i}: {problem}" for i, entry in enumerate(read, 1) for problem in entry.problems]
     if problems:
         raise ScheduleError(problems)
     return tuple([entry.made for entry in read])
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return found
 
 
 class _EntryReader:
@@ -105,7 +117,7 @@ class _EntryReader:
     def _replicas(self, entry: Mapping[str, Any]) -> int:
         written = entry.get("minReplicas", 0)
         if type(written) is not int or not 0 <= written <= MOST_REPLICAS:
-            self.problems.append(f"minReplicas is not a number from 0 to {MOST_REPLICAS}")
+            self.problems.append(f"minReplicas is not a whole number from 0 to {MOST_REPLICAS}")
             return 0
         return written
 
@@ -135,7 +147,7 @@ class _EntryReader:
         return self._once(entry, floor) if once else self._repeated(entry, floor)
 
     def _once(self, entry: Mapping[str, Any], floor: Floor) -> PlannedMinimum:
-        start, end = read_time(entry.get("startAt")), read_time(entry.get("finishAt"))
+        start, end = _time(entry.get("startAt")), _time(entry.get("finishAt"))
         self.problems += [
             f"{key} is not a time such as 2026-11-27T08:00:00+01:00"
             for key, at in zip(_ONCE, (start, end), strict=True)
@@ -147,9 +159,11 @@ class _EntryReader:
 
     def _repeated(self, entry: Mapping[str, Any], floor: Floor) -> PlannedMinimum:
         cron = self._value("cron", entry.get("cron"), parse_cron)
+        if cron is not None and next_from(cron, 0.0, ZoneInfo("UTC")) is None:
+            self.problems.append("cron: it never occurs")
         duration = self._value("duration", entry.get("duration"), span) or 0.0
         zone = self._value("timeZone", entry.get("timeZone", "UTC"), ZoneInfo)
-        if "duration" in entry and not 60 <= duration <= LONGEST:
+        if duration and not 60 <= duration <= LONGEST:
             self.problems.append("duration is not from 1m to 168h")
         return PlannedMinimum(floor, None, cron, duration, "UTC" if zone is None else zone.key)
 
@@ -163,6 +177,12 @@ class _EntryReader:
             known = f"{written[:40]!r} is not known" if key == "timeZone" else str(error)
             self.problems.append(f"{key}: {known}")
             return None
+
+
+def _time(written: Any) -> float | None:
+    """A time with its zone."""
+    is_local = isinstance(written, str) and not _ZONE.search(written)
+    return None if is_local else read_time(written)
 
 
 def schedule_at(entries: Iterable[PlannedMinimum], at: float) -> ScheduleNow:

@@ -46,11 +46,10 @@ class TortoiseState:
     def taught(self, history: Learned) -> "TortoiseState":
         """With what recorded usage says about the time before it began to observe.
 
-        It need not observe for a week itself if the history has data for half of the slots.
+        It need not observe for a week itself if the history has enough data.
         """
-        learned = self.learned.after(history)
-        covers = 2 * history.known() >= history.layout.slots
-        since = {key: min(at, history.since) for key, at in self.since.items()} if covers else self.since
+        learned, is_enough = self.learned.after(history), history.is_enough()
+        since = {key: min(at, history.since) for key, at in self.since.items()} if is_enough else self.since
         return replace(self, learned=learned, since=since)
 
     def until(self, now: float) -> "TortoiseState":

@@ -6,7 +6,7 @@ from hypot.core.amount import brief
 from hypot.kinds.base import Kind, count_of
 from hypot.kinds.derived import derived
 from hypot.kinds.floor import EVERY_CONTAINER, NO_FLOOR, Floor
-from hypot.policy.model.decision import Event, Move, Step, condition_of, placed, renewed, show_time
+from hypot.policy.model.decision import Condition, Event, Move, Step, condition_of, placed, renewed, show_time
 from hypot.policy.model.schedule import SCHEDULE, ScheduleError, ScheduleNow, schedule_at, schedule_of
 from hypot.policy.model.state import State
 from hypot.policy.stages.report import sentence
@@ -22,8 +22,8 @@ def planned(spec: S, at: float) -> tuple[S, ScheduleNow | None]:
         return spec, None
     try:
         now = schedule_at(schedule_of(written), at)
-    except ScheduleError:
-        return spec, None
+    except ScheduleError as error:
+        return spec, ScheduleNow(error=str(error))
     return (spec if now.floor == NO_FLOOR else _floored(spec, now.floor)), now
 
 
@@ -40,6 +40,8 @@ def with_schedule(move: Move, now: ScheduleNow | None, state: State) -> Move:
             return move
         return move._replace(unwritten=tuple([each for each in move.unwritten if each.type != SCHEDULED]))
     holds, reason, message = now.floor != NO_FLOOR, "Over", "nothing more"
+    if now.error:
+        return _unreadable(move, now.error, old)
     if holds:
         reason, message = "InForce", f"at least {words_of(now.floor)} until {show_time(now.until)}"
     elif now.ahead is not None:
@@ -50,12 +52,19 @@ def with_schedule(move: Move, now: ScheduleNow | None, state: State) -> Move:
     condition = renewed(old, SCHEDULED, holds, reason, message, move.at)
     text = sentence(message)
     step = Step("observe", "schedule", None, None, text)
-    begins = old is not None and old.status != condition.status
+    begins = old is not None and old.status != condition.status and (holds or old.status == "True")
     event = Event("Normal", "ScheduleBegan", text) if holds else Event("Normal", "ScheduleEnded", text)
     events = (event,) if begins else ()
     return move._replace(
         steps=(step, *move.steps), unwritten=placed(move.unwritten, condition), warnings=(*move.warnings, *events)
     )
+
+
+def _unreadable(move: Move, error: str, old: Condition | None) -> Move:
+    message = f"the schedule cannot be read: {error}"
+    condition = renewed(old, SCHEDULED, "Unknown", "Unreadable", message, move.at)
+    step = Step("observe", "schedule", None, None, sentence(message))
+    return move._replace(steps=(step, *move.steps), unwritten=placed(move.unwritten, condition))
 
 
 def words_of(floor: Floor) -> str:

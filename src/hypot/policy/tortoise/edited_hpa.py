@@ -38,7 +38,7 @@ def target_of(metric: Metric, hpa: HPA) -> UtilizationTarget | None:
     source = metric.container_resource
     if metric.type == "ContainerResource" and source is not None and source.target is not None:
         percent = source.target.utilization
-        if percent is None or source.name not in RESOURCES or not source.container:
+        if not percent or percent < 1 or source.name not in RESOURCES or not source.container:
             return None
         return UtilizationTarget((source.container, source.name), percent)
     return _declared(metric, hpa) if metric.type == "External" else None
@@ -56,6 +56,8 @@ def _declared(metric: Metric, hpa: HPA) -> UtilizationTarget | None:
             try:
                 percent = milli(source.target.value) // 1000
             except QuantityError:
+                return None
+            if percent < 1:
                 return None
             return UtilizationTarget((name.removeprefix(prefix), resource), percent, external=True)
     return None

@@ -17,8 +17,8 @@ PolicyTable = Mapping[str, Mapping[str, str]]
 def in_force(tortoise: TortoiseSpec, sizes: Iterable[CurrentSize], hpa: HPA | None) -> dict[str, dict[str, str]]:
     """The written policies, else automatic ones: replicas follow cpu, and sizes follow memory.
 
-    If an HPA is named, what it measures by container is scaled by replicas, and the rest by size. A resource without a
-    request is left alone.
+    If an HPA is named, what it measures by container is scaled by replicas, and the rest by size, except for
+    what it measures by pod. A resource without a request is left alone.
     """
     containers = {one.container: one for one in sizes}
     written = policies_of(tortoise, containers)
@@ -33,7 +33,13 @@ def _automatic(tortoise: TortoiseSpec, containers: Iterable[str], hpa: HPA | Non
     if not tortoise.names_hpa:
         return {name: {r: HORIZONTAL if r == CPU else VERTICAL for r in RESOURCES} for name in containers}
     measured = set() if hpa is None else set(targets_in(hpa))
-    return {name: {r: HORIZONTAL if (name, r) in measured else VERTICAL for r in RESOURCES} for name in containers}
+    # Replicas follow these too, by the requests of whole pods: sizes must not.
+    by_pod = {m.resource.name for m in (hpa.metrics if hpa is not None else None) or () if m.resource is not None}
+
+    def word(place: Place) -> str:
+        return HORIZONTAL if place in measured else OFF if place[1] in by_pod else VERTICAL
+
+    return {name: {r: word((name, r)) for r in RESOURCES} for name in containers}
 
 
 def places_of(policies: PolicyTable, word: str) -> tuple[Place, ...]:

@@ -9,6 +9,7 @@ from hypot.core.learning.slots import HOURS, slots_of
 from hypot.kinds.base import count_of
 from hypot.kinds.derived import derived
 from hypot.kinds.hpa import HPA
+from hypot.kinds.problem import Problem
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.policies import OFF
 from hypot.kinds.tortoise.settings import TortoiseSettings
@@ -74,6 +75,13 @@ class TortoiseFindings(Findings):
     def report_success(self) -> None:
         self.condition(FAILED, "False", "Reconciled", "the object was reconciled")
         self.condition(OVERRIDDEN, "False", "NotOverridden", "the update mode of the spec applies")
+
+    def report_settings(self, problems: Iterable[Problem]) -> None:
+        """Settings that were ignored."""
+        for problem in problems:
+            text = f"{problem.field}: {problem.message}: it is ignored."
+            self.step("observe", "setting-ignored", None, None, text)
+            self.warn("SettingIgnored", text)
 
     def report_policies(self, policies: PolicyTable) -> None:
         listed = "; ".join(

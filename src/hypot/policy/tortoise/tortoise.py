@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.policies import HORIZONTAL, OFF, scales_horizontally
@@ -33,8 +34,10 @@ from hypot.policy.vertical.ranges import in_ranges
 
 def decide(tortoise: Tortoise, seen: Seen, state: State, settings: Settings) -> tuple[Move, State]:
     """Decide what hypot does now and why; also return the new state. Nothing is written or reported here."""
-    own, _problems = settings.tortoise.overridden(seen.namespace_annotations, tortoise.annotations)
-    return _TortoisePass(tortoise, seen, state, settings, own).run()
+    own, problems = settings.tortoise.overridden(seen.namespace_annotations, tortoise.annotations)
+    one = _TortoisePass(tortoise, seen, state, settings, own)
+    one.report_settings(problems)
+    return one.run()
 
 
 class Subject(NamedTuple):
@@ -73,6 +76,12 @@ class _TortoisePass(TortoiseFindings):
             message = f"HorizontalPodAutoscaler {self.tortoise.hpa_name} does not exist"
             self.failed(message, "spec")
             self.step("observe", "no-hpa", None, None, f"{message}: nothing changes.")
+            return self._undecided(scale.replicas, message)
+        hpa = self.seen.hpa
+        if hpa is not None and not _is_same(hpa.target, self.tortoise.target):
+            message = f"HorizontalPodAutoscaler {hpa.name} scales {hpa.target or Ref()}, not {self.tortoise.target}"
+            self.failed(message, "spec")
+            self.step("observe", "other-target", None, None, f"{message}: nothing changes.")
             return self._undecided(scale.replicas, message)
         policies = in_force(self.tortoise, current, self.seen.hpa)
         known = self.state.tortoise.learned.place if self.state.tortoise is not None else ""
@@ -237,3 +246,10 @@ class _TortoisePass(TortoiseFindings):
         behind = left_behind(phases, sizes_by_place(subject.current), least)
         if behind:
             self.report_catch_up(tuple(dict.fromkeys([container for container, _ in behind])))
+
+
+def _is_same(one: Ref | None, other: Ref | None) -> bool:
+    """Whether two references are to the same object, whatever version they name; absent parts do not differ."""
+    first, second = one or Ref(), other or Ref()
+    pairs = ((first.kind, second.kind), (first.name, second.name), (first.group, second.group))
+    return all(not here or not there or here == there for here, there in pairs)

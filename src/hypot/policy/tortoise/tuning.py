@@ -134,7 +134,7 @@ def tuned(look: TortoiseLook, past: TortoiseState | None, own: TortoiseSettings)
     phase = _phase(look, past, phases, slot, own)
     if past is None or learned is None:
         return Tuned(None, made, phases, slot, phase, None)
-    low, least, bounds = _planned(look, past, _bounds(look, past, slot, phase, own))
+    low, least, bounds = _planned(look, past, _bounds(look, past, slot, phase, own), own)
     after = replace(
         past,
         learned=learned,
@@ -243,16 +243,24 @@ def _bounds(
     """The bounds of the HPA; None if it stays as it is."""
     if slot is None:
         return (look.counts.least, look.counts.most) if look.written is None else None
+    most = look.counts.most
     if phase == IN_EMERGENCY:
-        return slot.raised, slot.raised
+        # No pod is removed: neither one that runs, nor one that this emergency has asked for.
+        asked = past.low if past.phase == IN_EMERGENCY else 0
+        high = max(slot.raised, min(max(look.replicas, asked), most))
+        return high, high
     if phase == BACK_TO_NORMAL:
         low = max(stepped_back(past.low, own.replica_reduction_factor), slot.low)
-        return min(low, slot.raised), slot.raised
-    return slot.low, slot.held
+        return low, max(low, slot.raised)
+    if look.needs.reason is None or look.written is None:
+        return slot.low, slot.held
+    # What is needed now is unknown: nothing that runs is removed.
+    low = max(slot.low, min(look.written[0], most))
+    return low, max(low, slot.held, min(look.replicas, most))
 
 
 def _planned(
-    look: TortoiseLook, past: TortoiseState, bounds: tuple[int, int] | None
+    look: TortoiseLook, past: TortoiseState, bounds: tuple[int, int] | None, own: TortoiseSettings
 ) -> tuple[int, int, tuple[int, int] | None]:
     """The minimum without and with what is planned for now, and the bounds; None if the HPA stays as it is."""
     low, high = bounds or look.written or (1, look.counts.most)
@@ -260,7 +268,9 @@ def _planned(
         low = past.low
     most = look.counts.most if bounds is not None else min(high, look.counts.most)
     least = max(low, min(look.planned, most))
-    made = (least, max(least, high))
+    # Above a planned minimum there is as much room as above a learned one.
+    room = replicas_of(least, 1, own.max_replicas_multiplier) if least > low and bounds is not None else least
+    made = (least, max(high, min(room, most), least))
     return low, least, None if bounds is None and made == look.written else made
 
 

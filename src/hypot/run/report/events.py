@@ -23,6 +23,7 @@ REASONS: dict[str, str] = {
     "Scaling": "The replicas of a WatermarkPodAutoscaler's target changed.",
     "NotScaling": "A WatermarkPodAutoscaler leaves its target as it is; decided, and not written as an event.",
     "Scaled": "The replicas of the target of an Hvpa or Tortoise changed, or its size, or both.",
+    "SettingIgnored": "An annotation with a setting of a Tortoise is wrong, or contradicts another one.",
     "HPACreated": "An HPA was made for a Tortoise.",
     "HPADeleted": "The HPA of a Tortoise was deleted, because no resource is Horizontal any more.",
     "HPAUpdated": "The bounds, targets or behavior of the HPA of a Tortoise changed.",

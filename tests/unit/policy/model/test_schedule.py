@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hypot.kinds.floor import NO_FLOOR, Floor
-from hypot.policy.model.schedule import ScheduleError, Window, schedule_at, schedule_of
+from hypot.policy.model.schedule import ScheduleError, ScheduleNow, Window, schedule_at, schedule_of
 from hypot.policy.model.state import read_time
 
 FRIDAY = {"startAt": "2026-11-27T08:00:00+01:00", "finishAt": "2026-11-27T20:00:00+01:00", "minReplicas": 20}
@@ -50,6 +50,14 @@ def test_by_cron(at, replicas):
     assert now(at, MORNINGS).floor == Floor(replicas)
 
 
+@pytest.mark.parametrize("before", [1.0, 0.9, 0.001, 0.0])
+def test_windows_without_a_gap(before):
+    """One window ends when the next begins."""
+    daily = {"cron": "0 0 * * *", "duration": "24h", "minReplicas": 5}
+    midnight = read_time("2026-11-20T00:00:00Z")
+    assert schedule_at(schedule_of(json.dumps([daily])), midnight - before).floor == Floor(5)
+
+
 def test_what_is_ahead():
     """The next window, however far away."""
     found = now("2026-11-21T12:00:00Z", FRIDAY, MORNINGS)
@@ -68,7 +76,7 @@ def test_the_highest_of_several_holds():
 
 
 def test_nothing_is_left():
-    assert now("2026-12-01T00:00:00Z", FRIDAY) == (NO_FLOOR, 0.0, None)
+    assert now("2026-12-01T00:00:00Z", FRIDAY) == ScheduleNow()
 
 
 @pytest.mark.parametrize(
@@ -79,11 +87,16 @@ def test_nothing_is_left():
         ("[" * 8000, "not JSON"),
         ("[]" + " " * 8192, "longer than 8,192"),
         ("{}", "not a list"),
-        (json.dumps([FRIDAY] * 33), "at most 32"),
+        ("[]", "1 to 32 entries"),
+        ('[{"minReplicas": 3, "minReplicas": 4}]', "a key occurs twice"),
+        (json.dumps([{**FRIDAY, "startAt": "2026-11-27T08:00:00"}]), "startAt is not a time"),
+        (json.dumps([{**FRIDAY, "startAt": "2026-11-27"}]), "startAt is not a time"),
+        (json.dumps([{**MORNINGS, "cron": "0 0 30 2 *"}]), "cron: it never occurs"),
+        (json.dumps([FRIDAY] * 33), "1 to 32 entries"),
         ("[7]", "entry 1: it is not an object"),
         (json.dumps([{**FRIDAY, "min": 7}]), "entry 1: min is unknown"),
-        (json.dumps([{**FRIDAY, "minReplicas": True}]), "minReplicas is not a number"),
-        (json.dumps([{**FRIDAY, "minReplicas": -1}]), "minReplicas is not a number"),
+        (json.dumps([{**FRIDAY, "minReplicas": True}]), "minReplicas is not a whole number"),
+        (json.dumps([{**FRIDAY, "minReplicas": -1}]), "minReplicas is not a whole number"),
         (json.dumps([{**FRIDAY, "minReplicas": 0}]), "neither minReplicas nor minAllowed"),
         (json.dumps([{**FRIDAY, "minAllowed": {"app": "500m"}}]), "minAllowed is not like"),
         (json.dumps([{**FRIDAY, "minAllowed": {"app": {"gpu": "1"}}}]), "app has no valid amount of gpu"),

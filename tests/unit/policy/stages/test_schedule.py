@@ -96,6 +96,8 @@ def test_without_a_readable_plan_nothing_is_scaled_down():
     decision = decided(hpa(cpu(utilization=50), annotations=broken), busy(*[100] * 5), State())
     assert decision.desired == 5
     assert "hypot.dev/schedule cannot be read: entry 1" in decision.holds[0].message
+    assert conditions(decision)["Scheduled"] == ("Unknown", "Unreadable")
+    assert decision.steps[0].sentence.startswith("The schedule cannot be read: entry 1")
     assert decided(hpa(cpu(utilization=50), annotations=broken), busy(*[900] * 5)).desired > 5
 
 
@@ -147,13 +149,13 @@ class TestTortoise:
 
     def test_the_minimum_is_planned(self):
         here = self.world(annotations=plan(minReplicas=18, at=tortoise_world.NOW))
-        assert tortoise_world.bounds(here.step(60)) == (18, 20)
+        assert tortoise_world.bounds(here.step(60)) == (18, 36)
         here.now += HOUR
         assert tortoise_world.bounds(here.step(60)) == (5, 20)
 
     def test_the_maximum_follows(self):
         here = self.world(annotations=plan(minReplicas=30, at=tortoise_world.NOW))
-        assert tortoise_world.bounds(here.decided()) == (30, 30)
+        assert tortoise_world.bounds(here.decided()) == (30, 60)
 
     def test_it_holds_while_data_is_gathered(self):
         """Then the minimum of the HPA comes back as it was."""

@@ -246,6 +246,21 @@ def test_history_that_lies_is_left_out(changes, rule):
     assert bounds(here.decided()) == (4, 16)
 
 
+def test_unknown_needs_remove_nothing():
+    """Half of the pods have no sample: neither is the minimum lowered, nor the maximum below what runs."""
+    here = world([5000], demand={"app": 30_000}, replicas=35, measured=1, hpa=hpa(10, 40))
+    assert bounds(here.decided()) == (10, 35)
+    here.measured = 35
+    assert bounds(here.decided())[1] >= 35
+
+
+def test_settings_that_are_ignored_are_reported():
+    """As a step, and as a warning."""
+    decision = world([10_000], annotations={"slot_hours": 5, "maximum_max_replicas": "many"}).decided()
+    assert len(sentences(decision, "setting-ignored")) == 2
+    assert [event.reason for event in decision.events].count("SettingIgnored") == 2
+
+
 def test_pods_that_have_just_started_need_nothing():
     """The samples of the others still show the whole demand: a scale-up does not raise what is learned."""
     here = world([2000], demand={"app": 2800}, replicas=7, started=3)

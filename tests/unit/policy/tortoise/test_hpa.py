@@ -8,7 +8,7 @@ from hypot.kinds.hpa import HPA
 from hypot.policy.decide import decide
 from hypot.policy.model.state import Vertical
 from hypot.policy.tortoise.edited_hpa import PREFIXES, targets_in
-from unit.policy.sizes_world import MI, MINUTE, sentences
+from unit.policy.sizes_world import MI, MINUTE, TARGET, sentences
 from unit.policy.tortoise.tortoise_world import (
     BY_CPU,
     EXAMPLE,
@@ -106,14 +106,14 @@ def test_a_named_hpa_that_is_missing(spec):
 
 
 def test_a_named_hpa_that_measures_nothing_by_container():
-    """Then sizes follow usage, and the HPA is left alone."""
+    """The HPA is left alone, and sizes do not follow what it measures by pod."""
     resource = {
         "type": "Resource",
         "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 61}},
     }
     decision = named(resource).decided()
     assert decision.hpa is None
-    assert decision.status["autoscalingPolicy"][0]["policy"] == {"cpu": "Vertical", "memory": "Vertical"}
+    assert decision.status["autoscalingPolicy"][0]["policy"] == {"cpu": "Off", "memory": "Vertical"}
 
 
 def test_policies_follow_a_named_hpa():
@@ -294,3 +294,19 @@ def test_a_count_that_is_decided_here_keeps_the_rate_limits():
     )
     counts = [here.step(15).desired for _ in range(6)]
     assert counts == [10, 10, 10, 10, 20, 20]
+
+
+def test_an_hpa_of_another_workload_is_not_edited():
+    """It would get bounds that were learned from another one."""
+    here = World(tortoise=tortoise(refs=NAMED), hpa=hpa(name="legacy", scaleTargetRef={**TARGET, "name": "other"}))
+    decision = here.decided()
+    assert (decision.decided, decision.hpa) == (False, None)
+    assert "HorizontalPodAutoscaler legacy scales Deployment/other, not Deployment/web" in decision.error
+
+
+@pytest.mark.parametrize("value", ["500m", "0", "-5"])
+def test_a_share_is_not_a_percentage(value):
+    """A metric from 0 to 1 is not a utilization in percent, and keeps its target."""
+    key = PREFIXES["cpu"]
+    read = HPA.from_dict(hpa(3, 9, external_metric("ext-app", value), annotations={key: "ext-"}))
+    assert targets_in(read) == {}

@@ -210,13 +210,30 @@ def test_back_to_normal_step_by_step():
     assert {high for _, _, high in passes} == {16}
 
 
-def test_the_way_back_stays_within_the_maximum():
-    """The slot of now may have needed much less than the one in which the emergency began."""
+def test_the_way_back_goes_step_by_step():
+    """Also if the slot of now needed much less than the one in which the emergency began."""
     world = emergency("Auto")
     world.state = known([2000], phase=BACK, low=90)
     decision = world.decided()
     assert phase(decision) == BACK
-    assert bounds(decision) == (6, 6)
+    assert bounds(decision) == (85, 85)
+
+
+@pytest.mark.parametrize(("replicas", "expected"), [(5, (16, 16)), (35, (35, 35)), (150, (100, 100))])
+def test_an_emergency_removes_no_pods(replicas, expected):
+    """What runs stays, up to the administrator's maximum."""
+    world = emergency("Emergency")
+    world.replicas = replicas
+    decision = world.step(HOUR)
+    assert (phase(decision), bounds(decision)) == (EMERGENCY, expected)
+
+
+def test_an_emergency_does_not_end_with_its_slot():
+    """The next slot needed less: the minimum stays until the emergency is over."""
+    world = emergency("Emergency")
+    world.state = known([2000], phase=EMERGENCY, low=40)
+    world.replicas = 4
+    assert bounds(world.decided()) == (40, 40)
 
 
 def test_emergency_by_itself():
