@@ -428,6 +428,7 @@ def test_the_lease_of_another_controller_stops_scale_downs(stage: Stage, results
             web.load = 700.0
             house.hire()
             eventually(lambda: web.replicas() < 8, LONG)
+            eventually(lambda: not _blocked(wpa, "OtherLeader"), LONG)
             assert stays(lambda: bool(_blocked(wpa, "OtherLeader")), 2) is False
         assert too_far(3, [move.replicas for move in moves(house.journal)], UP_FACTOR, DOWN_FACTOR) == []
 
