@@ -33,6 +33,8 @@ class TortoiseState:
     low: int = 0
     # The minimum that the HPA got because it is planned; 0 if none is.
     planned: int = 0
+    # Since when pods at the preferred count need more than they have.
+    short_since: float | None = None
 
     def scales(self, places: Iterable[Place], at: float) -> "TortoiseState":
         """With these places, and no others, scaled by replicas."""
@@ -56,7 +58,8 @@ class TortoiseState:
         """Without times in the future. Slots stay: they are of the clock that was observed."""
         since = {key: min(at, now) for key, at in self.since.items()}
         retargeted = None if self.retargeted is None else min(self.retargeted, now)
-        return replace(self, since=since, retargeted=retargeted)
+        short_since = None if self.short_since is None else min(self.short_since, now)
+        return replace(self, since=since, retargeted=retargeted, short_since=short_since)
 
     @property
     def newest(self) -> float:
@@ -77,6 +80,7 @@ class TortoiseState:
             "retargeted": self.retargeted,
             "low": self.low,
             **({"planned": self.planned} if self.planned else {}),
+            **({} if self.short_since is None else {"shortSince": self.short_since}),
         }
 
     @classmethod
@@ -92,6 +96,7 @@ class TortoiseState:
                 None if retargeted is None else _time(retargeted),
                 _count(data["low"]),
                 _count(data.get("planned", 0)),
+                None if data.get("shortSince") is None else _time(data["shortSince"]),
             )
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"the state of a Tortoise cannot be read: {error}") from error

@@ -20,10 +20,20 @@ from hypot.policy.tortoise.edited_hpa import FIRST_TARGET, UtilizationTarget
 from hypot.policy.tortoise.needs import Needs, amount_of, counted_in, unit_size
 from hypot.policy.tortoise.phases import gathers_for, overall, phase_after, stepped_back
 from hypot.policy.tortoise.policies import PolicyTable
-from hypot.policy.tortoise.sizes import Counts, SizedResource, horizontal_size, may_shrink, settled_count, vertical_size
+from hypot.policy.tortoise.sizes import (
+    TOLERANCE,
+    Counts,
+    SizedResource,
+    horizontal_size,
+    may_shrink,
+    settled_count,
+    vertical_size,
+)
 from hypot.policy.tortoise.targets import next_target
 from hypot.policy.tortoise.week import bounds_rule
 
+# For how long pods may wait for a larger size before replicas are added instead.
+PATIENCE = 600.0
 PhaseTable = Mapping[str, Mapping[str, str]]
 
 
@@ -130,7 +140,8 @@ def tuned(look: TortoiseLook, past: TortoiseState | None, own: TortoiseSettings)
     learned = None if past is None else _learned(look, past)
     made = {} if past is None else _new_targets(look, past, own)
     phases = _phases(look, past, own)
-    slot = _slot(look, learned, phases, own)
+    short_since = _short_since(look, past)
+    slot = _slot(look, learned, phases, own, short_since)
     phase = _phase(look, past, phases, slot, own)
     if past is None or learned is None:
         return Tuned(None, made, phases, slot, phase, None)
@@ -143,6 +154,7 @@ def tuned(look: TortoiseLook, past: TortoiseState | None, own: TortoiseSettings)
         retargeted=look.now if made else past.retargeted,
         low=low,
         planned=least if least > low else 0,
+        short_since=short_since,
     )
     return Tuned(after, made, phases, slot, phase, bounds)
 
@@ -190,7 +202,23 @@ def _phases(look: TortoiseLook, past: TortoiseState | None, own: TortoiseSetting
     }
 
 
-def _slot(look: TortoiseLook, learned: Learned | None, phases: PhaseTable, own: TortoiseSettings) -> SlotBounds | None:
+def _short_since(look: TortoiseLook, past: TortoiseState | None) -> float | None:
+    """Since when the preferred count of pods needs more than they have; None if it does not."""
+    if past is None or look.replicas < look.counts.preferred:
+        return None
+    totals = look.needs.totals.items()
+    if not any(total > look.replicas * look.sizes.get(place, 0) * (1 + TOLERANCE) for place, total in totals):
+        return None
+    return look.now if past.short_since is None else past.short_since
+
+
+def _slot(
+    look: TortoiseLook,
+    learned: Learned | None,
+    phases: PhaseTable,
+    own: TortoiseSettings,
+    short_since: float | None,
+) -> SlotBounds | None:
     """The bounds of the slot of now; None if they are unknown."""
     if learned is None or look.main is None or not any(phases[c][r] == WORKING for c, r in look.horizontal):
         return None
@@ -202,11 +230,11 @@ def _slot(look: TortoiseLook, learned: Learned | None, phases: PhaseTable, own: 
     raised = high
     if look.needs.reason == "saturated":
         raised = max(high, min(replicas_of(look.replicas, 1, own.max_replicas_multiplier), most))
-    held, lifted = _held(look, look.main, raised)
+    held, lifted = _held(look, look.main, raised, short_since)
     return SlotBounds(needed, instead, low, high, raised, max(held, low), lifted)
 
 
-def _held(look: TortoiseLook, main: Place, high: int) -> tuple[int, str]:
+def _held(look: TortoiseLook, main: Place, high: int, short_since: float | None) -> tuple[int, str]:
     """The maximum, held at the preferred count while pods can grow instead; and why it is not."""
     preferred = look.counts.preferred
     if high <= preferred:
@@ -220,6 +248,8 @@ def _held(look: TortoiseLook, main: Place, high: int) -> tuple[int, str]:
         return high, "no node has room for larger pods"
     if any(each in look.saturated for each in look.horizontal) and look.replicas >= preferred:
         return high, "pods use all that they can get"
+    if short_since is not None and look.now - short_since >= PATIENCE:
+        return high, f"pods should have grown {PATIENCE / 60:.0f} minutes ago"
     now = min(look.replicas, ceil(ratios[place])) if place in ratios else look.replicas
     return min(high, max(preferred, now)), ""
 

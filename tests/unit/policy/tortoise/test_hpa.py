@@ -310,3 +310,22 @@ def test_a_share_is_not_a_percentage(value):
     key = PREFIXES["cpu"]
     read = HPA.from_dict(hpa(3, 9, external_metric("ext-app", value), annotations={key: "ext-"}))
     assert targets_in(read) == {}
+
+
+def test_growth_that_does_not_happen_lifts_the_maximum():
+    """Pods wait for a larger size; after ten minutes replicas are added instead."""
+    here = World(
+        tortoise=tortoise(annotations=EXAMPLE, autoscalingPolicy=BY_CPU),
+        state=known([14_000]),
+        replicas=10,
+        demand={"app": 14_000},
+    )
+    found = []
+    for _ in range(4):
+        decision = here.decided()
+        chosen, seen = here.seen()
+        here.state = decide(chosen, seen, here.state, here.settings)[1]
+        here.now += 5 * MINUTE
+        found.append(bounds(decision)[1])
+    assert found[:2] == [10, 10]
+    assert found[2] == found[3] > 20
