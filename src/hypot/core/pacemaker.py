@@ -1,7 +1,7 @@
 """When the next scrape may start: spread evenly over the period, and fast but bounded if many are due.
 
-Debt grows at the lowest rate, so that scrapes go on even if nothing is due. Surplus is what was started above the highest
-rate; it shrinks at that rate.
+Debt grows at the lowest rate, so that scrapes go on even if nothing is due. Surplus is what was started above the
+highest rate; it shrinks at that rate.
 """
 
 from dataclasses import dataclass
