@@ -1,0 +1,1 @@
+"""The metrics server: it scrapes pods, derives rates, and serves them to autoscalers."""

@@ -1,0 +1,1 @@
+"""Scraping: targets, their answers, and the samples that rules need."""
