@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hypot.core.rate import Counter, CounterSample
+from hypot.core.scraping.rate import Counter, CounterSample
 
 AHEAD = 1_800_000_000.0
 

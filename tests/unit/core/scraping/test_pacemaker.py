@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hypot.core.pacemaker import Pacemaker
+from hypot.core.scraping.pacemaker import Pacemaker
 
 
 def test_a_burst_and_then_the_highest_rate():

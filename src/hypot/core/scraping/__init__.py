@@ -1,0 +1,1 @@
+"""What is measured by scraping: the rate of a counter, and when to scrape next."""
