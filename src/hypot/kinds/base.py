@@ -191,13 +191,6 @@ class Kind(Node):
         """The same object, as it should be decided while this floor holds. A maximum of the object still holds."""
         return replaced(self, floor=floor)
 
-    def with_least(self, floor: Floor, low: int | None, most: int | None) -> Self:
-        """The same for a kind whose minimum and maximum are fields of its spec."""
-        if not isinstance(most, int) or not floor.replicas:
-            return replaced(self, floor=floor)
-        least = low if isinstance(low, int) else 1
-        return replaced(self, floor=floor, min_replicas=max(min(floor.replicas, most), least))
-
     def __str__(self) -> str:
         return f"{self.KIND} {self.namespace}/{self.name}"
 

@@ -12,6 +12,12 @@ class Floor(NamedTuple):
     replicas: int = 0
     sizes: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
 
+    def minimum(self, low: int | None, most: int | None) -> int | None:
+        """The least replicas of an object with these bounds: its minimum, or this floor if its maximum allows more."""
+        if not self.replicas or most is None:
+            return low
+        return max(min(self.replicas, most), 1 if low is None else low)
+
     def least(self, container: str) -> dict[str, int]:
         """The least amounts of a container."""
         found: dict[str, int] = {}

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from hypot.core.replicas.ratio import MAX_INT32
 from hypot.policy.model.current_size import has_crashed
 from hypot.policy.model.decision import PLAN_UNDER_WAY, Blocks, Hold, Move, PodAction, Step
 from hypot.policy.model.hpa_edit import HpaEdit
@@ -19,8 +20,6 @@ from hypot.policy.stages.report import kebab, sentence
 from hypot.policy.vertical.fit import amounts
 
 PAUSED, PINNED = "hypot.dev/paused", "hypot.dev/hold"
-# The most replicas that a scale can hold.
-MOST_REPLICAS = 2**31 - 1
 # The rule of the step that reports a decision that failed only because metrics are missing.
 _WITHOUT_METRICS = "hold-on-failure"
 _LONGEST_WORD = 40
@@ -57,9 +56,9 @@ def _pin(written: Any) -> Hold | None:
     if written is None:
         return None
     word = _word(written)
-    if re.fullmatch(r"[0-9]{1,10}", word) and int(word) <= MOST_REPLICAS:
+    if re.fullmatch(r"[0-9]{1,10}", word) and int(word) <= MAX_INT32:
         return Hold("Held", f"the annotation {PINNED} keeps the count at {int(word)}", "both", int(word))
-    message = f"the annotation {PINNED} is {_shown(word)}, which is not a number from 0 to {MOST_REPLICAS}"
+    message = f"the annotation {PINNED} is {_shown(word)}, which is not a number from 0 to {MAX_INT32}"
     return Hold("Held", message)
 
 

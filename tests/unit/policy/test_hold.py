@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from builders import KNOWN, NOW, busy, hpa, pod, queue, reason_of, rules_of, seen, wpa
+from hypot.core.replicas.ratio import MAX_INT32
 from hypot.kinds.hpa.fields import cpu
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, WatermarkPace, band
 from hypot.policy.decide import decide
-from hypot.policy.hold import MOST_REPLICAS, PAUSED, PINNED, held, holds_of
+from hypot.policy.hold import PAUSED, PINNED, held, holds_of
 from hypot.policy.model.decision import Condition, Decision, Hold, MoveReport, condition_of, show_time
 from hypot.policy.model.seen import Bounds, Container, Controller, Failure, Recommendation, Seen
 from hypot.policy.model.settings import Settings
@@ -68,7 +69,7 @@ class TestAnnotations:
         (hold,) = holds_of({PAUSED: word})
         assert (hold.reason, hold.blocks, hold.pinned) == ("Paused", blocks, None)
 
-    @pytest.mark.parametrize(("word", "count"), [("0", 0), ("7", 7), (7, 7), (str(MOST_REPLICAS), MOST_REPLICAS)])
+    @pytest.mark.parametrize(("word", "count"), [("0", 0), ("7", 7), (7, 7), (str(MAX_INT32), MAX_INT32)])
     def test_a_count_is_pinned(self, word, count):
         """A whole number pins the count."""
         (hold,) = holds_of({PINNED: word})
@@ -82,7 +83,7 @@ class TestAnnotations:
         assert "not true, false, up or down" in hold.message
         assert len(hold.message) < 200
 
-    @pytest.mark.parametrize("word", ["", "-1", "1.5", "five", "٣", str(MOST_REPLICAS + 1), "1" * 5000, True])
+    @pytest.mark.parametrize("word", ["", "-1", "1.5", "five", "٣", str(MAX_INT32 + 1), "1" * 5000, True])
     def test_an_invalid_count_holds_everything(self, word):
         """Nothing is guessed: the count stays as it is."""
         (hold,) = holds_of({PINNED: word})

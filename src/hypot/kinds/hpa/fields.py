@@ -8,7 +8,7 @@ from hypot.kinds.floor import Floor
 from hypot.kinds.hpa.status import HPAStatus
 from hypot.kinds.hpa.versions import CURRENT, FORMER, V2BETA1, misread, upgraded
 from hypot.kinds.meta import MetricName
-from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, wire
+from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, replaced, wire
 from hypot.kinds.problem import Problem
 
 Amount = str | int | float
@@ -146,7 +146,7 @@ class HPASpec(Kind):
     behavior: Behavior | None = wire("behavior", Behavior, path="")
 
     def floored(self, floor: Floor) -> Self:
-        return self.with_least(floor, self.min_replicas, self.max_replicas)
+        return replaced(self, floor=floor, min_replicas=floor.minimum(self.min_replicas, self.max_replicas))
 
     @property
     def scale_up(self) -> Pace | None:

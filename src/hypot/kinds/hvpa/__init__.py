@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
 from hypot.kinds.derived import derived
+from hypot.kinds.floor import Floor
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hpa.fields import Behavior, Metric, Pace
@@ -24,6 +25,7 @@ from hypot.kinds.hvpa.fields import (
     VPATemplate,
     VPATemplateSpec,
 )
+from hypot.kinds.hvpa.intervals import last_count
 from hypot.kinds.hvpa.rules import IN_HPA, spec_problems
 from hypot.kinds.node import node, replaced
 from hypot.kinds.problem import Problem
@@ -88,6 +90,14 @@ class Hvpa(HvpaSpec):
             window=MaintenanceWindow(*window) if isinstance(window, tuple) else window,
             weights=None,
         )
+
+    def floored(self, floor: Floor) -> Self:
+        """With a floor that is not above the last interval, and without the intervals below it."""
+        pairs = [(one, last_count(self, one)) for one in self.intervals or ()]
+        most = max([end for _, end in pairs if end is not None], default=self.max_replicas)
+        replicas = floor.replicas if most is None else min(floor.replicas, most)
+        intervals = tuple([one for one, end in pairs if end is None or end >= replicas])
+        return replaced(self, floor=floor._replace(replicas=replicas), intervals=intervals or self.intervals)
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """The problems of this object."""

@@ -1,16 +1,15 @@
 """The fields of an Hvpa: its templates, its intervals, and the conditions that hold a change back."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from hypot.core import timeofday
 from hypot.core.axes.interval import HORIZONTAL_ONLY, LINEAR, LINEAR_PER_POD
 from hypot.kinds.base import Kind, Ref, seconds
-from hypot.kinds.floor import Floor
 from hypot.kinds.hpa.fields import Behavior, Metric
 from hypot.kinds.hpa.versions import V2BETA1, upgraded
 from hypot.kinds.meta import ObjectMeta
-from hypot.kinds.node import BOOL, INT32, MAPPING, STRING, Node, Scalar, node, replaced, wire
+from hypot.kinds.node import BOOL, INT32, MAPPING, STRING, Node, Scalar, node, wire
 from hypot.kinds.vpa.fields import AMOUNT, RESOURCE_LIST, Amount, ResourceList, ResourcePolicy, UpdatePolicy
 
 AUTO, OFF, MAINTENANCE_WINDOW = "Auto", "Off", "MaintenanceWindow"
@@ -353,15 +352,6 @@ class HvpaSpec(Kind):
     def container_policies(self) -> ResourcePolicy | None:
         written = self.vpa_spec.resource_policy
         return written if isinstance(written, ResourcePolicy) else None
-
-    def floored(self, floor: Floor) -> Self:
-        """With a floor that is not above the last interval, and without the intervals below it."""
-        ends = [self.max_replicas if one.max_replicas is None else one.max_replicas for one in self.intervals or ()]
-        most = max([end for end in ends if end is not None], default=self.max_replicas)
-        replicas = floor.replicas if most is None else min(floor.replicas, most)
-        pairs = zip(self.intervals or (), ends, strict=True)
-        intervals = tuple([one for one, end in pairs if end is None or end >= replicas])
-        return replaced(self, floor=floor._replace(replicas=replicas), intervals=intervals or self.intervals)
 
     @property
     def is_weight_based(self) -> bool:

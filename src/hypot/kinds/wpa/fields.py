@@ -7,7 +7,19 @@ from typing import Any, ClassVar, Self
 from hypot.kinds.address import LONGEST_URL
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.floor import Floor
-from hypot.kinds.node import BOOL, FRACTION, INT32, MAPPING, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, node, wire
+from hypot.kinds.node import (
+    BOOL,
+    FRACTION,
+    INT32,
+    MAPPING,
+    STRING,
+    STRINGS,
+    WHOLE_OR_QUANTITY,
+    Node,
+    node,
+    replaced,
+    wire,
+)
 
 Amount = str | int | float
 
@@ -209,7 +221,7 @@ class WPASpec(Kind):
     )
 
     def floored(self, floor: Floor) -> Self:
-        return self.with_least(floor, self.min_replicas, self.max_replicas)
+        return replaced(self, floor=floor, min_replicas=floor.minimum(self.min_replicas, self.max_replicas))
 
     @property
     def skips_owner_check(self) -> bool:

@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from hypot.core.quantity import milli
+from hypot.core.replicas.ratio import MAX_INT32
 from hypot.kinds.base import Ref
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import Recommender
 from hypot.policy.model.seen import Failure, Reply, Scale
 from hypot.policy.model.state import read_time
 
-# The count of a scale is a 32-bit integer.
-MOST_REPLICAS = 2**31 - 1
 # Codes of HTTP and gRPC are smaller.
 MOST_CODE = 1000
 _COUNTS = ("targetReplicas", "lowerBoundReplicas", "upperBoundReplicas")
@@ -68,7 +67,7 @@ def read_reply(data: Any) -> Reply | Failure:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_REPLICAS
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_INT32
 
 
 def _observed(targets: Any) -> float:

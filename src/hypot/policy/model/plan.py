@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 from hypot.core.amount import RESOURCES
+from hypot.core.replicas.ratio import MAX_INT32
 from hypot.core.sizes.disruption import is_more, replaces
 from hypot.core.sizes.fit import LARGEST
 from hypot.policy.model.decision import EARLIEST, LATEST
@@ -17,7 +18,6 @@ Way = Literal["up", "down"]
 WAYS: tuple[Way, ...] = get_args(Way)
 # No pod has more containers.
 _MOST_CONTAINERS = 256
-_MOST_REPLICAS = 2**31 - 1
 
 Ended = Literal["", "Done", "TimedOut", "Infeasible", "Superseded"]
 
@@ -217,7 +217,7 @@ def _closed(data: Any) -> tuple[Way, ...]:
 
 def _count(data: Mapping[str, Any], key: str) -> int:
     value = data.get(key)
-    if type(value) is not int or not 0 <= value <= _MOST_REPLICAS:
+    if type(value) is not int or not 0 <= value <= MAX_INT32:
         raise ValueError(f"{key}: must be a number of replicas")
     return value
 

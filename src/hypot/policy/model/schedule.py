@@ -14,13 +14,13 @@ from zoneinfo import ZoneInfo
 from hypot.core.amount import RESOURCES, of_milli
 from hypot.core.cron import Cron, next_from, parse_cron
 from hypot.core.quantity import QuantityError, milli
+from hypot.core.replicas.ratio import MAX_INT32
 from hypot.core.timeofday import DAY, span
 from hypot.kinds.floor import NO_FLOOR, Floor, higher
 from hypot.policy.model.state import read_time
 
 SCHEDULE = "hypot.dev/schedule"
 MOST_ENTRIES, LONGEST_TEXT, LONGEST = 32, 8192, 7 * DAY
-MOST_REPLICAS = 2**31 - 1
 _ONCE, _REPEATED = ("startAt", "finishAt"), ("cron", "duration", "timeZone")
 _ZONE = re.compile(r"(Z|z|[+-][0-9]{2}:?[0-9]{2})$")
 _KNOWN = (*_ONCE, *_REPEATED, "minReplicas", "minAllowed")
@@ -116,8 +116,8 @@ class _EntryReader:
 
     def _replicas(self, entry: Mapping[str, Any]) -> int:
         written = entry.get("minReplicas", 0)
-        if type(written) is not int or not 0 <= written <= MOST_REPLICAS:
-            self.problems.append(f"minReplicas is not a whole number from 0 to {MOST_REPLICAS}")
+        if type(written) is not int or not 0 <= written <= MAX_INT32:
+            self.problems.append(f"minReplicas is not a whole number from 0 to {MAX_INT32}")
             return 0
         return written
 

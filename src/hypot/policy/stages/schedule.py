@@ -39,9 +39,9 @@ def with_schedule(move: Move, now: ScheduleNow | None, state: State) -> Move:
         if old is None:
             return move
         return move._replace(unwritten=tuple([each for each in move.unwritten if each.type != SCHEDULED]))
-    holds, reason, message = now.floor != NO_FLOOR, "Over", "nothing more"
     if now.error:
         return _unreadable(move, now.error, old)
+    holds, reason, message = now.floor != NO_FLOOR, "Over", "nothing more"
     if holds:
         reason, message = "InForce", f"at least {words_of(now.floor)} until {show_time(now.until)}"
     elif now.ahead is not None:

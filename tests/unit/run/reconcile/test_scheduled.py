@@ -24,8 +24,8 @@ async def test_a_planned_minimum():
             world.now += later
             world.queue("30")
             await world.reconcile()
-            told = world.condition("Scheduled")
-            found.append((world.replicas, told["status"], told["reason"]))
+            condition = world.condition("Scheduled")
+            found.append((world.replicas, condition["status"], condition["reason"]))
         assert found == [(4, "False", "Planned"), (9, "True", "InForce"), (9, "True", "InForce"), (9, "False", "Over")]
         assert world.events("ScheduleEnded")
 
