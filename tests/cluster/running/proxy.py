@@ -122,6 +122,7 @@ class Proxy:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._session: aiohttp.ClientSession | None = None
+        self._connector: aiohttp.TCPConnector | None = None
         self._runner: web.AppRunner | None = None
 
     def start(self) -> "Proxy":
@@ -197,8 +198,8 @@ class Proxy:
 
     async def _serve(self) -> None:
         limits = aiohttp.ClientTimeout(total=None)
-        connector = aiohttp.TCPConnector(ssl=self._upstream, limit=0)
-        self._session = aiohttp.ClientSession(connector=connector, timeout=limits, auto_decompress=False)
+        self._connector = aiohttp.TCPConnector(ssl=self._upstream, limit=0)
+        self._session = aiohttp.ClientSession(connector=self._connector, timeout=limits, auto_decompress=False)
         app = web.Application(client_max_size=_LARGEST)
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
@@ -218,8 +219,9 @@ class Proxy:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        # Only now can no call open another connection; one under TLS needs a moment to close.
-        if self._session:
+        # Only now can no call open another connection. An orderly end of TLS could take longer than the loop lives.
+        if self._connector and self._session:
+            await self._connector.close(abort_ssl=True)
             await self._session.close()
         await asyncio.sleep(0.25)
 
