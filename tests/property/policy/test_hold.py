@@ -5,10 +5,11 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hypot.core.replicas.ratio import MAX_INT32
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.policy.decide import decide
-from hypot.policy.hold import MOST_REPLICAS, PAUSED, PINNED, held, holds_of
+from hypot.policy.hold import PAUSED, PINNED, held, holds_of
 from hypot.policy.model.decision import Hold, condition_of
 from hypot.policy.model.seen import Bounds, Container, Controller, Owner, Pod, Recommendation, Scale, Seen
 from hypot.policy.model.settings import Settings
@@ -187,4 +188,4 @@ def test_any_annotation_can_be_read(annotations):
     for hold in holds_of(annotations):
         assert hold.message
         assert hold.blocks in {"both", "up", "down"}
-        assert hold.pinned is None or 0 <= hold.pinned <= MOST_REPLICAS
+        assert hold.pinned is None or 0 <= hold.pinned <= MAX_INT32

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.decide import decide
@@ -16,9 +17,10 @@ from hypot.policy.families import seen_by
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.policy.observe.snapshot import Snapshot
-from property import hvpa_worlds, worlds
+from property import hvpa_worlds, tortoise_worlds, worlds
 from property.policy.test_vpa_decide import DUMP
 from unit.policy.sizes_world import NOW
+from unit.policy.tortoise.tortoise_world import WEEK, World
 
 # `make fuzz N=100000` tries that many.
 TRIES = int(os.environ.get("HYPOT_FUZZ") or 100)
@@ -45,14 +47,16 @@ def numbers_in(value, path=()):
 
 @st.composite
 def attacked(draw, manifests):
-    """A manifest with one to three hostile numbers in its spec."""
+    """A manifest with one to three hostile numbers in its spec or its annotations."""
     data = copy.deepcopy(draw(manifests))
-    places = list(numbers_in(data.get("spec") or {}))
+    inside = {"spec": data.get("spec"), "metadata": {"annotations": data["metadata"].get("annotations")}}
+    places = list(numbers_in(inside))
     for path in draw(st.lists(st.sampled_from(places), min_size=1, max_size=3)) if places else ():
-        outer = data["spec"]
+        outer = data
         for key in path[:-1]:
             outer = outer[key]
-        outer[path[-1]] = draw(hostile)
+        number = draw(hostile)
+        outer[path[-1]] = str(number) if path[0] == "metadata" else number
     return data
 
 
@@ -112,3 +116,15 @@ def test_a_vertical_autoscaler(data):
     snapshot = Snapshot([data, *[one for one in DUMP if one["kind"] != VPA.KIND]])
     vpa = VPA.from_dict(data)
     decided(vpa, seen_by(snapshot, vpa, NOW, Settings()))
+
+
+@often
+@given(attacked(tortoise_worlds.tortoises(decides=False).map(Tortoise.to_dict)), st.sampled_from([0, 1, 4]))
+def test_a_tortoise(data, replicas):
+    """Bounds of containers and all its settings, some weeks after it was created, and a week later."""
+    world = World(tortoise=data, replicas=replicas, peak={"app": {"cpu": 700, "memory": 300 << 20}})
+    for later in (0.0, WEEK):
+        decision = world.step(later)
+        assert decision.steps or decision.error
+        json.dumps(decision.to_dict(), allow_nan=False)
+        json.dumps(world.state.to_dict(), allow_nan=False)
