@@ -19,7 +19,7 @@ import structlog
 from hypot.cluster.clock import boot
 from hypot.cluster.discovery import Discovery
 from hypot.cluster.port import Answer
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from hypot.policy.model.settings import Settings
 from hypot.run.act.actor import Actor
 from hypot.run.act.execute import Executor

@@ -20,7 +20,7 @@ from cluster.twins.shapes import SHAPES, Shape
 from cluster.twins.stage import SETTINGS, Stage
 from cluster.twins.statuses import NEAR, differences, plain
 from cluster.twins.twin import Twin
-from hypot.policy.model.state import read_time
+from hypot.core.instant import read_time
 
 SEED = int(os.environ.get("HYPOT_TWINS_SEED", "1"))
 STEPS = int(os.environ.get("HYPOT_TWINS_STEPS", "32"))

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from hypot.core.instant import show_time
 from hypot.kinds.text.load import load
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import State, show_time
+from hypot.policy.model.state import State
 from hypot.policy.observe.snapshot import Snapshot
 
 VARIABLE = "HYPOT_EXAMPLES"

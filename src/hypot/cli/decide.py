@@ -17,13 +17,14 @@ from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.output import to_json, to_yaml
 from hypot.cli.statefile import alone, read_state, write_state
 from hypot.cli.verdict import Verdict, glyphs_for, report, safe_for, summary, width_of
+from hypot.core.instant import show_time
 from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.version import Version, parse_version, show_version
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
-from hypot.policy.model.decision import Decision, MoveReport, show_time
+from hypot.policy.model.decision import Decision, MoveReport
 from hypot.policy.model.seen import Scale
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.snapshot import (

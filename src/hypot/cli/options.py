@@ -10,9 +10,8 @@ import click
 from hypot.cli.bar import bar
 from hypot.cli.files import BadInput
 from hypot.cli.mapping import read_mapping
-from hypot.policy.model.decision import LATEST
+from hypot.core.instant import LATEST, read_time
 from hypot.policy.model.settings import Settings, SettingsError
-from hypot.policy.model.state import read_time
 
 if TYPE_CHECKING:
     from hypot.replay.traces.history import TraceFiles

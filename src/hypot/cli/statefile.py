@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 from hypot.cli.files import BadInput
 from hypot.cli.output import to_json
+from hypot.core.instant import EARLIEST, LATEST
 from hypot.policy.continuity import Remembered
-from hypot.policy.model.decision import EARLIEST, LATEST
 from hypot.policy.model.tortoise_state import TortoiseState
 
 _VERSION = 1

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from hypot.core.instant import show_time
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.node import replaced
 from hypot.kinds.problem import Problem
@@ -12,7 +13,7 @@ from hypot.policy.decide import proposed
 from hypot.policy.families import family_of
 from hypot.policy.governor import WAITS, Governor, Want, fleet_of, freed, govern, shrinks
 from hypot.policy.hold import blocked, held, holds_of
-from hypot.policy.model.decision import PLAN_UNDER_WAY, Hold, Move, Name, show_time, with_condition
+from hypot.policy.model.decision import PLAN_UNDER_WAY, Hold, Move, Name, with_condition
 from hypot.policy.model.plan import Plan
 from hypot.policy.model.seen import Failure, Reply, Scale, Seen
 from hypot.policy.model.settings import Settings

@@ -24,7 +24,7 @@ from cluster.running.shapes import (
     watermarks,
 )
 from cluster.running.stage import PATHS, Autoscaler, Stage, Workload, stays
-from hypot.policy.model.state import read_time
+from hypot.core.instant import read_time
 
 SOON = 60
 MONITORS = "/apis/datadoghq.com/v1alpha1/namespaces/{}/datadogmonitors"

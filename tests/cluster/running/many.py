@@ -31,7 +31,7 @@ from cluster.twins.shapes import (
     utilisation,
 )
 from cluster.twins.twin import _asks, _pod_metrics, _totals, _value
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from hypot.run.store.shard_text import VERSION, pack
 from hypot.run.store.shards import LABELS, PREFIX
 

@@ -14,14 +14,15 @@ from builders import refused
 from cluster.standins.metricsserver import Answered
 from cluster.twins.audit import Key, Reconcile, Request, Timeline, metric_objects, reconciles
 from cluster.twins.statuses import NEAR, Told, differences, plain
+from hypot.core.instant import read_time, show_time
 from hypot.kinds.hpa import HPA
 from hypot.policy.continuity import Remembered
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
-from hypot.policy.model.decision import Decision, show_time
+from hypot.policy.model.decision import Decision
 from hypot.policy.model.seen import Seen, metric_key
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import State, TimedValues, read_time
+from hypot.policy.model.state import State, TimedValues
 from hypot.policy.observe.read_values import MetricValues
 from hypot.policy.observe.snapshot import Snapshot
 

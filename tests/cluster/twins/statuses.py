@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from hypot.core.instant import read_time
 from hypot.core.quantity import Quantity
-from hypot.policy.model.state import read_time
 
 Object = dict[str, Any]
 Told = dict[str, Any]

@@ -6,9 +6,9 @@ from contextlib import nullcontext
 import pytest
 
 from conformance.harness import each_case
+from hypot.core.instant import read_time
 from hypot.core.usage.histogram import YEAR_ONE, Bank, Saved
 from hypot.core.usage.layout import Layout
-from hypot.policy.model.state import read_time
 
 LINEAR = {"max_value": "largest", "bucket_size": "size", "epsilon": "epsilon"}
 EXPONENTIAL = {"max_value": "largest", "first_bucket_size": "first", "ratio": "ratio", "epsilon": "epsilon"}

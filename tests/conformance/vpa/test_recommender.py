@@ -9,6 +9,7 @@ from conformance.harness import each_case
 from conformance.vpa.usage_checks import AREA_CHECKS, NOW, OWNER, POD, USAGE_CHECKS, camel
 from hypot.core import amount
 from hypot.core.amount import CPU, MEMORY, RESOURCES
+from hypot.core.instant import read_time
 from hypot.core.quantity import Quantity
 from hypot.core.usage import estimate
 from hypot.core.usage.histogram import Bank
@@ -18,7 +19,7 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import AUTO, OFF, policy_of
 from hypot.kinds.vpa.knobs import MIB, Knobs, for_container
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Vertical, read_time
+from hypot.policy.model.state import Vertical
 from hypot.policy.observe.read_pods import read_pod
 from hypot.policy.usage.usage import Usage
 from hypot.policy.usage.view import listed

@@ -6,10 +6,10 @@ from contextlib import nullcontext
 import pytest
 
 from hypot.core.amount import CPU, MEMORY
+from hypot.core.instant import read_time
 from hypot.core.usage.histogram import Bank
 from hypot.core.usage.layout import MEMORY_LAYOUT
 from hypot.kinds.vpa.knobs import Knobs
-from hypot.policy.model.state import read_time
 from hypot.policy.usage.usage import Usage, contributes
 
 OWNER, POD = ("namespace-1", "vpa-1"), "pod-1"

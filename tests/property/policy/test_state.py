@@ -5,9 +5,9 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypot.core.instant import read_time, show_time
 from hypot.core.replicas.window import envelope, highest_recent
-from hypot.policy.model.decision import show_time
-from hypot.policy.model.state import State, TimedValues, read_time
+from hypot.policy.model.state import State, TimedValues
 from property.worlds import NOW, any_state, histories
 
 numeric = settings(max_examples=80, deadline=None)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hypot.cli.decide import _Run
 from hypot.cluster.port import UnreachableError
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from hypot.policy.observe.absent import IN_CLUSTER, IN_DUMP
 from hypot.policy.observe.snapshot import Snapshot
 from unit.policy.sizes_world import NAMESPACE, TARGET, checkpoint, hvpa, limit_range, made, node, pod, vpa

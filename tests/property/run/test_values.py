@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from hypot.policy.model.seen import Failure
 from hypot.policy.observe.read_values import MetricValues
 from hypot.run.observe.queries import Answered, external_query

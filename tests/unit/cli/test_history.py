@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import yaml
 
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from unit.cli.command import hypot
 from unit.policy.sizes_world import DAY, HOUR, NOW, box, workload
 from unit.policy.tortoise.tortoise_world import container_metric, hpa, policy, tortoise

@@ -107,24 +107,3 @@ def test_shifting_a_window_and_a_time_changes_nothing(begin, end, time):
 def test_durations(begin, end, seconds):
     """An end that is not after the start is on the next day."""
     assert timeofday.duration(at(begin), at(end)) == seconds
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        *[("3m", 180), ("1h30m", 5400), ("1.5h", 5400), ("90s", 90), ("300ms", 0.3), ("0", 0), ("+5s", 5), (".5m", 30)],
-        *[("2us", 2e-6), ("2µs", 2e-6), ("7ns", 7e-9), ("1m1m", 120)],
-    ],
-)
-def test_spans_are_read_as_go_reads_them(text, seconds):
-    """Any unit, fractions and several parts are accepted."""
-    assert timeofday.span(text) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "3", "m", "-3m", "3 m", "3d", "1h-3m", "1..5h", ".h", "3m\n", "1" * 10 + "s", "1s" * 40]
-)
-def test_an_invalid_span_is_refused(text):
-    """Negative and overlong durations are refused too."""
-    with pytest.raises(ValueError, match="duration"):
-        timeofday.span(text)

@@ -10,9 +10,10 @@ import yaml
 from click.testing import CliRunner
 
 from hypot.cli.main import main
+from hypot.core.instant import show_time
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
-from hypot.policy.model.decision import Decision, show_time
+from hypot.policy.model.decision import Decision
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.policy.observe.snapshot import Snapshot

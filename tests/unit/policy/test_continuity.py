@@ -2,10 +2,11 @@
 
 import pytest
 
+from hypot.core.instant import show_time
 from hypot.kinds.hpa import HPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.continuity import Remembered, resumed
-from hypot.policy.model.decision import Condition, show_time
+from hypot.policy.model.decision import Condition
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import EMPTY, State, TimedValues
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 
 from builders import KNOWN, NOW, busy, hpa, pod, queue, reason_of, rules_of, seen, wpa
+from hypot.core.instant import show_time
 from hypot.core.replicas.ratio import MAX_INT32
 from hypot.kinds.hpa.fields import cpu
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, WatermarkPace, band
 from hypot.policy.decide import decide
 from hypot.policy.hold import PAUSED, PINNED, held, holds_of
-from hypot.policy.model.decision import Condition, Decision, Hold, MoveReport, condition_of, show_time
+from hypot.policy.model.decision import Condition, Decision, Hold, MoveReport, condition_of
 from hypot.policy.model.seen import Bounds, Container, Controller, Failure, Recommendation, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State

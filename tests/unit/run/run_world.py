@@ -11,7 +11,8 @@ import pytest
 from fake_cluster import FakeCluster
 from hypot.cluster.config import Access
 from hypot.cluster.port import Answer, Request, encoded
-from hypot.policy.model.decision import condition_of, show_time
+from hypot.core.instant import show_time
+from hypot.policy.model.decision import condition_of
 from hypot.policy.model.settings import Settings
 from hypot.run.addresses import AllowedAddresses
 from hypot.run.app import App

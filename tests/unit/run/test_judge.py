@@ -3,8 +3,8 @@
 import pytest
 
 from fake_objects import refusal
+from hypot.core.instant import show_time
 from hypot.policy.families import family_of
-from hypot.policy.model.decision import show_time
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.snapshot import read_autoscaler
 from hypot.run.reconcile import Clocks

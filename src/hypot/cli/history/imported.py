@@ -23,12 +23,12 @@ from hypot.cli.options import (
 from hypot.cli.statefile import alone, read_state, write_state
 from hypot.cli.verdict import glyphs_for, safe_for
 from hypot.core.amount import CPU, brief
+from hypot.core.instant import show_time
 from hypot.core.learning.slots import slots_of
 from hypot.face.style import printable
 from hypot.kinds.base import count_of
 from hypot.kinds.tortoise.settings import DAY
 from hypot.policy.continuity import Remembered
-from hypot.policy.model.decision import show_time
 from hypot.policy.model.size import Place
 from hypot.policy.model.state import State
 from hypot.policy.model.tortoise_state import TortoiseState, key_of

@@ -6,13 +6,13 @@ from typing import Any
 from hypot.cli.history.tortoises import TortoiseEntry
 from hypot.cli.verdict import Glyphs
 from hypot.core.amount import readable
+from hypot.core.instant import show_time
 from hypot.core.learning.slots import HOURS
 from hypot.face.history.charts import LearnedWeek
 from hypot.face.intervals.table import UNITS, figure
 from hypot.face.style import printable
 from hypot.kinds.base import count_of
 from hypot.kinds.tortoise.status import WEEKDAYS
-from hypot.policy.model.decision import show_time
 from hypot.policy.tortoise.needs import amount_of
 from hypot.policy.tortoise.report import slot_hours
 from hypot.policy.tortoise.week import LearnedSlot, day_of

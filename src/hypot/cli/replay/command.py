@@ -25,7 +25,7 @@ from hypot.cli.options import (
     traces_named,
 )
 from hypot.cli.verdict import glyphs_for, safe_for, width_of
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from hypot.policy.model.settings import Settings
 
 if TYPE_CHECKING:

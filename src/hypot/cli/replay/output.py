@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hypot.cli.files import needing, write_whole
 from hypot.cli.output import to_json
 from hypot.cli.verdict import Glyphs, Verdict, report
+from hypot.core.instant import show_time
 from hypot.face.replay.scores import shapes_as_text
 from hypot.face.replay.table import fleet_table, fleet_text, table
 from hypot.face.replay.value import ReplayReport
@@ -19,7 +20,7 @@ from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import intervals_of
 from hypot.kinds.text.load import Source
-from hypot.policy.model.decision import show_seconds, show_time
+from hypot.policy.model.decision import show_seconds
 from hypot.replay.jobs.comparison import Comparison, Scored, tuned
 from hypot.replay.policies.policy import Policy
 from hypot.replay.score.ranking import cost_at, keeps_slo, middle, point_of, verdict, worst

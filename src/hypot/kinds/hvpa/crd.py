@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from hypot.core import timeofday
+from hypot.core import instant, timeofday
 from hypot.core.axes.interval import HORIZONTAL_ONLY
 from hypot.kinds.base import Ref
 from hypot.kinds.crd import (
@@ -312,7 +312,7 @@ def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
     yield (HPATemplateSpec, "metrics"), {"maxItems": MAX_METRICS}
     for key in ("begin", "end"):
         yield (MaintenanceWindow, key), {"pattern": f"^{timeofday.PATTERN}$"}
-    span = {"pattern": f"^{timeofday.SPAN_PATTERN}$", "maxLength": timeofday.LONGEST_SPAN}
+    span = {"pattern": f"^{instant.SPAN_PATTERN}$", "maxLength": instant.LONGEST_SPAN}
     yield (ScaleType, "stabilizationDuration"), span
     for template in (HPATemplate, VPATemplate):
         yield (template, "metadata"), _METADATA

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from hypot.core import timeofday
+from hypot.core import instant, timeofday
 from hypot.core.axes.interval import HORIZONTAL_ONLY, LINEAR, LINEAR_PER_POD
 from hypot.kinds.base import Kind, Ref, seconds
 from hypot.kinds.hpa.fields import Behavior, Metric
@@ -84,7 +84,7 @@ class ScaleType(Node):
     def stabilization_seconds(self) -> float | None:
         """The duration in seconds, or None if it is absent or invalid."""
         try:
-            return timeofday.span(self.stabilization) if isinstance(self.stabilization, str) else None
+            return instant.span(self.stabilization) if isinstance(self.stabilization, str) else None
         except ValueError:
             return None
 

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from hypot.core.instant import show_time
 from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
@@ -23,7 +24,6 @@ from hypot.policy.model.decision import (
     placed,
     renewed,
     show_seconds,
-    show_time,
 )
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from hypot.core.instant import read_time
 from hypot.core.quantity import milli
 from hypot.core.replicas.ratio import MAX_INT32
 from hypot.kinds.base import Ref
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import Recommender
 from hypot.policy.model.seen import Failure, Reply, Scale
-from hypot.policy.model.state import read_time
 
 # Codes of HTTP and gRPC are smaller.
 MOST_CODE = 1000

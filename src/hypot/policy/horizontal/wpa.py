@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
+from hypot.core.instant import show_time
 from hypot.core.quantity import milli
 from hypot.core.replicas.bounds import Bound
 from hypot.core.replicas.watermark import Side
@@ -13,16 +14,7 @@ from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL
 from hypot.policy.horizontal.wpa_metrics import WatermarkContext, read_band, read_reply
-from hypot.policy.model.decision import (
-    Conditions,
-    Event,
-    MetricReading,
-    Move,
-    MoveReport,
-    condition_of,
-    show_seconds,
-    show_time,
-)
+from hypot.policy.model.decision import Conditions, Event, MetricReading, Move, MoveReport, condition_of, show_seconds
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State

@@ -5,13 +5,14 @@ from typing import Any
 
 from hypot.core.amount import brief, brief_pair, readable
 from hypot.core.axes.interval import replicas_for
+from hypot.core.instant import show_time
 from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import counts_of, intervals_of
 from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.hvpa.gates import Gate, scale_type
 from hypot.policy.hvpa.resolve import ContainerNeed, Resolution, Sized, Vote
-from hypot.policy.model.decision import Event, Move, MoveReport, main_reason, show_time
+from hypot.policy.model.decision import Event, Move, MoveReport, main_reason
 from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Size, briefly, changes_of, resources_of, shown

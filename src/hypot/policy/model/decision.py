@@ -1,10 +1,9 @@
 """A decision: the move with its steps and holds, and its report: conditions, events and status."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Self
 
+from hypot.core.instant import show_time
 from hypot.core.quantity import format_milli
 from hypot.core.replicas.ratio import count_outside, first_above, first_below
 from hypot.kinds.names import group_of
@@ -441,20 +440,6 @@ def condition_of(conditions: Conditions, kind: str) -> Condition | None:
         if condition.type == kind:
             return condition
     return None
-
-
-# The years 1 and 9999: times outside cannot be printed.
-EARLIEST, LATEST = -62135596800.0, 253402300799.0
-
-
-def show_time(at: float) -> str:
-    """RFC 3339 in UTC, whole seconds, as Kubernetes prints times."""
-    return _show_second(int(min(max(at, EARLIEST), LATEST)))
-
-
-@lru_cache(1024)
-def _show_second(at: int) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
 
 
 def show_seconds(amount: float) -> str:

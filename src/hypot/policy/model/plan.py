@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 from hypot.core.amount import RESOURCES
+from hypot.core.instant import EARLIEST, LATEST
 from hypot.core.replicas.ratio import MAX_INT32
 from hypot.core.sizes.disruption import is_more, replaces
 from hypot.core.sizes.fit import LARGEST
-from hypot.policy.model.decision import EARLIEST, LATEST
 from hypot.policy.model.size import Size
 
 Resizing = Literal["InPlaceOrRecreate", "InPlace", "Template"]

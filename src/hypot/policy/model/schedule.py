@@ -13,11 +13,11 @@ from zoneinfo import ZoneInfo
 
 from hypot.core.amount import RESOURCES, of_milli
 from hypot.core.cron import Cron, next_from, parse_cron
+from hypot.core.instant import read_time, span
 from hypot.core.quantity import QuantityError, milli
 from hypot.core.replicas.ratio import MAX_INT32
-from hypot.core.timeofday import DAY, span
+from hypot.core.timeofday import DAY
 from hypot.kinds.floor import NO_FLOOR, Floor, higher
-from hypot.policy.model.state import read_time
 
 SCHEDULE = "hypot.dev/schedule"
 MOST_ENTRIES, LONGEST_TEXT, LONGEST = 32, 8192, 7 * DAY

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from math import inf
 from typing import Any, NamedTuple, Self
 
 from hypot.core.axes.gate import swings_after
+from hypot.core.instant import read_time, show_time
 from hypot.core.replicas.window import NO_SLOT, last_older
 from hypot.kinds.tortoise.status import TORTOISE_CONDITIONS
 from hypot.kinds.vpa.fields import amounts_of
-from hypot.policy.model.decision import EARLIEST, LATEST, Condition, Conditions, Decision, show_time
+from hypot.policy.model.decision import Condition, Conditions, Decision
 from hypot.policy.model.plan import Plan
 from hypot.policy.model.tortoise_state import TortoiseState
 
@@ -453,15 +453,3 @@ def _condition(data: Mapping[str, Any]) -> Condition:
         since = read_time(data.get("lastTransitionTime")) or 0.0
     kind, status, reason, message = (str(data.get(key) or "") for key in ("type", "status", "reason", "message"))
     return Condition(kind, status, reason, message, float(since))
-
-
-def read_time(text: Any) -> float | None:
-    """Seconds since the epoch from an RFC 3339 time; None if it is not one."""
-    if not isinstance(text, str):
-        return None
-    try:
-        read = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    at = (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
-    return at if EARLIEST <= at <= LATEST else None

@@ -4,13 +4,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from hypot.core.instant import read_duration, read_time
 from hypot.core.quantity import QuantityError, milli
 from hypot.policy.model.seen import Container, Ended, Eviction, Owner, PendingResize, Pod, PodSample, ResizeState
-from hypot.policy.model.state import read_time
 
-_GO_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
 _PENDING: dict[str, ResizeState] = {"Deferred": "deferred", "Infeasible": "infeasible"}
-_GO_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|μs|ns)")
 # The kubelet's message on an eviction because of memory pressure, and on each container above its request.
 _OUT_OF_MEMORY = "The node was low on resource: memory."
 _OFFENDER = re.compile(r"Container (\S+) was using (?:([^\s,]+), )?")
@@ -195,13 +193,3 @@ def read_sample(data: Mapping[str, Any], labels: Mapping[str, str]) -> PodSample
     containers = [(str(c.get("name") or ""), read_amounts(c.get("usage"))) for c in mappings(data.get("containers"))]
     at, window = read_time(data.get("timestamp")), read_duration(data.get("window"))
     return PodSample(at or 0.0, window or 0.0, tuple(containers), labels)
-
-
-def read_duration(text: Any) -> float | None:
-    """Seconds of a Go duration such as 15.03s or 1m0s; None if it is not one."""
-    if not isinstance(text, str):
-        return None
-    parts = list(_GO_PART.finditer(text))
-    if not parts or "".join(part.group() for part in parts) != text:
-        return None
-    return sum(float(part[1]) * _GO_UNITS[part[2]] for part in parts)

@@ -7,6 +7,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
+from hypot.core.instant import read_time
 from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
 from hypot.kinds.catalogue import CATALOGUE, Autoscaler, find_autoscaler, info_of
 from hypot.kinds.hpa import HPA
@@ -14,7 +15,6 @@ from hypot.kinds.names import group_of
 from hypot.kinds.tortoise import Tortoise
 from hypot.policy.model.seen import ClusterNode, Container, Failure, LimitRange, Pod, PodSample, Scale, Seen, UsageView
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import read_time
 from hypot.policy.observe.absent import IN_DUMP, Absent
 from hypot.policy.observe.namespace import Namespace, PodIndex
 from hypot.policy.observe.questions import Answers, Questions, Values, of_hpa

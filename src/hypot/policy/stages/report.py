@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
+from hypot.core.instant import show_time
 from hypot.kinds.base import Ref
 from hypot.policy.model.decision import (
     Condition,
@@ -19,7 +20,6 @@ from hypot.policy.model.decision import (
     condition_of,
     placed,
     renewed,
-    show_time,
 )
 from hypot.policy.model.seen import Failure, Seen
 from hypot.policy.model.state import State, without_conditions

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any, NamedTuple
 
+from hypot.core.instant import show_time
 from hypot.core.replicas import bounds
 from hypot.core.replicas.bounds import Bound
 from hypot.core.replicas.window import allowed_reach, envelope, forced_into, highest_recent
 from hypot.kinds.hpa.fields import Limit as Policy
 from hypot.kinds.hpa.fields import Pace
-from hypot.policy.model.decision import Step, show_seconds, show_time
+from hypot.policy.model.decision import Step, show_seconds
 from hypot.policy.model.state import EMPTY, TimedValues
 
 # The reason and the message of each bound, for the conditions of every kind.

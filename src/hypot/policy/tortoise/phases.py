@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hypot.core.instant import read_time
 from hypot.kinds.hpa import HPA
 from hypot.kinds.tortoise.fields import AUTO, EMERGENCY
 from hypot.kinds.tortoise.policies import OFF
@@ -15,7 +16,6 @@ from hypot.kinds.tortoise.status import (
     PARTLY_WORKING,
     WORKING,
 )
-from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import inner, mappings
 
 # Why an HPA is not active if it misses the usage of pods.

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from hypot.core.instant import read_time, show_time
 from hypot.core.usage.histogram import YEAR_ONE, Saved
-from hypot.policy.model.decision import show_time
-from hypot.policy.model.state import read_time
 
 VERSION = "v3"
 

@@ -3,10 +3,11 @@
 from math import inf
 from typing import Literal, NamedTuple, Self
 
+from hypot.core.instant import show_time
 from hypot.kinds.catalogue import info_of
 from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.model.current_size import live
-from hypot.policy.model.decision import Event, Hold, show_time
+from hypot.policy.model.decision import Event, Hold
 from hypot.policy.model.seen import Pod, Scale, Seen
 from hypot.policy.model.state import Vertical
 from hypot.policy.plan.pods import came_after

@@ -6,12 +6,12 @@ Lists omit the apiVersion and kind of their items, so the caller passes them.
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from hypot.core.instant import read_time
 from hypot.kinds.base import Ref
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.node import replaced
 from hypot.kinds.selector import SelectorError
 from hypot.policy.model.seen import ClusterNode, LimitRange, Pod
-from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_namespace import settings_in
 from hypot.policy.observe.read_pods import inner, mappings, read_pod
 from hypot.policy.observe.read_scale import selector_text

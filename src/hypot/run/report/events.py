@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from hypot.cluster.port import JSON, MERGE_PATCH, Answer, Method, Request, encoded
-from hypot.policy.model.decision import Event, Hold, show_time
+from hypot.core.instant import show_time
+from hypot.policy.model.decision import Event, Hold
 from hypot.policy.report import HELD_EVENT
 from hypot.policy.stages.report import sentence
 from hypot.run.observe.conflicts import CONFLICT, OTHER_LEADER

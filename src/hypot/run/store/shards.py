@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Request, UnreachableError, encoded
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 from hypot.run.store import shard_text
 from hypot.run.store.shard_text import (

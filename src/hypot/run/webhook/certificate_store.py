@@ -11,7 +11,7 @@ from typing import Any, Literal
 import structlog
 
 from hypot.cluster.port import MERGE_PATCH, Answer, Port, RefusedError, Request, encoded
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from hypot.run.webhook.certificates import LIFETIME_DAYS, Authority, Issued, due, issue, read, read_authority
 from hypot.run.webhook.registration import configuration_path
 

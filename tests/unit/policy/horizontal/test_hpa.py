@@ -23,11 +23,12 @@ from builders import (
     sample,
     seen,
 )
+from hypot.core.instant import show_time
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Pace, cpu, external, memory, on, pods
 from hypot.policy.decide import decide
 from hypot.policy.horizontal.hpa import recommend, resolve, tolerances
-from hypot.policy.model.decision import Condition, Decision, MoveReport, condition_of, show_time
+from hypot.policy.model.decision import Condition, Decision, MoveReport, condition_of
 from hypot.policy.model.seen import Container, Failure, PodSample, Scale, Seen, Value, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State

@@ -3,10 +3,11 @@
 import pytest
 
 from builders import KNOWN, NOW, decided, history, hpa, queue, reason_of, rules_of
+from hypot.core.instant import show_time
 from hypot.kinds.hpa.fields import FROZEN, Pace, external, limit
 from hypot.policy.decide import decide
 from hypot.policy.horizontal.hpa import restrain
-from hypot.policy.model.decision import Decision, MoveReport, show_time
+from hypot.policy.model.decision import Decision, MoveReport
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import EMPTY, State, TimedValues
 

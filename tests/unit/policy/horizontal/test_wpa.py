@@ -21,6 +21,7 @@ from builders import (
     seen,
     wpa,
 )
+from hypot.core.instant import show_time
 from hypot.kinds.node import replaced
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import (
@@ -35,7 +36,7 @@ from hypot.kinds.wpa.fields import (
 )
 from hypot.policy.decide import decide
 from hypot.policy.horizontal.wpa import conclude, gate, recommend, resolve, restrain
-from hypot.policy.model.decision import Condition, Decision, MoveReport, condition_of, show_time
+from hypot.policy.model.decision import Condition, Decision, MoveReport, condition_of
 from hypot.policy.model.seen import Failure, Owner, Reply, Seen, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from builders import NOW, reason_of, refused, rules_of
+from hypot.core.instant import show_time
 from hypot.kinds.hvpa import Hvpa
 from hypot.policy.decide import decide as decide_any
-from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State, Vertical

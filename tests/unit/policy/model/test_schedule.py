@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hypot.core.instant import read_time
 from hypot.kinds.floor import NO_FLOOR, Floor
 from hypot.policy.model.schedule import ScheduleError, ScheduleNow, Window, schedule_at, schedule_of
-from hypot.policy.model.state import read_time
 
 FRIDAY = {"startAt": "2026-11-27T08:00:00+01:00", "finishAt": "2026-11-27T20:00:00+01:00", "minReplicas": 20}
 MORNINGS = {"cron": "0 8 * * mon-fri", "duration": "10h", "timeZone": "Europe/Berlin", "minReplicas": 6}

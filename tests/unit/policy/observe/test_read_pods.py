@@ -2,10 +2,10 @@
 
 import pytest
 
+from hypot.core.instant import read_time
 from hypot.policy.families import seen_by
 from hypot.policy.model.seen import Ended, Eviction, PendingResize
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import read_pod, read_resize
 from hypot.policy.observe.snapshot import Snapshot
 from unit.policy.sizes_world import DAY, GI, MI, NOW, ago, box, node, pod, sized, vpa, workload

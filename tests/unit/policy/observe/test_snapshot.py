@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 
+from hypot.core.instant import read_time
 from hypot.kinds.hpa import HPA
 from hypot.kinds.selector import parse_selector
 from hypot.kinds.vpa import VPA
@@ -13,9 +14,8 @@ from hypot.kinds.wpa import WPA
 from hypot.policy.families import seen_by
 from hypot.policy.model.seen import Failure, Owner, Scale, Value, metric_key
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import read_time
 from hypot.policy.observe.namespace import ByLabel
-from hypot.policy.observe.read_pods import read_duration, read_pod
+from hypot.policy.observe.read_pods import read_pod
 from hypot.policy.observe.read_values import read_value
 from hypot.policy.observe.snapshot import NOTHING_EARLIER, Snapshot, may_matter
 
@@ -342,16 +342,6 @@ def test_no_pod_metrics_of_this_target():
 def test_pod_metrics_that_are_not_needed():
     """An autoscaler on other metrics does not need them."""
     assert seen_by_first(hpa(metrics=[external_metric()]), deployment()).pod_metrics == {}
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("15.03s", 15.03), ("1m0s", 60), ("30s", 30), ("1h2m3.5s", 3723.5), ("500ms", 0.5), ("0s", 0)]
-    + [(text, None) for text in ("", "15", "s", "1m 0s", "-1s", "1d", 30, None)],
-)
-def test_durations_as_go_writes_them(text, seconds):
-    """A window is a Go duration."""
-    assert read_duration(text) == seconds
 
 
 # Custom metrics.

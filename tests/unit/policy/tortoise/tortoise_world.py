@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
+from hypot.core.instant import show_time
 from hypot.kinds.hpa import HPA
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
-from hypot.policy.model.decision import Decision, show_time
+from hypot.policy.model.decision import Decision
 from hypot.policy.model.learned import Learned, SlotLayout
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.settings import Settings

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from hypot.core.amount import MOST
+from hypot.core.instant import read_time
 from hypot.core.usage.layout import CPU_LAYOUT
 from hypot.kinds.vpa.knobs import MIB, Knobs
-from hypot.policy.model.state import read_time
 from hypot.policy.usage.usage import Usage
 
 HOUR, DAY = 3600.0, 86400.0

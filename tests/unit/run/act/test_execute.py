@@ -4,7 +4,7 @@ import pytest
 
 from fake_objects import refusal
 from hypot.cluster.port import UnreachableError
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from hypot.run.act.proof import COMES_BACK, RETRY_AFTER
 from unit.policy.sizes_world import NAMESPACE, box, hvpa, node, vpa
 from unit.run.run_world import KINDS, OWN, WEB, World, all_kinds, hpa, ready, web, wpa

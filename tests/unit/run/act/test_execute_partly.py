@@ -3,7 +3,7 @@
 import pytest
 
 from fake_objects import refusal
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from hypot.policy.model.size import Size
 from hypot.run.act.proof import COMES_BACK, RETRY_AFTER
 from hypot.run.act.recorded import is_recorded

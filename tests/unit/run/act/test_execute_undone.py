@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from hypot.cluster.port import Answer, encoded
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from hypot.policy.model.size import resources_of
 from hypot.run.outcome import Reconciled
 from hypot.run.report.log import DecisionLog

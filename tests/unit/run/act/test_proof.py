@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from hypot.policy.model.seen import Container, Failure, Pod, Scale, Seen
 from hypot.policy.model.size import Size
 from hypot.policy.model.state import Vertical

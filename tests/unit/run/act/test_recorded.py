@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_objects import refusal
+from hypot.core.instant import show_time
 from hypot.kinds.vpa.knobs import Knobs
-from hypot.policy.model.decision import show_time
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.policy.vertical.vpa import decide

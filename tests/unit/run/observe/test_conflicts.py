@@ -2,8 +2,8 @@
 
 import pytest
 
+from hypot.core.instant import show_time
 from hypot.policy.hold import Hold
-from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.observe.snapshot import read_autoscaler
 from hypot.run.observe.conflicts import Writers, conflict_hold, counters, lease_hold, overruled, sizer, sizers

@@ -4,9 +4,9 @@ import pytest
 
 from fake_objects import refusal
 from hypot.cluster.port import Answer, UnreachableError
+from hypot.core.instant import show_time
 from hypot.kinds.base import Ref
 from hypot.policy.families import seen_by
-from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Failure, Scale
 from hypot.policy.observe.absent import IN_CLUSTER, IN_DUMP
 from hypot.policy.observe.snapshot import Snapshot

@@ -7,9 +7,9 @@ import pytest
 from fake_cluster import FakeCluster
 from fake_objects import refusal
 from hypot.cluster.port import Answer, UnreachableError, encoded
+from hypot.core.instant import show_time
 from hypot.kinds.base import Ref
 from hypot.policy.families import family_of
-from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Failure
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.questions import External, Questions

@@ -3,7 +3,7 @@
 import pytest
 
 from fake_objects import refusal
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from hypot.run.webhook.admission import annotations_of, sizing_for
 from hypot.run.webhook.finder import Finder
 from unit.policy.sizes_world import NAMESPACE, box, hvpa, limit_range, node, vpa

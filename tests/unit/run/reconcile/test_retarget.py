@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from unit.policy.sizes_world import TARGET, box, hvpa, node, sample, vpa
 from unit.run.run_world import KINDS, World, all_kinds, body, hpa, web, wpa
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hypot.policy.model.decision import show_time
+from hypot.core.instant import show_time
 from unit.policy.sizes_world import NOW
 from unit.run.run_world import World, web, wpa
 

@@ -3,7 +3,8 @@
 import pytest
 
 from fake_objects import refusal
-from hypot.policy.model.decision import condition_of, show_time
+from hypot.core.instant import show_time
+from hypot.policy.model.decision import condition_of
 from hypot.policy.model.seen import Reply
 from unit.policy.sizes_world import NAMESPACE, ago, box, hvpa, node, vpa
 from unit.run.run_world import World, all_kinds, blocked, ready, web, wpa

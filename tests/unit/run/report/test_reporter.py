@@ -6,8 +6,8 @@ import pytest
 
 from fake_objects import refusal
 from hypot.cluster.port import APPLY_PATCH
+from hypot.core.instant import show_time
 from hypot.kinds.node import replaced
-from hypot.policy.model.decision import show_time
 from unit.policy.sizes_world import NAMESPACE
 from unit.run.run_world import KINDS, NOW, OWN, World, all_kinds, body, hpa, web, wpa
 

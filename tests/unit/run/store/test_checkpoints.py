@@ -5,11 +5,11 @@ import asyncio
 import msgspec
 import pytest
 
+from hypot.core.instant import show_time
 from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.vpa.checkpoint_crd import FACTS
-from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Container, Pod, PodSample
 from hypot.policy.model.settings import Settings
 from hypot.run.store.checkpoints import (

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hypot.policy.model.state import read_time
+from hypot.core.instant import read_time
 from hypot.run.store.shard_text import pack, unpack
 from hypot.run.store.usage_history import entry_key
 from unit.run.store.test_usage_history import DAY, GB, HOUR, KEY, START, WEB, followed, pod, sample, target
