@@ -2,7 +2,8 @@
 
 from hypot.core.quantity import format_milli
 from hypot.kinds.hpa.fields import Pace
-from hypot.policy.model.seen import Container, Owner, Pod, PodSample, Value
+from hypot.kinds.metric_values import MetricValue
+from hypot.policy.model.seen import Container, Owner, Pod, PodSample
 
 NOW = 1_800_000_000.0
 # The files write 1000000000 seconds ago for "set, infinitely long ago".
@@ -63,7 +64,7 @@ def _usage(given, resource):
 
 
 def values(given):
-    return {v["pod"]: Value(v["value_millis"]) for v in given}
+    return {v["pod"]: MetricValue(v["value_millis"]) for v in given}
 
 
 def pace(rules):

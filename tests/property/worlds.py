@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Pace, cpu, external, limit, memory, on, pods
+from hypot.kinds.metric_values import MetricValue
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, Recommender, WatermarkPace, band, resource_band
 from hypot.policy.model.decision import Condition
-from hypot.policy.model.seen import Container, Failure, Owner, Pod, PodSample, Reply, Scale, Seen, Value, metric_key
+from hypot.policy.model.seen import Container, Failure, Owner, Pod, PodSample, Reply, Scale, Seen, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import NO_PAST, State, TimedValues
 from property.picks import among, either, maybe, set_or_not, within
@@ -88,7 +89,7 @@ def fleets(each, least):
 
 
 def values_of(amount):
-    return st.dictionaries(st.sampled_from([*NAMES, "stranger"]), st.builds(Value, amount), max_size=7)
+    return st.dictionaries(st.sampled_from([*NAMES, "stranger"]), st.builds(MetricValue, amount), max_size=7)
 
 
 def series(amount, least):

@@ -16,9 +16,10 @@ from hypot.kinds.hpa.fields import (
     Target,
 )
 from hypot.kinds.meta import MetricName
+from hypot.kinds.metric_values import MetricValue
 from hypot.policy.horizontal.hpa_metrics import group, read_metric
 from hypot.policy.horizontal.proposal import MetricContext
-from hypot.policy.model.seen import Failure, Scale, Seen, Value, metric_key
+from hypot.policy.model.seen import Failure, Scale, Seen, metric_key
 from hypot.policy.model.settings import Settings
 
 
@@ -95,7 +96,7 @@ def pods_average_value(given):
     name = given.get("metric_name", "qps")
     target = Target("AverageValue", average=format_milli(given["target_average_value_millis"]))
     found = {
-        m["pod"]: Value(m["value_millis"], ago(m["timestamp_seconds_ago"]), m["window_seconds"])
+        m["pod"]: MetricValue(m["value_millis"], ago(m["timestamp_seconds_ago"]), m["window_seconds"])
         for m in given["pod_metrics"]
     }
     return Metric("Pods", pods=PodsSource(MetricName(name), target)), {"pods_metrics": {metric_key(name, None): found}}
@@ -147,7 +148,7 @@ def assert_grouped(given, expect):
     """Ready, unready, missing and ignored pods."""
     resource = given.get("resource_name", "")
     found = {
-        m["pod"]: Value(m.get("value_millis", 1), ago(m["timestamp_seconds_ago"]), m["window_seconds"])
+        m["pod"]: MetricValue(m.get("value_millis", 1), ago(m["timestamp_seconds_ago"]), m["window_seconds"])
         for m in given["pod_metrics"]
     }
     pods = [hpa_pod(pod, resource) for pod in given["pods"]]

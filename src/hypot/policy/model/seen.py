@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
 from hypot.kinds.hpa import HPA
+from hypot.kinds.metric_values import MetricValue
 from hypot.kinds.selector import Selector
 from hypot.kinds.vpa.knobs import Knobs
 
@@ -186,14 +187,6 @@ class PodSample(NamedTuple):
         return self.usage(resource, "") is not None and all(container.name in reported for container in pod.containers)
 
 
-class Value(NamedTuple):
-    """One value of a custom metric."""
-
-    milli: int
-    at: float = 0.0
-    window: float = 60.0
-
-
 @dataclass(frozen=True, slots=True)
 class ClusterNode:
     """A node: what pods may request, what they request now, and whether it is under memory pressure."""
@@ -284,7 +277,7 @@ class Seen:
     scale: Scale | Failure
     pods: tuple[Pod, ...] = ()
     pod_metrics: Mapping[str, PodSample] | Failure = field(default_factory=dict)
-    pods_metrics: Mapping[str, Mapping[str, Value] | Failure] = field(default_factory=dict)
+    pods_metrics: Mapping[str, Mapping[str, MetricValue] | Failure] = field(default_factory=dict)
     object_metrics: Mapping[str, int | Failure] = field(default_factory=dict)
     external_metrics: Mapping[str, tuple[int, ...] | Failure] = field(default_factory=dict)
     # Other autoscalers that select some of these pods.

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from hypot.kinds.base import Ref
+from hypot.kinds.metric_values import RESOURCE, api_path
 from hypot.policy.model.seen import Failure
 from hypot.policy.observe.read_scale import not_there, resource_of
 
@@ -21,7 +22,7 @@ class InDump:
     """Names the command that adds the missing object."""
 
     def samples(self, namespace: str) -> str:
-        path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods"
+        path = f"{api_path(RESOURCE)}/namespaces/{namespace}/pods"
         return f"no PodMetrics of namespace {namespace} in the input; add them: kubectl get --raw {path}"
 
     def target(self, ref: Ref, namespace: str, elsewhere: str, key: str) -> Failure:

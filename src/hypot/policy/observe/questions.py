@@ -10,12 +10,13 @@ from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hpa.fields import MOST_METRICS
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.meta import MetricName
+from hypot.kinds.metric_values import MetricValue
 from hypot.kinds.selector import Selector, SelectorError, read_selector
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import ExternalBand, ResourceBand
-from hypot.policy.model.seen import Failure, PodSample, Value, metric_key
+from hypot.policy.model.seen import Failure, PodSample, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.namespace import Namespace
 
@@ -103,7 +104,7 @@ class Values(Protocol):
 
     def of_pods(
         self, metric: str, selector: Chosen, namespace: str, pods: Iterable[str], pod_selector: str
-    ) -> Mapping[str, Value] | Failure:
+    ) -> Mapping[str, MetricValue] | Failure:
         """A metric's value for each pod that has one."""
 
     def of_object(self, metric: str, selector: Chosen, namespace: str, ref: Ref) -> int | Failure:

@@ -5,6 +5,7 @@ from math import inf
 from typing import NamedTuple
 
 from hypot.kinds.base import Ref
+from hypot.kinds.metric_values import MetricValue
 from hypot.policy.model.seen import (
     ClusterNode,
     Container,
@@ -18,7 +19,6 @@ from hypot.policy.model.seen import (
     Scale,
     Seen,
     UsageView,
-    Value,
 )
 from hypot.replay.policies.policy import Start
 from hypot.replay.world.cohorts import PENDING, READY_STATES, STOPPING, WAITING, Cohorts
@@ -112,12 +112,12 @@ class WorldObserver:
             for name in self.names(k):
                 yield name, sample
 
-    def _by_pod(self, signal: int, i: int, now: float) -> dict[str, Value]:
+    def _by_pod(self, signal: int, i: int, now: float) -> dict[str, MetricValue]:
         c, p = self._c, self._p
-        found: dict[str, Value] = {}
+        found: dict[str, MetricValue] = {}
         for k in range(c.used[0]):
             if is_sampled(c, p, k, now):
-                value = Value(pod_value(c, self._s, p, signal, k, i), now - p.lag, p.window)
+                value = MetricValue(pod_value(c, self._s, p, signal, k, i), now - p.lag, p.window)
                 found.update(dict.fromkeys(self.names(k), value))
         return found
 

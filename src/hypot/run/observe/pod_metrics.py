@@ -12,13 +12,14 @@ from hypot.cluster.page import UnreadableError, read_items, read_object
 from hypot.cluster.port import Answer, Port, Request, UnreachableError
 from hypot.core.instant import read_duration, read_time
 from hypot.core.quantity import QuantityError, milli
+from hypot.kinds.metric_values import RESOURCE, api_path
 from hypot.policy.model.seen import PodSample
 from hypot.policy.observe.read_pods import inner
 from hypot.run.observe.asking import LARGEST_USAGE, MOST_CONTAINERS, USAGE_AT_ONCE, has_too_many
 from hypot.run.time_slice import TimeSlice
 
 log = structlog.get_logger()
-METRICS = "/apis/metrics.k8s.io/v1beta1"
+METRICS = api_path(RESOURCE)
 # Namespace and name of a pod.
 Named = tuple[str, str]
 

@@ -8,15 +8,15 @@ from urllib.parse import quote
 
 from hypot.cluster.port import Port, Request, UnreachableError
 from hypot.kinds.base import Ref
-from hypot.policy.model.seen import Failure, Value
+from hypot.kinds.metric_values import CUSTOM, CUSTOM_VERSIONS, EXTERNAL, MetricValue, api_path, read_custom, read_value
+from hypot.policy.model.seen import Failure
 from hypot.policy.observe.freshness import MOST_AHEAD, is_old
 from hypot.policy.observe.questions import Chosen, Questions
 from hypot.policy.observe.read_pods import inner, mappings
-from hypot.policy.observe.read_values import all_values, read_value, resource_of, selector_text
+from hypot.policy.observe.read_values import all_values, resource_of, selector_text
 from hypot.run.observe.asking import LARGEST_METRIC, LIMITS, Crowd, Question, TimeLimits
 
-_CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2"
-_EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
+_CUSTOM, _EXTERNAL = api_path(CUSTOM, CUSTOM_VERSIONS[0]), api_path(EXTERNAL)
 
 # Each reconcile queries all others.
 NOT_QUERIED = "its namespace has not opted in, or its target has no scale"
@@ -66,13 +66,13 @@ class Answered:
 
     def of_pods(
         self, metric: str, selector: Chosen, namespace: str, pods: Iterable[str], pod_selector: str
-    ) -> Mapping[str, Value] | Failure:
+    ) -> Mapping[str, MetricValue] | Failure:
         """A metric's value for each pod that has one; the query was for the pods of this selector."""
         del pods
         items = self._of(pods_query(metric, selector, namespace, pod_selector))
         if isinstance(items, Failure):
             return items
-        values = {str(inner(item, "describedObject").get("name") or ""): read_value(item) for item in items}
+        values = {one.of.name: one.value for one in map(read_custom, items)}
         return {name: value for name, value in values.items() if value is not None and not self._is_stale(value)}
 
     def of_object(self, metric: str, selector: Chosen, namespace: str, ref: Ref) -> int | Failure:
@@ -96,7 +96,7 @@ class Answered:
             return self._stale(metric)
         return tuple([value.milli for value in values])
 
-    def _is_stale(self, value: Value) -> bool:
+    def _is_stale(self, value: MetricValue) -> bool:
         """Whether a value is too old or from the future. A value that never changes soon becomes too old.
 
         A value without a time is accepted: some adapters give none, and they compute the value for this query.

@@ -26,10 +26,11 @@ from builders import (
 from hypot.core.instant import show_time
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Pace, cpu, external, memory, on, pods
+from hypot.kinds.metric_values import MetricValue
 from hypot.policy.decide import decide
 from hypot.policy.horizontal.hpa import recommend, resolve, tolerances
 from hypot.policy.model.decision import Condition, Decision, MoveReport, condition_of
-from hypot.policy.model.seen import Container, Failure, PodSample, Scale, Seen, Value, metric_key
+from hypot.policy.model.seen import Container, Failure, PodSample, Scale, Seen, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 
@@ -40,7 +41,7 @@ RATE_KEY = metric_key("rate", None)
 
 
 def rates(*values):
-    return {RATE_KEY: {f"web-{i}": Value(v) for i, v in enumerate(values)}}
+    return {RATE_KEY: {f"web-{i}": MetricValue(v) for i, v in enumerate(values)}}
 
 
 def two_containers(app, side):
@@ -384,7 +385,7 @@ class TestGrouping:
     def group_of(metric, state):
         everyone = (*fleet(3), pod("odd", **state))
         measured = {p.name: sample(900, 90 * MI) for p in everyone}
-        values = {RATE_KEY: {p.name: Value(15_000) for p in everyone}}
+        values = {RATE_KEY: {p.name: MetricValue(15_000) for p in everyone}}
         numbers = first(decided(hpa(metric), seen(4, pods=everyone, pod_metrics=measured, pods_metrics=values)))
         groups = [name for name in ("unready", "missing", "ignored") if numbers.get(name) == ["odd"]]
         assert numbers["ready"] == (3 if groups else 4)

@@ -8,15 +8,15 @@ import pytest
 
 from hypot.core.instant import read_time
 from hypot.kinds.hpa import HPA
+from hypot.kinds.metric_values import MetricValue, read_value
 from hypot.kinds.selector import parse_selector
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.families import seen_by
-from hypot.policy.model.seen import Failure, Owner, Scale, Value, metric_key
+from hypot.policy.model.seen import Failure, Owner, Scale, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.namespace import ByLabel
 from hypot.policy.observe.read_pods import read_pod
-from hypot.policy.observe.read_values import read_value
 from hypot.policy.observe.snapshot import NOTHING_EARLIER, Snapshot, may_matter
 
 NOW = 1_000_000.0
@@ -353,7 +353,9 @@ def test_values_of_pods():
     values += [metric_value("rps", "Pod", "b", "3", windowSeconds=30), metric_value("other", "Pod", "a", "9")]
     seen = seen_by_first(hpa(metrics=[pods_metric()]), deployment(), pod("a"), pod("b"), *values)
     at = read_time(START)
-    assert seen.pods_metrics == {metric_key("rps", None): {"a": Value(1500, at, 60.0), "b": Value(3000, at, 30.0)}}
+    assert seen.pods_metrics == {
+        metric_key("rps", None): {"a": MetricValue(1500, at, 60.0), "b": MetricValue(3000, at, 30.0)}
+    }
 
 
 @pytest.mark.parametrize(
@@ -380,7 +382,7 @@ def test_values_of_pods():
 )
 def test_the_window_of_a_value(written, seconds):
     """By the names of both versions, a null is absent; the controller of Kubernetes assumes a minute."""
-    assert read_value({"value": "1", "timestamp": START, **written}) == Value(1000, read_time(START), seconds)
+    assert read_value({"value": "1", "timestamp": START, **written}) == MetricValue(1000, read_time(START), seconds)
 
 
 def test_values_of_the_second_beta():
