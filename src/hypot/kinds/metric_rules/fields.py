@@ -1,0 +1,120 @@
+"""The parts of MetricRules: which pods are scraped, how, and what is served from what they expose."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypot.kinds.base import Kind
+from hypot.kinds.meta import SELECTOR, TEXTS
+from hypot.kinds.node import BOOL, INT32, STRING, Node, Scalar, node, wire
+
+SCHEMES = ("http", "https")
+
+
+def _is_port(value: Any) -> bool:
+    return INT32.fits(value) or isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_parameters(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(each, list) and all(isinstance(text, str) for text in each) for each in value.values()
+    )
+
+
+_PORT = Scalar(
+    "intstr.IntOrString",
+    {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 65535}, {"type": "string", "minLength": 1}]},
+    _is_port,
+    "a port number, or the name of a port",
+)
+_NUMBER = Scalar("float64", {"type": "number", "minimum": 0}, _is_number, "a number")
+_PARAMETERS = Scalar(
+    "map[string][]string",
+    {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
+    _is_parameters,
+    "a mapping of names to lists of texts",
+)
+
+
+@node
+class RuleNamespaces(Node):
+    """Namespaces by name, by the beginning of the name, or by label. Several of these must all match."""
+
+    names: list[str] | None = wire("names", TEXTS, "namespaces by name")
+    prefix: str | None = wire("prefix", STRING, "what their names begin with")
+    selector: Mapping[str, Any] | None = wire("selector", SELECTOR, "selects namespaces by label")
+
+
+@node
+class SecretKey(Node):
+    """A key of a Secret in the namespace of the pod."""
+
+    name: str | None = wire("name", STRING, "the Secret")
+    key: str | None = wire("key", STRING, "the key in its data")
+
+
+@node
+class Credentials(Node):
+    """What is sent to a pod, and what its certificate is verified with. Sent only over verified TLS."""
+
+    token: SecretKey | None = wire("token", SecretKey, "a bearer token")
+    ca: SecretKey | None = wire("ca", SecretKey, "the authorities that issue the certificates of the pods")
+    certificate: SecretKey | None = wire("certificate", SecretKey, "a client certificate; the key is below `tls.key`")
+    service_account: bool | None = wire("serviceAccount", BOOL, "send the token of the metrics server's own account")
+
+
+@node
+class Scrape(Node):
+    """How a pod is scraped."""
+
+    port: int | str | None = wire("port", _PORT, "the port, by number or by name")
+    scheme: str | None = wire("scheme", STRING, "http or https; http by default", schema={"enum": list(SCHEMES)})
+    path: str | None = wire("path", STRING, "/metrics by default", schema={"pattern": "^/"})
+    parameters: Mapping[str, list[str]] | None = wire("parameters", _PARAMETERS, "parameters of the URL")
+    server_name: str | None = wire("serverName", STRING, "the name that the certificate of a pod must have")
+    credentials: Credentials | None = wire("credentials", Credentials, "what is sent to the pod")
+
+
+@node
+class Weight(Node):
+    """How much a request counts. Of several weights, the first that matches counts."""
+
+    where: Mapping[str, Any] | None = wire("where", SELECTOR, "selects lines by label")
+    weight: float | None = wire("weight", _NUMBER, "the factor")
+
+
+@node
+class ServedMetric(Node):
+    """A counter or a gauge of the pods, and the metric that is served from it."""
+
+    counter: str | None = wire("counter", STRING, "a counter; its increase per second is served")
+    gauge: str | None = wire("gauge", STRING, "a gauge; its value is served")
+    where: Mapping[str, Any] | None = wire("where", SELECTOR, "selects lines by label; all of them count by default")
+    weights: tuple[Weight, ...] | None = wire("weights", Weight, "how much each line counts; 1 by default", many=True)
+    names: list[str] | None = wire("names", TEXTS, "the names under which it is served")
+    external: bool | None = wire("external", BOOL, "also serve it as an external metric, one series per pod")
+
+    @property
+    def source(self) -> str:
+        return self.counter or self.gauge or ""
+
+
+@node
+class MetricRule(Node):
+    """Which pods are scraped, and what is served for them."""
+
+    name: str | None = wire("name", STRING, "what messages and metrics call it")
+    namespaces: RuleNamespaces | None = wire("namespaces", RuleNamespaces, "where the pods are; by default everywhere")
+    pods: Mapping[str, Any] | None = wire("pods", SELECTOR, "selects the pods by label")
+    scrape: Scrape | None = wire("scrape", Scrape, "how a pod is scraped")
+    metrics: tuple[ServedMetric, ...] | None = wire("metrics", ServedMetric, "what is served", many=True)
+
+
+@node
+class MetricRulesSpec(Kind):
+    """The spec of MetricRules."""
+
+    rules: tuple[MetricRule, ...] | None = wire("rules", MetricRule, "the rules", many=True)

@@ -1,0 +1,180 @@
+"""The rules for MetricRules: what the metrics server could not do, or must not do."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from hypot.kinds.metric_rules.fields import (
+    SCHEMES,
+    Credentials,
+    MetricRule,
+    MetricRulesSpec,
+    RuleNamespaces,
+    Scrape,
+    SecretKey,
+    ServedMetric,
+    Weight,
+)
+from hypot.kinds.metric_values import ALL
+from hypot.kinds.names import dns_label, dns_subdomain, path_segment
+from hypot.kinds.problem import Problem, Where, unsupported
+from hypot.kinds.selector import SelectorError, read_selector
+
+MOST_RULES, MOST_METRICS = 200, 20
+LARGEST_WEIGHT = 1_000_000_000
+LONGEST_NAME = 253
+_METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_PORT_NAME = re.compile(r"(?=.{1,15}$)(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
+_SECRET_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
+_LONGEST_PATH = 2048
+_HIGHEST_PORT = 65535
+
+
+def spec_problems(spec: MetricRulesSpec) -> Iterator[Problem]:
+    if not spec.rules:
+        yield _required(("spec", "rules"), "without a rule nothing is served")
+    if spec.rules and len(spec.rules) > MOST_RULES:
+        yield Problem("too-many-rules", "TooMany", ("spec", "rules"), f"must have at most {MOST_RULES} items")
+    seen: set[str] = set()
+    for i, rule in enumerate(spec.rules or ()):
+        where = ("spec", "rules", i)
+        yield from _rule_problems(rule, where)
+        if rule.name in seen:
+            yield Problem("duplicate-rule", "Duplicate", (*where, "name"), "another rule has this name", rule.name)
+        seen.add(rule.name or "")
+
+
+def _required(where: Where, message: str) -> Problem:
+    return Problem("required", "Required", where, message)
+
+
+def _invalid(rule: str, where: Where, value: Any, message: str, hint: str = "") -> Problem:
+    return Problem(rule, "Invalid", where, message, value, hint)
+
+
+def _rule_problems(rule: MetricRule, where: Where) -> Iterator[Problem]:
+    if not rule.name:
+        yield _required((*where, "name"), "messages and metrics name the rule")
+    else:
+        for message in dns_label(rule.name):
+            yield _invalid("rule-name", (*where, "name"), rule.name, message)
+    if rule.pods is None:
+        yield _required((*where, "pods"), "write {} to scrape all pods of these namespaces")
+    yield from _selector_problems(rule.pods, (*where, "pods"))
+    if rule.namespaces is not None:
+        yield from _namespace_problems(rule.namespaces, (*where, "namespaces"))
+    if rule.scrape is None:
+        yield _required((*where, "scrape"), "the port of the pods is missing")
+    else:
+        yield from _scrape_problems(rule.scrape, (*where, "scrape"))
+    if not rule.metrics:
+        yield _required((*where, "metrics"), "without a metric nothing is served")
+    if rule.metrics and len(rule.metrics) > MOST_METRICS:
+        yield Problem("too-many-metrics", "TooMany", (*where, "metrics"), f"must have at most {MOST_METRICS} items")
+    names: set[str] = set()
+    for i, metric in enumerate(rule.metrics or ()):
+        yield from _metric_problems(metric, (*where, "metrics", i), names)
+
+
+def _selector_problems(selector: Any, where: Where) -> Iterator[Problem]:
+    try:
+        read_selector(selector)
+    except SelectorError as error:
+        yield _invalid("selector", where, selector, str(error))
+
+
+def _namespace_problems(namespaces: RuleNamespaces, where: Where) -> Iterator[Problem]:
+    for i, name in enumerate(namespaces.names or ()):
+        for message in dns_label(name):
+            yield _invalid("namespace-name", (*where, "names", i), name, message)
+    if namespaces.names == []:
+        yield _required((*where, "names"), "an empty list selects nothing; leave it out for all namespaces")
+    if namespaces.prefix is not None and not re.fullmatch(r"[a-z0-9][-a-z0-9]{0,62}", namespaces.prefix):
+        yield _invalid("namespace-name", (*where, "prefix"), namespaces.prefix, "no namespace can begin with this")
+    yield from _selector_problems(namespaces.selector, (*where, "selector"))
+
+
+def _scrape_problems(scrape: Scrape, where: Where) -> Iterator[Problem]:
+    port = scrape.port
+    if port is None:
+        yield _required((*where, "port"), "the port of the pods is missing")
+    elif isinstance(port, int):
+        if not 1 <= port <= _HIGHEST_PORT:
+            yield _invalid("port", (*where, "port"), port, "must be between 1 and 65535")
+    elif not _PORT_NAME.fullmatch(port):
+        yield _invalid("port", (*where, "port"), port, "is not the name of a port")
+    if scrape.scheme is not None and scrape.scheme not in SCHEMES:
+        yield Problem("scheme", "NotSupported", (*where, "scheme"), unsupported(SCHEMES), scrape.scheme)
+    path = scrape.path
+    if path is not None and (
+        not path.startswith("/") or len(path) > _LONGEST_PATH or re.search(r"[?#\s\x00-\x1f]", path)
+    ):
+        message = "must begin with / and have neither spaces nor ? nor #"
+        yield _invalid(
+            "path", (*where, "path"), path, message, "write parameters in `parameters`" if "?" in path else ""
+        )
+    if scrape.server_name is not None:
+        for message in dns_subdomain(scrape.server_name):
+            yield _invalid("server-name", (*where, "serverName"), scrape.server_name, message)
+    if scrape.credentials is not None:
+        yield from _credential_problems(scrape.credentials, (*where, "credentials"), tls=scrape.scheme == "https")
+
+
+def _credential_problems(credentials: Credentials, where: Where, *, tls: bool) -> Iterator[Problem]:
+    secrets = {"token": credentials.token, "ca": credentials.ca, "certificate": credentials.certificate}
+    for key, secret in secrets.items():
+        if secret is not None:
+            yield from _secret_problems(secret, (*where, key), needs_key=key != "certificate")
+    if not tls and (any(secrets.values()) or credentials.service_account):
+        message = "credentials are sent only over verified TLS"
+        yield Problem("credentials-without-tls", "Forbidden", where, message, hint="write scheme: https")
+    if credentials.token is not None and credentials.service_account:
+        yield Problem("two-tokens", "Forbidden", (*where, "serviceAccount"), "a token of a Secret is sent already")
+
+
+def _secret_problems(secret: SecretKey, where: Where, *, needs_key: bool) -> Iterator[Problem]:
+    if not secret.name:
+        yield _required((*where, "name"), "the Secret is missing")
+    else:
+        for message in dns_subdomain(secret.name):
+            yield _invalid("secret-name", (*where, "name"), secret.name, message)
+    if needs_key and not secret.key:
+        yield _required((*where, "key"), "the key in the Secret is missing")
+    elif secret.key and (not needs_key or not _SECRET_KEY.fullmatch(secret.key)):
+        message = "is not a key of a Secret" if needs_key else "a certificate is read from tls.crt and tls.key"
+        yield _invalid("secret-key", (*where, "key"), secret.key, message)
+
+
+def _metric_problems(metric: ServedMetric, where: Where, names: set[str]) -> Iterator[Problem]:
+    if (metric.counter is None) == (metric.gauge is None):
+        yield _required(where, "write either a counter or a gauge")
+    for key, name in (("counter", metric.counter), ("gauge", metric.gauge)):
+        if name is not None and not _METRIC_NAME.fullmatch(name):
+            yield _invalid("metric-name", (*where, key), name, "is not the name of a Prometheus metric")
+    yield from _selector_problems(metric.where, (*where, "where"))
+    for i, weight in enumerate(metric.weights or ()):
+        yield from _weight_problems(weight, (*where, "weights", i))
+    if not metric.names:
+        yield _required((*where, "names"), "an HPA asks for the metric by its name")
+    for i, name in enumerate(metric.names or ()):
+        yield from _name_problems(name, (*where, "names", i), names)
+        names.add(name)
+
+
+def _weight_problems(weight: Weight, where: Where) -> Iterator[Problem]:
+    yield from _selector_problems(weight.where, (*where, "where"))
+    if weight.weight is None:
+        yield _required((*where, "weight"), "the factor is missing")
+    elif not 0 <= weight.weight <= LARGEST_WEIGHT:
+        yield _invalid("weight", (*where, "weight"), weight.weight, f"must be between 0 and {LARGEST_WEIGHT:,}")
+
+
+def _name_problems(name: str, where: Where, names: set[str]) -> Iterator[Problem]:
+    for message in path_segment(name):
+        yield _invalid("served-name", where, name, message)
+    if not 1 <= len(name) <= LONGEST_NAME or name == ALL:
+        yield _invalid(
+            "served-name", where, name, f"must have between 1 and {LONGEST_NAME} characters and not be {ALL}"
+        )
+    if name in names:
+        yield Problem("duplicate-name", "Duplicate", where, "this rule serves it already", name)
