@@ -109,10 +109,8 @@ def _scrape_problems(scrape: Scrape, where: Where) -> Iterator[Problem]:
     if path is not None and (
         not path.startswith("/") or len(path) > _LONGEST_PATH or re.search(r"[?#\s\x00-\x1f]", path)
     ):
-        message = "must begin with / and have neither spaces nor ? nor #"
-        yield _invalid(
-            "path", (*where, "path"), path, message, "write parameters in `parameters`" if "?" in path else ""
-        )
+        message = "must begin with / and have no space, ? or #"
+        yield _invalid("path", (*where, "path"), path, message, "use `parameters`" if "?" in path else "")
     if scrape.server_name is not None:
         for message in dns_subdomain(scrape.server_name):
             yield _invalid("server-name", (*where, "serverName"), scrape.server_name, message)
@@ -130,6 +128,10 @@ def _credential_problems(credentials: Credentials, where: Where, *, tls: bool) -
         yield Problem("credentials-without-tls", "Forbidden", where, message, hint="write scheme: https")
     if credentials.token is not None and credentials.service_account:
         yield Problem("two-tokens", "Forbidden", (*where, "serviceAccount"), "a token of a Secret is sent already")
+    if credentials.ca is not None and credentials.service_account:
+        # Else whoever can write that Secret could make the metrics server send its token to a pod of theirs.
+        message = "this token is sent only to pods whose certificate is issued by the authority of the cluster"
+        yield Problem("own-token", "Forbidden", (*where, "ca"), message)
 
 
 def _secret_problems(secret: SecretKey, where: Where, *, needs_key: bool) -> Iterator[Problem]:

@@ -103,8 +103,7 @@ def test_a_file_without_rules(tmp_path, text, message):
         ({"scrape__port": "Http!"}, 'spec.rules[0].scrape.port: "Http!" is not the name of a port'),
         (
             {"scrape__path": "/metrics?a=b"},
-            'spec.rules[0].scrape.path: "/metrics?a=b" must begin with / and have neither spaces nor ? nor #'
-            + "; write parameters in `parameters`",
+            'spec.rules[0].scrape.path: "/metrics?a=b" must begin with / and have no space, ? or #; use `parameters`',
         ),
         (
             {"scrape__scheme": "http"},

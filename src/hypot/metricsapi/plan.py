@@ -1,0 +1,86 @@
+"""Rules, ready for use: which pods they choose, and what is served of each."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from hypot.kinds.metric_rules import MetricRules
+from hypot.kinds.metric_rules.fields import MetricRule, RuleNamespaces, Scrape
+from hypot.kinds.selector import Selector, read_selector
+from hypot.metricsapi.scrape.totals import Wanted, wanted_of
+
+
+class ServedValue(NamedTuple):
+    """What is served of a wanted metric, and how."""
+
+    names: tuple[str, ...]
+    is_counter: bool
+    external: bool
+
+
+class RulePlan(NamedTuple):
+    """One rule."""
+
+    name: str
+    names: frozenset[str]
+    prefix: str
+    namespaces: Selector
+    pods: Selector
+    scrape: Scrape
+    wanted: tuple[Wanted, ...]
+    served: tuple[ServedValue, ...]
+
+    def chooses_namespace(self, name: str, labels: Mapping[str, str] | None) -> bool:
+        """Whether pods of a namespace are scraped; its labels are None if they are not known."""
+        if self.names and name not in self.names:
+            return False
+        if not name.startswith(self.prefix):
+            return False
+        return not self.namespaces.requirements or (labels is not None and self.namespaces.matches(labels))
+
+    @property
+    def needs_namespaces(self) -> bool:
+        return bool(self.namespaces.requirements)
+
+    @property
+    def uses_secrets(self) -> bool:
+        credentials = self.scrape.credentials
+        return credentials is not None and any((credentials.token, credentials.ca, credentials.certificate))
+
+
+class Plan(NamedTuple):
+    """All rules. If a pod is chosen by two that serve the same name, the first one counts for that name."""
+
+    rules: tuple[RulePlan, ...]
+
+    def watched(self) -> tuple[str, ...]:
+        """The namespaces to watch, if all rules name them; else none, which means all."""
+        if not all(rule.names for rule in self.rules):
+            return ()
+        return tuple(sorted(frozenset[str]().union(*(rule.names for rule in self.rules))))
+
+    def metrics(self, *, external: bool = False) -> tuple[str, ...]:
+        """The names of all metrics that are served, in the order of the rules."""
+        found = [
+            name for rule in self.rules for one in rule.served if one.external or not external for name in one.names
+        ]
+        return tuple(dict.fromkeys(found))
+
+
+def plan_of(several: Iterable[MetricRules]) -> Plan:
+    return Plan(tuple([_rule_plan(rule) for rules in several for rule in rules.rules or ()]))
+
+
+def _rule_plan(rule: MetricRule) -> RulePlan:
+    namespaces = rule.namespaces or RuleNamespaces()
+    metrics = rule.metrics or ()
+    served = [ServedValue(tuple(one.names or ()), one.counter is not None, bool(one.external)) for one in metrics]
+    return RulePlan(
+        rule.name or "",
+        frozenset(namespaces.names or ()),
+        namespaces.prefix or "",
+        read_selector(namespaces.selector),
+        read_selector(rule.pods),
+        rule.scrape or Scrape(),
+        tuple([wanted_of(one) for one in metrics]),
+        tuple(served),
+    )

@@ -1,0 +1,102 @@
+"""One scrape: a GET whose body is read as it arrives."""
+
+import asyncio
+import ssl
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import aiohttp
+from yarl import URL
+
+from hypot.cluster.clock import boot, wall
+from hypot.metricsapi.scrape.exposition import ExpositionError
+from hypot.metricsapi.scrape.totals import Totals, Wanted
+from hypot.metricsapi.scrape.unpack import ACCEPTED, UnpackError, unpacker
+
+# Why a scrape failed.
+Fault = Literal["connection", "credentials", "status", "timeout", "too-large", "body"]
+_READ_AT_ONCE = 256 * 1024
+# What identifies the format; most pods write the plain text format whatever is asked for.
+_ACCEPT = "application/openmetrics-text;version=1.0.0;q=0.9,text/plain;version=0.0.4"
+_AGENT = "hypot-metrics"
+
+
+class ScrapeError(Exception):
+    """A scrape that gave nothing."""
+
+    def __init__(self, fault: Fault, message: str) -> None:
+        super().__init__(message)
+        self.fault: Fault = fault
+
+
+class Question(NamedTuple):
+    """Where to send the GET, with what, and what is needed of the body."""
+
+    url: URL
+    wanted: Sequence[Wanted]
+    headers: Mapping[str, str]
+    tls: ssl.SSLContext | None = None
+    server_name: str = ""
+
+
+class Scraped(NamedTuple):
+    """The total of each wanted metric, and when they were measured: on the boot clock, and to show."""
+
+    at: float
+    wall: float
+    totals: list[float]
+    size: int
+
+
+def new_session(keep: float) -> aiohttp.ClientSession:
+    """Connections stay open from one scrape to the next. The caller bounds how many scrapes run at once."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=keep),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        read_bufsize=_READ_AT_ONCE,
+        headers={"Accept": _ACCEPT, "Accept-Encoding": ACCEPTED, "User-Agent": _AGENT},
+    )
+
+
+async def fetch(session: aiohttp.ClientSession, asked: Question, within: float, largest: int) -> Scraped:
+    """Send the GET and read the totals. Raises a ScrapeError; nothing of the body is in its message."""
+    try:
+        async with asyncio.timeout(within):
+            return await _fetched(session, asked, largest)
+    except TimeoutError:
+        raise ScrapeError("timeout", f"no complete answer within {within:.0f} s") from None
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        if isinstance(error, ExpositionError | UnpackError):
+            raise ScrapeError("body", str(error)) from error
+        raise ScrapeError("connection", _shown(error)) from error
+
+
+async def _fetched(session: aiohttp.ClientSession, asked: Question, largest: int) -> Scraped:
+    async with session.get(
+        asked.url,
+        headers=asked.headers,
+        ssl=asked.tls or True,
+        server_hostname=asked.server_name or None,
+        allow_redirects=False,
+        timeout=aiohttp.ClientTimeout(total=None),
+    ) as answer:
+        at, shown = boot(), wall()
+        if answer.status != 200:
+            raise ScrapeError("status", f"it answers {answer.status}")
+        unpacked, totals, size = unpacker(answer.headers.get("Content-Encoding", "")), Totals(asked.wanted), 0
+        async for packed in answer.content.iter_any():
+            for piece in unpacked.pieces(packed):
+                size += len(piece)
+                if size > largest:
+                    # The rest is not read, so the connection cannot be used again.
+                    answer.close()
+                    raise ScrapeError("too-large", f"the body has more than {largest:,} bytes")
+                totals.feed(piece)
+        unpacked.close()
+        return Scraped(at, shown, totals.close(), size)
+
+
+def _shown(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return text if len(text) <= 200 else f"{text[:197]}..."

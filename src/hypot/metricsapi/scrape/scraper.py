@@ -1,0 +1,118 @@
+"""Scrapes all targets, again and again."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import aiohttp
+import structlog
+
+from hypot.cluster.clock import boot
+from hypot.metricsapi.scrape.fetch import Question, ScrapeError, fetch
+from hypot.metricsapi.scrape.schedule import Schedule
+from hypot.metricsapi.scrape.secrets import Secrets
+from hypot.metricsapi.targets import Ages, Target, Targets
+
+log = structlog.get_logger()
+# How often it is decided which scrapes begin.
+TICK = 0.2
+MOST_SCRAPES = 50
+LARGEST_BODY = 20 * 2**20
+# A pod that answers so does not accept what was sent.
+_REFUSED = ("it answers 401", "it answers 403")
+
+
+@dataclass(slots=True)
+class ScrapeCounts:
+    """What happened so far."""
+
+    scrapes: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+    bytes: int = 0
+    # The sum of the seconds that successful scrapes took.
+    seconds: float = 0.0
+
+
+class Scraper:
+    """Scrapes the targets as the schedule says, some at the same time."""
+
+    def __init__(
+        self,
+        targets: Targets,
+        session: aiohttp.ClientSession,
+        secrets: Secrets,
+        period: float = 60.0,
+        ages: Ages | None = None,
+        largest: int = LARGEST_BODY,
+        clock: Callable[[], float] = boot,
+    ) -> None:
+        self.targets, self.ages, self.period = targets, ages or Ages(), period
+        self.counts = ScrapeCounts()
+        self.schedule = Schedule(period, targets.__len__)
+        self._session, self._secrets, self._largest, self._clock = session, secrets, largest, clock
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Run until it is cancelled."""
+        try:
+            while True:
+                self._begin_some()
+                await asyncio.sleep(TICK)
+        finally:
+            for task in self._running:
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
+
+    def _begin_some(self) -> None:
+        while len(self._running) < MOST_SCRAPES and (target := self.schedule.next(self._clock())) is not None:
+            task = asyncio.ensure_future(self.scrape(target))
+            self._running.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("scrape failed", error=repr(task.exception()))
+        self._begin_some()
+
+    async def scrape(self, target: Target) -> None:
+        """One scrape. What fails is the target's own trouble."""
+        began = self._clock()
+        try:
+            await self._scraped(target)
+            self.counts.seconds += self._clock() - began
+        except ScrapeError as error:
+            self._failed(target, error)
+        finally:
+            self.counts.scrapes += 1
+            if not target.gone:
+                self.schedule.add([target])
+
+    async def _scraped(self, target: Target) -> None:
+        scrape, pod = target.rule.scrape, target.pod
+        access = await self._secrets.access(pod.namespace, scrape.scheme or "", scrape.credentials)
+        asked = Question(target.url, target.rule.wanted, access.headers, access.tls, scrape.server_name or "")
+        scraped = await fetch(self._session, asked, self.period / 2, self._largest)
+        self.counts.bytes += scraped.size
+        # The pod may have been replaced in the meantime.
+        if target.pod.uid == pod.uid:
+            self.counts.rejected.update(target.sampled(scraped, self.ages))
+
+    def _failed(self, target: Target, error: ScrapeError) -> None:
+        target.faults += 1
+        target.trouble = str(error)
+        self.counts.faults[error.fault] += 1
+        if error.fault == "status" and str(error) in _REFUSED:
+            self._secrets.forget(target.pod.namespace)
+        # At 1, 2, 4, 8 … faults in a row: a pod that never answers must not fill the log.
+        if target.faults & (target.faults - 1) == 0:
+            log.warning(
+                "scrape failed",
+                rule=target.rule.name,
+                namespace=target.pod.namespace,
+                pod=target.pod.name,
+                faults=target.faults,
+                error=str(error),
+            )

@@ -1,0 +1,62 @@
+"""Pods as far as scraping needs them, and which addresses may be scraped."""
+
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address, ip_network
+from typing import Any, NamedTuple
+
+
+class ServedPod(NamedTuple):
+    """A pod that runs. `ports` has the ports that have a name."""
+
+    namespace: str
+    name: str
+    uid: str
+    labels: Mapping[str, str]
+    address: str
+    ports: Mapping[str, int]
+
+
+class PodAddresses:
+    """The addresses that may be scraped: those of these networks, or all that a pod can have."""
+
+    def __init__(self, networks: Sequence[str] = ()) -> None:
+        self._networks = [ip_network(each) for each in networks]
+
+    def allow(self, address: str) -> bool:
+        """By default never the machine itself, nor a metadata service."""
+        try:
+            ip = ip_address(address)
+        except ValueError:
+            return False
+        if self._networks:
+            return any(ip in network for network in self._networks)
+        return not (ip.is_loopback or ip.is_link_local or ip.is_unspecified or ip.is_multicast)
+
+
+def read_served_pod(data: Mapping[str, Any], addresses: PodAddresses) -> ServedPod | None:
+    """A pod from its manifest; None if it does not run, or has no address that may be asked."""
+    metadata, status = _mapping(data, "metadata"), _mapping(data, "status")
+    address = str(status.get("podIP") or "")
+    if status.get("phase") != "Running" or metadata.get("deletionTimestamp") is not None:
+        return None
+    if not addresses.allow(address):
+        return None
+    ports = {
+        str(port["name"]): port["containerPort"]
+        for container in _list(_mapping(data, "spec"), "containers")
+        for port in _list(container, "ports")
+        if port.get("name") and type(port.get("containerPort")) is int
+    }
+    labels = {str(key): str(value) for key, value in _mapping(metadata, "labels").items()}
+    name, namespace, uid = (str(metadata.get(key) or "") for key in ("name", "namespace", "uid"))
+    return ServedPod(namespace, name, uid, labels, address, ports)
+
+
+def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = data.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _list(data: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    found = data.get(key)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

@@ -1,0 +1,158 @@
+"""The pods to scrape, and what is known of each: its last samples, and how its scrapes went."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from yarl import URL
+
+from hypot.core.scraping.rate import Counter, CounterSample
+from hypot.kinds.metric_values import MetricValue
+from hypot.metricsapi.plan import Plan, RulePlan
+from hypot.metricsapi.scrape.fetch import Scraped
+from hypot.metricsapi.served_pods import ServedPod
+
+Named = tuple[str, str]
+
+
+class Ages(NamedTuple):
+    """Seconds: how close two samples may be, how far apart, and how old the last one."""
+
+    least_gap: float = 10.0
+    longest_gap: float = 600.0
+    oldest: float = 90.0
+
+
+@dataclass(slots=True, eq=False)
+class Target:
+    """A pod and a rule that chooses it."""
+
+    rule: RulePlan
+    pod: ServedPod
+    url: URL
+    # The last two samples of each wanted metric.
+    samples: list[Counter] = field(default_factory=list)
+    # When its last scrape began; None before the first one.
+    began: float | None = None
+    # How many scrapes failed since the last one that did not, and why the last one did.
+    faults: int = 0
+    trouble: str = ""
+    # What was made of the last samples to answer requests.
+    made: dict[Any, bytes] = field(default_factory=dict)
+    gone: bool = False
+
+    def sampled(self, scraped: Scraped, ages: Ages) -> list[str]:
+        """Take the samples of a scrape. Returns why some of them do not count."""
+        self.faults, self.trouble = 0, ""
+        before = self.samples or [Counter()] * len(self.rule.wanted)
+        self.made.clear()
+        rejected, after = [], []
+        for served, counter, total in zip(self.rule.served, before, scraped.totals, strict=True):
+            sample = CounterSample(scraped.at, scraped.wall, total)
+            if not served.is_counter:
+                after.append(Counter(None, sample))
+                continue
+            taken = counter.sampled(sample, ages.least_gap)
+            if counter.new is not None and taken.old is None:
+                rejected.append("reset")
+            elif taken is counter:
+                rejected.append("too-soon")
+            after.append(taken)
+        self.samples = after
+        return rejected
+
+    def value(self, i: int, now: float, ages: Ages) -> MetricValue | None:
+        """The value of its metric number `i`; None if there is none, or if it is too old."""
+        if not self.samples:
+            return None
+        counter = self.samples[i]
+        if self.rule.served[i].is_counter:
+            rate = counter.rate(now, ages.longest_gap, ages.oldest)
+            return None if rate is None else MetricValue(rate.milli, rate.wall, rate.window)
+        if counter.new is None or now - counter.new.at > ages.oldest:
+            return None
+        return MetricValue(int(counter.new.value * 1000), counter.new.wall, 0.0)
+
+    def is_complete(self, now: float, ages: Ages) -> bool:
+        """Whether all its metrics have a value."""
+        return all(self.value(i, now, ages) is not None for i in range(len(self.rule.served)))
+
+
+class Targets:
+    """All targets."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._by_pod: dict[Named, tuple[Target, ...]] = {}
+        # For each rule: its targets by namespace and pod.
+        self._by_rule: dict[str, dict[str, dict[str, Target]]] = {rule.name: {} for rule in plan.rules}
+        # Pods without the port that a rule names.
+        self.without_port: dict[Named, str] = {}
+
+    def __iter__(self) -> Iterator[Target]:
+        return (target for several in self._by_pod.values() for target in several)
+
+    def __len__(self) -> int:
+        return sum(len(several) for several in self._by_pod.values())
+
+    def of_rule(self, rule: str, namespace: str) -> Mapping[str, Target]:
+        return self._by_rule.get(rule, {}).get(namespace, {})
+
+    def namespaces(self, rule: str) -> Iterator[str]:
+        return iter(self._by_rule.get(rule, {}))
+
+    def update(self, key: Named, pod: ServedPod | None, namespace_labels: Mapping[str, str] | None) -> list[Target]:
+        """Take the newest state of a pod; None if it is gone. Returns the targets that are new.
+
+        A pod of the same name with another uid is another pod. A changed label or address keeps the samples.
+        """
+        before = {target.rule.name: target for target in self._by_pod.pop(key, ())}
+        self.without_port.pop(key, None)
+        kept, new = [], []
+        for rule, url in [] if pod is None else self._choosing(pod, namespace_labels):
+            known = before.get(rule.name)
+            if known is not None and pod is not None and known.pod.uid == pod.uid:
+                del before[rule.name]
+                known.pod, known.url = pod, url
+                known.made.clear()
+                kept.append(known)
+            elif pod is not None:
+                new.append(Target(rule, pod, url))
+        for target in before.values():
+            target.gone = True
+            self._forget(target)
+        for target in new:
+            self._by_rule[target.rule.name].setdefault(key[0], {})[key[1]] = target
+        if kept or new:
+            self._by_pod[key] = (*kept, *new)
+        return new
+
+    def _choosing(self, pod: ServedPod, labels: Mapping[str, str] | None) -> Iterator[tuple[RulePlan, URL]]:
+        """The rules that choose a pod, and the address by which each scrapes it."""
+        for rule in self.plan.rules:
+            if not rule.chooses_namespace(pod.namespace, labels) or not rule.pods.matches(pod.labels):
+                continue
+            url = _url(rule, pod)
+            if url is None:
+                self.without_port[pod.namespace, pod.name] = f"{rule.name}: the pod has no port {rule.scrape.port}"
+            else:
+                yield rule, url
+
+    def _forget(self, target: Target) -> None:
+        by_namespace = self._by_rule[target.rule.name]
+        pods = by_namespace.get(target.pod.namespace, {})
+        if pods.get(target.pod.name) is target:
+            del pods[target.pod.name]
+            if not pods:
+                del by_namespace[target.pod.namespace]
+
+
+def _url(rule: RulePlan, pod: ServedPod) -> URL | None:
+    scrape = rule.scrape
+    port = scrape.port if isinstance(scrape.port, int) else pod.ports.get(scrape.port or "")
+    if port is None:
+        return None
+    query = [(key, text) for key, texts in (scrape.parameters or {}).items() for text in texts]
+    return URL.build(
+        scheme=scrape.scheme or "http", host=pod.address, port=port, path=scrape.path or "/metrics", query=query
+    )
