@@ -37,8 +37,8 @@ class Target:
     # How many scrapes failed since the last one that did not, and why the last one did.
     faults: int = 0
     trouble: str = ""
-    # What was made of the last samples to answer requests.
-    made: dict[Any, bytes] = field(default_factory=dict)
+    # What was made of the last samples to answer requests, and until when it may be used.
+    made: dict[Any, tuple[float, bytes]] = field(default_factory=dict)
     gone: bool = False
 
     def sampled(self, scraped: Scraped, ages: Ages) -> list[str]:
@@ -73,6 +73,11 @@ class Target:
             return None
         return MetricValue(int(counter.new.value * 1000), counter.new.wall, 0.0)
 
+    def expires(self, i: int, ages: Ages) -> float:
+        """Until when its value number `i` is served, if no other sample follows."""
+        new = self.samples[i].new if self.samples else None
+        return float("-inf") if new is None else new.at + ages.oldest
+
     def is_complete(self, now: float, ages: Ages) -> bool:
         """Whether all its metrics have a value."""
         return all(self.value(i, now, ages) is not None for i in range(len(self.rule.served)))
@@ -86,6 +91,8 @@ class Targets:
         self._by_pod: dict[Named, tuple[Target, ...]] = {}
         # For each rule: its targets by namespace and pod.
         self._by_rule: dict[str, dict[str, dict[str, Target]]] = {rule.name: {} for rule in plan.rules}
+        # Changes whenever a target comes, goes or gets other labels.
+        self.generation = 0
         # Pods without the port that a rule names.
         self.without_port: dict[Named, str] = {}
 
@@ -106,6 +113,7 @@ class Targets:
 
         A pod of the same name with another uid is another pod. A changed label or address keeps the samples.
         """
+        self.generation += 1
         before = {target.rule.name: target for target in self._by_pod.pop(key, ())}
         self.without_port.pop(key, None)
         kept, new = [], []

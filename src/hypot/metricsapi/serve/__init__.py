@@ -1,0 +1,1 @@
+"""The metrics APIs: discovery, values and errors, as Kubernetes expects them."""
