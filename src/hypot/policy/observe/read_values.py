@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
+from hypot.kinds.nested import inner
 from hypot.kinds.selector import Selector, SelectorError, read_selector, show_selector
 from hypot.policy.model.seen import Failure, Value
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.questions import Chosen
-from hypot.policy.observe.read_pods import inner, labels_of, read_amount, read_duration
+from hypot.policy.observe.read_pods import labels_of, read_amount, read_duration
 from hypot.policy.observe.read_scale import plural
 
 _CUSTOM = "/apis/custom.metrics.k8s.io/v1beta1"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hypot.kinds.hpa import HPA
+from hypot.kinds.nested import inner, mappings
 from hypot.kinds.tortoise.fields import AUTO, EMERGENCY
 from hypot.kinds.tortoise.policies import OFF
 from hypot.kinds.tortoise.settings import DAILY, DAY, TortoiseSettings
@@ -16,7 +17,6 @@ from hypot.kinds.tortoise.status import (
     WORKING,
 )
 from hypot.policy.model.state import read_time
-from hypot.policy.observe.read_pods import inner, mappings
 
 # Why an HPA is not active if it misses the usage of pods.
 MISSING = frozenset({"FailedGetResourceMetric", "FailedGetContainerResourceMetric", "FailedGetExternalMetric"})

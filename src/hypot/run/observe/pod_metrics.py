@@ -11,9 +11,10 @@ import structlog
 from hypot.cluster.page import UnreadableError, read_items, read_object
 from hypot.cluster.port import Answer, Port, Request, UnreachableError
 from hypot.core.quantity import QuantityError, milli
+from hypot.kinds.nested import inner
 from hypot.policy.model.seen import PodSample
 from hypot.policy.model.state import read_time
-from hypot.policy.observe.read_pods import inner, read_duration
+from hypot.policy.observe.read_pods import read_duration
 from hypot.run.observe.asking import LARGEST_USAGE, MOST_CONTAINERS, USAGE_AT_ONCE, has_too_many
 from hypot.run.time_slice import TimeSlice
 
