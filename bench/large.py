@@ -19,8 +19,8 @@ from webhook import KIND, Server, filled, hvpa, reconciler_of
 
 from hypot.cluster.port import Answer
 from hypot.run.config import RunConfig
-from hypot.run.garbage import collect_seldom
 from hypot.run.reconcile import Clocks
+from hypot.serving.garbage import collect_seldom
 
 PODS, PERIOD = 3, 15.0
 # The first reconciles write every status.

@@ -24,7 +24,6 @@ from hypot.policy.model.settings import Settings
 from hypot.run.act.actor import Actor
 from hypot.run.act.execute import Executor
 from hypot.run.config import RunConfig
-from hypot.run.garbage import collect_seldom
 from hypot.run.internal_errors import InternalErrors
 from hypot.run.observe.leases import Leases
 from hypot.run.observe.observer import Observer
@@ -36,9 +35,11 @@ from hypot.run.report.reporter import Reporter
 from hypot.run.store.shards import Shards
 from hypot.run.store.usage_history import UsageHistory
 from hypot.run.store.usage_store import UsageStore
-from hypot.run.webhook.certificates import issue
 from hypot.run.webhook.finder import Finder
-from hypot.run.webhook.server import CertificateHolder, Webhook
+from hypot.run.webhook.server import Webhook
+from hypot.serving.certificate_holder import CertificateHolder
+from hypot.serving.certificates import issue
+from hypot.serving.garbage import collect_seldom
 
 WORKLOADS, PODS, SPACES = 2000, 5, 20
 SECONDS, PER_SECOND = 20, 40

@@ -15,13 +15,16 @@ from cluster.plane.api import Api, Object
 from cluster.plane.waiting import eventually
 from hypot.cluster.port import Answer, Request, encoded
 from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.nested import inner
 from hypot.policy.model.seen import LimitRange
-from hypot.policy.observe.read_pods import inner, read_pod
+from hypot.policy.observe.read_pods import read_pod
 from hypot.policy.observe.read_sizes import read_limit_range
 from hypot.policy.vertical.limits import admits
 from hypot.run.webhook.certificate_store import CertificateStore
-from hypot.run.webhook.certificates import Issued, issue
-from hypot.run.webhook.server import CertificateHolder, Webhook, configuration
+from hypot.run.webhook.registration import configuration
+from hypot.run.webhook.server import Webhook
+from hypot.serving.certificate_holder import CertificateHolder
+from hypot.serving.certificates import Issued, issue
 from unit.policy.sizes_world import recommended
 from unit.run.webhook.admission_world import scaled, sizer
 

@@ -6,7 +6,6 @@ import math
 import os
 import signal
 import ssl
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hypot.cluster.config import Access, AccessError, Pem, Plugin, read_pem
+from hypot.cluster.secret_file import secret_file
 
 # A token file is read again after this time. Also the shortest time between two runs of a plugin after a 401.
 HELD_FOR = 60.0
@@ -203,17 +203,11 @@ def _authority(access: Access) -> str | None:
 def _show(context: ssl.SSLContext, certificate: Pem, key: Pem, source: str) -> None:
     """Load a certificate and its key. OpenSSL reads only files, so inline data is written to temporary files."""
     with ExitStack() as written:
-        shown, secret = (pem if isinstance(pem, Path) else _written(pem, written) for pem in (certificate, key))
+        shown, secret = (
+            pem if isinstance(pem, Path) else written.enter_context(secret_file(pem)) for pem in (certificate, key)
+        )
         try:
             # Without this, OpenSSL would ask for a passphrase on the terminal.
             context.load_cert_chain(shown, secret, password="")
         except (OSError, ValueError) as error:
             raise AccessError(f"{source}: the client certificate and its key cannot be used: {error}") from error
-
-
-def _written(pem: bytes, until: ExitStack) -> Path:
-    """A temporary file that only this user can read."""
-    file = until.enter_context(tempfile.NamedTemporaryFile(prefix="hypot-"))  # noqa: SIM115  closed by the stack
-    file.write(pem)
-    file.flush()
-    return Path(file.name)

@@ -26,7 +26,6 @@ from hypot.run.act.actor import Actor, DryRunPort
 from hypot.run.act.execute import Executor
 from hypot.run.addresses import AllowedAddresses
 from hypot.run.config import RunConfig
-from hypot.run.garbage import collect_seldom
 from hypot.run.internal_errors import InternalErrors, where
 from hypot.run.observe.certificates import Certificates
 from hypot.run.observe.leases import ACTS_IN, Leases, acts_in
@@ -42,7 +41,7 @@ from hypot.run.report.authorize import Readers
 from hypot.run.report.gauges import Histogram, MetricsSnapshot
 from hypot.run.report.log import DecisionLog
 from hypot.run.report.reporter import Reporter
-from hypot.run.report.serve import MetricsEndpoint, Probes, stuck, stuck_after
+from hypot.run.report.serve import MetricsEndpoint, stuck, stuck_after
 from hypot.run.rights import features_of, own_name, state_name
 from hypot.run.store.backfill import Backfill
 from hypot.run.store.shard_text import NewerStateError
@@ -50,10 +49,14 @@ from hypot.run.store.shards import Shards
 from hypot.run.store.usage_history import UsageHistory
 from hypot.run.store.usage_store import Patience, UsageStore
 from hypot.run.webhook.certificate_store import CertificateStore
-from hypot.run.webhook.certificates import Issued, names_of
 from hypot.run.webhook.finder import Finder
-from hypot.run.webhook.given_certificate import GivenCertificate, GivenCertificateError
-from hypot.run.webhook.server import CertificateHolder, Times, Webhook
+from hypot.run.webhook.given_certificate import GivenCertificate
+from hypot.run.webhook.server import Times, Webhook
+from hypot.serving.certificate_holder import CertificateHolder
+from hypot.serving.certificates import Issued, names_of
+from hypot.serving.garbage import collect_seldom
+from hypot.serving.given_certificate import GivenCertificateError
+from hypot.serving.probes import Probes
 
 log = structlog.get_logger()
 # The annotation on the Lease that says whether its holder lets new pods start smaller than their manifest says.

@@ -44,8 +44,8 @@ def command(
     try:
         from hypot.cluster.config import AccessError, read_access  # noqa: PLC0415 - only this command needs a network
         from hypot.run.app import App  # noqa: PLC0415
-        from hypot.run.listener import ListenError  # noqa: PLC0415
-        from hypot.run.logs import configure  # noqa: PLC0415
+        from hypot.serving.listener import ListenError  # noqa: PLC0415
+        from hypot.serving.logs import configure  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise BadInput(f"the controller needs {error.name}: pip install 'hypot[run]'") from error
     flags = {"namespace": namespace, "dryRun": dry_run or None}

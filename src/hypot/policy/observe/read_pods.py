@@ -1,11 +1,12 @@
 """Reads pods and their metrics from objects as kubectl prints them. Unreadable values count as absent."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hypot.core.instant import read_duration, read_time
 from hypot.core.quantity import QuantityError, milli
+from hypot.kinds.nested import inner, mappings
 from hypot.policy.model.seen import Container, Ended, Eviction, Owner, PendingResize, Pod, PodSample, ResizeState
 
 _PENDING: dict[str, ResizeState] = {"Deferred": "deferred", "Infeasible": "infeasible"}
@@ -13,18 +14,6 @@ _PENDING: dict[str, ResizeState] = {"Deferred": "deferred", "Infeasible": "infea
 _OUT_OF_MEMORY = "The node was low on resource: memory."
 _OFFENDER = re.compile(r"Container (\S+) was using (?:([^\s,]+), )?")
 _LONGEST_MESSAGE = 16_384
-
-
-def inner(data: Any, *keys: str) -> dict[str, Any]:
-    """The mapping at this path; empty if there is none."""
-    for key in keys:
-        data = data.get(key) if isinstance(data, dict) else None
-    return data if isinstance(data, dict) else {}
-
-
-def mappings(value: Any) -> Iterator[dict[str, Any]]:
-    """The mappings of a list."""
-    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
 
 
 def name_of(data: Mapping[str, Any]) -> str:

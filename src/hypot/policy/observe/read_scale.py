@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hypot.kinds.base import Ref
+from hypot.kinds.nested import inner
 from hypot.kinds.selector import SelectorError, show_selector
 from hypot.policy.model.seen import Failure, Scale
-from hypot.policy.observe.read_pods import inner, name_of
+from hypot.policy.observe.read_pods import name_of
 
 # The API resource of the most common target kinds, and kubectl's short name for them.
 _RESOURCES = {

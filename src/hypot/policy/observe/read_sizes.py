@@ -5,6 +5,7 @@ from typing import Any
 
 from hypot.core.amount import RESOURCES, of_milli
 from hypot.kinds.base import Kind
+from hypot.kinds.nested import inner, mappings
 from hypot.policy.model.seen import (
     Bounds,
     ClusterNode,
@@ -15,7 +16,7 @@ from hypot.policy.model.seen import (
     LimitRange,
     Recommendation,
 )
-from hypot.policy.observe.read_pods import inner, mappings, name_of, read_amounts, read_container
+from hypot.policy.observe.read_pods import name_of, read_amounts, read_container
 
 # The recommendation of an object with one of these conditions must not be used.
 _UNUSABLE = ("ConfigUnsupported", "ConfigDeprecated", "LowConfidence")

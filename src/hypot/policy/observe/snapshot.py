@@ -12,6 +12,7 @@ from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
 from hypot.kinds.catalogue import CATALOGUE, Autoscaler, find_autoscaler, info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.names import group_of
+from hypot.kinds.nested import inner, mappings
 from hypot.kinds.tortoise import Tortoise
 from hypot.policy.model.seen import ClusterNode, Container, Failure, LimitRange, Pod, PodSample, Scale, Seen, UsageView
 from hypot.policy.model.settings import Settings
@@ -19,7 +20,7 @@ from hypot.policy.observe.absent import IN_DUMP, Absent
 from hypot.policy.observe.namespace import Namespace, PodIndex
 from hypot.policy.observe.questions import Answers, Questions, Values, of_hpa
 from hypot.policy.observe.read_namespace import settings_in
-from hypot.policy.observe.read_pods import inner, labels_of, mappings, name_of, read_pod, read_sample
+from hypot.policy.observe.read_pods import labels_of, name_of, read_pod, read_sample
 from hypot.policy.observe.read_scale import has_scale, no_scale, read_scale, scale_of_workload
 from hypot.policy.observe.read_sizes import read_limit_range, read_node, read_template
 from hypot.policy.observe.read_values import MetricValues

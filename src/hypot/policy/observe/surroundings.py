@@ -9,6 +9,7 @@ from hypot.core.amount import RESOURCES, of_milli
 from hypot.kinds.base import Kind
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.hpa import HPA
+from hypot.kinds.nested import inner, mappings
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import OFF
 from hypot.kinds.vpa.knobs import knobs_of
@@ -25,7 +26,7 @@ from hypot.policy.model.seen import (
     UsageView,
 )
 from hypot.policy.model.settings import Settings
-from hypot.policy.observe.read_pods import inner, mappings, name_of
+from hypot.policy.observe.read_pods import name_of
 from hypot.policy.observe.read_sizes import read_advice, read_controller, read_count_advice
 from hypot.policy.observe.targets import ScaleTarget, key_of_autoscaler, target_key
 from hypot.policy.vertical.oom import last_oom, put_out

@@ -5,6 +5,7 @@ from typing import Any
 
 from hypot.core.instant import read_time
 from hypot.kinds.hpa import HPA
+from hypot.kinds.nested import inner, mappings
 from hypot.kinds.tortoise.fields import AUTO, EMERGENCY
 from hypot.kinds.tortoise.policies import OFF
 from hypot.kinds.tortoise.settings import DAILY, DAY, TortoiseSettings
@@ -16,7 +17,6 @@ from hypot.kinds.tortoise.status import (
     PARTLY_WORKING,
     WORKING,
 )
-from hypot.policy.observe.read_pods import inner, mappings
 
 # Why an HPA is not active if it misses the usage of pods.
 MISSING = frozenset({"FailedGetResourceMetric", "FailedGetContainerResourceMetric", "FailedGetExternalMetric"})

@@ -9,6 +9,7 @@ from hypot.core.learning.slots import HOURS, slots_of
 from hypot.kinds.base import count_of
 from hypot.kinds.derived import derived
 from hypot.kinds.hpa import HPA
+from hypot.kinds.nested import inner
 from hypot.kinds.problem import Problem
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.policies import OFF
@@ -31,7 +32,6 @@ from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Place, Size, briefly, changes_of, shown
 from hypot.policy.model.state import State
 from hypot.policy.model.tortoise_state import TortoiseState
-from hypot.policy.observe.read_pods import inner
 from hypot.policy.stages.report import Effect, Findings, Refusal, sentence
 from hypot.policy.tortoise.edited_hpa import wire_ref
 from hypot.policy.tortoise.needs import Needs, amount_of, unit_size

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 from hypot.core.amount import CPU, MEMORY, RESOURCES, of_milli
 from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.base import refer
+from hypot.kinds.nested import inner, mappings
 from hypot.kinds.problem import Where, shown
 from hypot.kinds.text.load import LoadedFiles
 from hypot.policy.model.seen import Failure
-from hypot.policy.observe.read_pods import inner, labels_of, mappings, read_container
+from hypot.policy.observe.read_pods import labels_of, read_container
 from hypot.policy.observe.read_scale import scale_of_workload
 from hypot.replay.policies.policy import Mishap, Start
 from hypot.replay.world.parameters import World

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
 from hypot.kinds.hpa import HPA
+from hypot.kinds.nested import inner
 from hypot.kinds.tortoise import Tortoise
 from hypot.policy.model.hpa_edit import HpaEdit
-from hypot.policy.observe.read_pods import inner
 from hypot.run.in_time import in_turns
 from hypot.run.internal_errors import InternalErrors
 from hypot.run.observe.rows import AutoscalerRow

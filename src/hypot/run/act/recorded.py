@@ -6,13 +6,13 @@ The size of a plan is recorded, never a size that was only decided; a VPA record
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hypot.kinds.nested import mappings
 from hypot.kinds.node import replaced
 from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.families import family_of
 from hypot.policy.model.seen import Container
 from hypot.policy.model.size import Size
-from hypot.policy.observe.read_pods import mappings
 from hypot.policy.stages.report import Effect
 from hypot.policy.vertical.fit import amounts
 from hypot.run.outcome import Judged

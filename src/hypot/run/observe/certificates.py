@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from hypot.kinds.wpa.fields import TLSConfig
-from hypot.run.files import FileError, checked_file
+from hypot.serving.files import FileError, checked_file
 
 # The TLS library normalises other names, which takes quadratic time.
 LONGEST_SERVER_NAME = 253

@@ -9,10 +9,10 @@ from urllib.parse import quote
 from hypot.cluster.port import Port, Request, UnreachableError
 from hypot.kinds.base import Ref
 from hypot.kinds.metric_values import CUSTOM, CUSTOM_VERSIONS, EXTERNAL, MetricValue, api_path, read_custom, read_value
+from hypot.kinds.nested import inner, mappings
 from hypot.policy.model.seen import Failure
 from hypot.policy.observe.freshness import MOST_AHEAD, is_old
 from hypot.policy.observe.questions import Chosen, Questions
-from hypot.policy.observe.read_pods import inner, mappings
 from hypot.policy.observe.read_values import all_values, resource_of, selector_text
 from hypot.run.observe.asking import LARGEST_METRIC, LIMITS, Crowd, Question, TimeLimits
 

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 from hypot.core.instant import read_time
 from hypot.kinds.base import Ref
 from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.nested import inner, mappings
 from hypot.kinds.node import replaced
 from hypot.kinds.selector import SelectorError
 from hypot.policy.model.seen import ClusterNode, LimitRange, Pod
 from hypot.policy.observe.read_namespace import settings_in
-from hypot.policy.observe.read_pods import inner, mappings, read_pod
+from hypot.policy.observe.read_pods import read_pod
 from hypot.policy.observe.read_scale import selector_text
 from hypot.policy.observe.read_sizes import read_limit_range, read_node
 from hypot.policy.observe.snapshot import read_autoscaler

@@ -10,9 +10,10 @@ from aiohttp import web
 
 from hypot.cluster.clock import boot
 from hypot.cluster.port import Port, RefusedError, Request, UnreachableError, encoded, expect
-from hypot.policy.observe.read_pods import inner
-from hypot.run.listener import Held, first_to_go
-from hypot.run.report.serve import PAGE, said
+from hypot.kinds.nested import inner
+from hypot.run.report.serve import PAGE
+from hypot.serving.answers import said
+from hypot.serving.listener import Held, first_to_go
 
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105  a path
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

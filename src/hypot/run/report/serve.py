@@ -1,4 +1,4 @@
-"""Liveness and readiness for the kubelet, and metrics for Prometheus, each on a port of its own."""
+"""Metrics for Prometheus, and when the controller hangs."""
 
 import asyncio
 import ssl
@@ -8,9 +8,10 @@ from http import HTTPStatus
 import structlog
 from aiohttp import web
 
-from hypot.run.listener import Held, Limits, Listener, first_to_go
-from hypot.run.logs import RareLine
 from hypot.run.report.gauges import MetricsSnapshot, exposition
+from hypot.serving.answers import only_get, said
+from hypot.serving.listener import Held, Limits, Listener, first_to_go
+from hypot.serving.logs import RareLine
 
 TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 # If no reconcile begins for this long and for this many periods, the loop or the reconcile hangs and a restart helps.
@@ -42,34 +43,6 @@ def stuck(*, leads: bool, since_attempt: float | None, limit: float) -> str:
     return f"this replica leads, and its last reconcile began {since_attempt:.0f} s ago, more than {limit:.0f} s"
 
 
-class Probes:
-    """Answers the kubelet. `health` and `ready` return what is wrong, or an empty text."""
-
-    def __init__(self, health: Callable[[], str], ready: Callable[[], str]) -> None:
-        self._message = {"/healthz": health, "/readyz": ready}
-        self._listener = Listener(self._answer, Limits())
-
-    @property
-    def port(self) -> int:
-        """The port it listens on; 0 if it does not listen."""
-        return self._listener.port
-
-    async def start(self, host: str, port: int) -> None:
-        await self._listener.start(host, port)
-        log.info("serving probes", host=host, port=self.port)
-
-    async def stop(self) -> None:
-        await self._listener.stop()
-
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        if request.path not in self._message:
-            return said(HTTPStatus.NOT_FOUND, "not found; the pages are /healthz and /readyz")
-        if request.method != "GET":
-            return _only_get()
-        wrong = self._message[request.path]()
-        return said(HTTPStatus.SERVICE_UNAVAILABLE, wrong) if wrong else said(HTTPStatus.OK, "ok")
-
-
 class MetricsEndpoint:
     """Answers Prometheus. `refusal` returns the answer for a client that may not read, or None."""
 
@@ -95,7 +68,7 @@ class MetricsEndpoint:
         if request.path != PAGE:
             return said(HTTPStatus.NOT_FOUND, f"not found; the page is {PAGE}")
         if request.method != "GET":
-            return _only_get()
+            return only_get()
         refused = None if self._refusal is None else await self._refusal(request)
         return await self._metrics(request) if refused is None else refused
 
@@ -132,11 +105,3 @@ class MetricsEndpoint:
                 await response.write(each)
             await asyncio.sleep(0)
         await response.write_eof()
-
-
-def said(status: HTTPStatus, message: str, **headers: str) -> web.Response:
-    return web.Response(status=status, text=f"{message}\n", headers=headers)
-
-
-def _only_get() -> web.Response:
-    return said(HTTPStatus.METHOD_NOT_ALLOWED, "only GET is allowed", Allow="GET")

@@ -15,6 +15,7 @@ from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.status import BLOCKED
+from hypot.kinds.nested import inner, mappings
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.status import WORKING
 from hypot.kinds.vpa import VPA, with_defaults
@@ -29,7 +30,7 @@ from hypot.policy.model.seen import Bounds, Container, Failure, LimitRange, Pod
 from hypot.policy.model.size import Size, between
 from hypot.policy.model.state import read_conditions
 from hypot.policy.observe.namespace import selector_of
-from hypot.policy.observe.read_pods import inner, mappings, read_amount, read_pod
+from hypot.policy.observe.read_pods import read_amount, read_pod
 from hypot.policy.observe.read_sizes import read_advice
 from hypot.policy.tortoise.report import recorded_requests
 from hypot.policy.vertical.fit import amounts, fit, is_off

@@ -6,9 +6,10 @@ from typing import Any
 from hypot.cluster.clock import Clock
 from hypot.kinds.catalogue import Autoscaler, info_of, names_of, sizing
 from hypot.kinds.names import group_of
+from hypot.kinds.nested import inner, mappings
 from hypot.policy.families import family_of
 from hypot.policy.model.seen import Failure, LimitRange
-from hypot.policy.observe.read_pods import inner, labels_of, mappings
+from hypot.policy.observe.read_pods import labels_of
 from hypot.policy.observe.surroundings import age_of
 from hypot.policy.observe.targets import ScaleTarget, target_key
 from hypot.run.observe.conflicts import precedence

@@ -1,25 +1,18 @@
 """The webhook that sizes new pods: a separate TLS listener, whose certificate can change while it listens."""
 
-import os
-import ssl
-import tempfile
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import accumulate
-from pathlib import Path
 
 from aiohttp import web
 
 from hypot.kinds.vpa.knobs import Knobs
-from hypot.run.listener import Limits, Listener
-from hypot.run.logs import RareLine
 from hypot.run.webhook.admission import LARGEST_BODY, BadReviewError, Find, LimitRangesOf, MayShrink, always, review
-from hypot.run.webhook.certificates import Issued
-from hypot.run.webhook.registration import PATH, configuration
-
-__all__ = ["CertificateHolder", "Times", "Webhook", "configuration"]
+from hypot.run.webhook.registration import PATH
+from hypot.serving.certificate_holder import CertificateHolder
+from hypot.serving.listener import Limits, Listener
+from hypot.serving.logs import RareLine
 
 # The API server keeps an idle connection for 90 s. The webhook must not close it first, or a review may fail.
 # It waits 2 s for an answer, so a slower body is of no use. A usual review has 10 KiB; 12 MiB are four of the largest.
@@ -56,37 +49,6 @@ class Times:
     def cumulative(self) -> list[tuple[float, int]]:
         """For each bound, how many answers took at most that long."""
         return list(zip(self.BOUNDS, accumulate(self.counts), strict=False))
-
-
-class CertificateHolder:
-    """The certificate of a listener. Connections made after `take` get the new certificate; open ones stay."""
-
-    def __init__(self, issued: Issued) -> None:
-        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self.issued = issued
-        self._load()
-
-    def take(self, issued: Issued) -> bool:
-        """Serve this certificate from now on; return whether it differs from the previous one."""
-        if issued.cert_pem == self.issued.cert_pem:
-            return False
-        self.issued = issued
-        self._load()
-        return True
-
-    def _load(self) -> None:
-        with _readable(f"{self.issued.cert_pem}{self.issued.key_pem}".encode()) as path:
-            self.context.load_cert_chain(path)
-
-
-@contextmanager
-def _readable(secret: bytes) -> Iterator[str]:
-    """A temporary path with this content: in memory if the system supports it, else a file only this user can read."""
-    memory = hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir()
-    with os.fdopen(os.memfd_create("hypot"), "wb") if memory else tempfile.NamedTemporaryFile() as file:
-        file.write(secret)
-        file.flush()
-        yield f"/proc/self/fd/{file.fileno()}" if memory else file.name
 
 
 class Webhook:

@@ -1,9 +1,7 @@
-"""The pages over HTTP: health and readiness on one port, metrics on another."""
+"""The metrics over HTTP."""
 
 import asyncio
-from contextlib import asynccontextmanager
 
-import aiohttp
 import pytest
 from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
@@ -12,60 +10,22 @@ from structlog.testing import capture_logs
 from builders import NOW
 from hypot.run.report import serve
 from hypot.run.report.gauges import MetricsSnapshot, exposition
-from hypot.run.report.serve import MetricsEndpoint, Probes, stuck, stuck_after
+from hypot.run.report.serve import MetricsEndpoint, stuck, stuck_after
 from unit.run.outcomes import representative
+from unit.serving.started import got, started
 
 MOVES = representative()["wpa moves"]
 WELL = MetricsSnapshot(NOW, leads=True, outcomes=[MOVES])
-
-
-@asynccontextmanager
-async def started(server):
-    """The server on a free port, and a client of it."""
-    await server.start("127.0.0.1", 0)
-    try:
-        async with aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as client:
-            yield server, client
-    finally:
-        await server.stop()
-
-
-def probes(health=lambda: "", ready=lambda: ""):
-    return started(Probes(health, ready))
 
 
 def metrics(snapshot=WELL, refusal=None):
     return started(MetricsEndpoint(lambda: snapshot, refusal))
 
 
-async def got(client, path, method="GET"):
-    async with client.request(method, path) as answer:
-        return answer.status, await answer.text()
-
-
 async def until(holds):
     async with asyncio.timeout(120):
         while not holds():  # noqa: ASYNC110  there is no event to wait for
             await asyncio.sleep(0.01)
-
-
-@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-@pytest.mark.asyncio
-async def test_all_is_well(path):
-    """The page says ok."""
-    async with probes() as (_, client):
-        assert await got(client, path) == (200, "ok\n")
-
-
-@pytest.mark.parametrize(("path", "source"), [("/healthz", "health"), ("/readyz", "ready")])
-@pytest.mark.asyncio
-async def test_the_page_says_what_is_wrong(path, source):
-    """Each page calls its own function, on each request."""
-    message = ["pods are not in step yet"]
-    async with probes(**{source: lambda: message[0]}) as (_, client):
-        assert await got(client, path) == (503, "pods are not in step yet\n")
-        message[0] = ""
-        assert await got(client, path) == (200, "ok\n")
 
 
 @pytest.mark.parametrize(
@@ -122,35 +82,20 @@ async def test_others_get_their_turn_during_a_long_scrape():
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
-@pytest.mark.parametrize(("server", "path"), [(probes, "/healthz"), (metrics, "/metrics")])
 @pytest.mark.asyncio
-async def test_only_get(method, server, path):
-    """The pages are read-only."""
-    async with server() as (_, client), client.request(method, path) as answer:
+async def test_only_get(method):
+    """The page is read-only."""
+    async with metrics() as (_, client), client.request(method, "/metrics") as answer:
         assert (answer.status, answer.headers["Allow"]) == (405, "GET")
 
 
-@pytest.mark.parametrize(
-    ("server", "path", "page"), [(probes, "/metrics", "/healthz"), (metrics, "/readyz", "/metrics")]
-)
 @pytest.mark.asyncio
-async def test_other_pages_are_not_here(server, path, page):
-    """The answer lists the pages that exist; each port has its own."""
-    async with server() as (_, client):
-        for asked in (path, "/debug/../etc/passwd"):
+async def test_other_pages_are_not_here():
+    """The answer names the page that exists."""
+    async with metrics() as (_, client):
+        for asked in ("/readyz", "/debug/../etc/passwd"):
             status, text = await got(client, asked)
-            assert (status, page in text) == (404, True)
-
-
-@pytest.mark.asyncio
-async def test_probes_are_answered_next_to_idle_connections():
-    """64 of them used to reset every probe."""
-    async with probes() as (server, client):
-        idle = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(200)]
-        for path in ("/healthz", "/readyz") * 3:
-            assert await got(client, path) == (200, "ok\n")
-        for _, writer in idle:
-            writer.transport.abort()
+            assert (status, "/metrics" in text) == (404, True)
 
 
 @pytest.mark.asyncio
@@ -219,10 +164,10 @@ async def test_scrapes_that_are_not_read_lock_nobody_out(holders, left):
             writer.transport.abort()
 
 
-@pytest.mark.parametrize("server", [Probes(str, str), MetricsEndpoint(lambda: WELL)], ids=["probes", "metrics"])
 @pytest.mark.asyncio
-async def test_before_the_start_there_is_no_port(server):
+async def test_before_the_start_there_is_no_port():
     """Stopping twice is allowed."""
+    server = MetricsEndpoint(lambda: WELL)
     assert server.port == 0
     async with started(server):
         assert server.port

@@ -8,8 +8,8 @@ import pytest
 from fake_cluster import FakeCluster
 from hypot.cluster.port import Answer, RefusedError
 from hypot.run.webhook.certificate_store import CertificateStore
-from hypot.run.webhook.certificates import names_of, read
 from hypot.run.webhook.registration import configuration
+from hypot.serving.certificates import names_of, read
 
 pytestmark = pytest.mark.asyncio
 

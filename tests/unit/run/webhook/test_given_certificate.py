@@ -9,9 +9,10 @@ import trustme
 from fake_cluster import FakeCluster
 from fake_objects import refusal
 from hypot.cluster.port import Answer, RefusedError, encoded
-from hypot.run.webhook.given_certificate import GivenCertificate, GivenCertificateError
+from hypot.run.webhook.given_certificate import GivenCertificate
 from hypot.run.webhook.registration import configuration, configuration_path
-from hypot.run.webhook.server import CertificateHolder
+from hypot.serving.certificate_holder import CertificateHolder
+from hypot.serving.given_certificate import GivenCertificateError
 
 pytestmark = pytest.mark.asyncio
 ENDS = datetime(2033, 5, 18, 3, 33, 20, tzinfo=UTC)

@@ -19,8 +19,9 @@ CLIENTS = 120
 MOST_MEGABYTES = 50
 SERVER = """
     import asyncio, gc, sys, time
-    from hypot.run.webhook.certificates import issue
-    from hypot.run.webhook.server import CertificateHolder, Webhook
+    from hypot.serving.certificates import issue
+    from hypot.run.webhook.server import Webhook
+    from hypot.serving.certificate_holder import CertificateHolder
 
     async def main():
         issued = issue(["127.0.0.1"], time.time())

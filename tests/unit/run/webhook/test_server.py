@@ -4,20 +4,19 @@ import asyncio
 import base64
 import io
 import json
-import os
 import ssl
 import time
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from hypot.run.webhook import server as module
 from hypot.run.webhook.admission import LARGEST_BODY
-from hypot.run.webhook.certificates import issue
-from hypot.run.webhook.server import LONGEST_NAME, CertificateHolder, Times, Webhook, configuration
+from hypot.run.webhook.registration import configuration
+from hypot.run.webhook.server import LONGEST_NAME, Times, Webhook
+from hypot.serving.certificate_holder import CertificateHolder
+from hypot.serving.certificates import issue
 from unit.policy.sizes_world import recommended
 from unit.run.webhook.admission_world import TWO, pod, request, sizer
 
@@ -186,19 +185,6 @@ class TestCertificates:
         async with listening(issued) as (webhook, _), client(issue(NAMES, now())) as session:
             with pytest.raises(aiohttp.ClientConnectorCertificateError):
                 await session.post(address(webhook), json=request(pod()))
-
-
-@pytest.mark.parametrize("in_memory", [True, False])
-def test_the_key_leaves_nothing_behind(in_memory, monkeypatch, tmp_path):
-    """Without files in memory, a file that only we can read exists for a moment."""
-    monkeypatch.setattr(module.tempfile, "tempdir", str(tmp_path))
-    if not in_memory:
-        monkeypatch.delattr(os, "memfd_create")
-    with module._readable(b"secret") as path:
-        assert Path(path).read_bytes() == b"secret"
-        assert [each.stat().st_mode & 0o777 for each in tmp_path.iterdir()] == ([] if in_memory else [0o600])
-    assert list(tmp_path.iterdir()) == []
-    assert CertificateHolder(issue(NAMES, now())).issued.cert_pem
 
 
 @pytest.mark.asyncio

@@ -7,8 +7,8 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from hypot.run.webhook import certificates
-from hypot.run.webhook.certificates import AUTHORITY_DAYS, due, issue, names_of, read, read_authority
+from hypot.serving import certificates
+from hypot.serving.certificates import AUTHORITY_DAYS, due, issue, names_of, read, read_authority
 
 NOW = 1_800_000_000.0
 HOUR, DAY = 3600.0, 86_400.0

@@ -9,10 +9,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from hypot.run import listener as module
-from hypot.run.listener import Limits, Listener, ListenError
-from hypot.run.webhook.certificates import issue
-from hypot.run.webhook.server import CertificateHolder
+from hypot.serving import listener as module
+from hypot.serving.certificate_holder import CertificateHolder
+from hypot.serving.certificates import issue
+from hypot.serving.listener import Limits, Listener, ListenError
 
 pytestmark = pytest.mark.asyncio
 MANY = 64

@@ -2,7 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from hypot.run.logs import RARE, RareLine
+from hypot.serving.logs import RARE, RareLine
 
 
 def test_a_rare_line_counts_what_it_left_out():

@@ -1,4 +1,4 @@
-"""Self-signed certificates: a CA that is valid for years, and the webhook's serving certificate."""
+"""Self-signed certificates: a CA that is valid for years, and the certificate of a server."""
 
 import base64
 import binascii
@@ -55,6 +55,11 @@ class Issued:
     not_after: float
 
     @property
+    def until(self) -> str:
+        """When it ends, as Kubernetes prints times."""
+        return f"{datetime.fromtimestamp(self.not_after, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+    @property
     def authority(self) -> Authority:
         return Authority(self.ca_pem, self.ca_key_pem)
 
@@ -72,7 +77,7 @@ class Issued:
 def names_of(service: str, namespace: str) -> tuple[str, ...]:
     """The DNS names of a Service; the API server uses the first.
 
-    A name with a dot is not a Service but the host of a webhook outside the cluster: that is its only name.
+    A name with a dot is not a Service but a host outside the cluster: that is its only name.
     """
     if "." in service or ":" in service:
         return (service,)
@@ -81,17 +86,22 @@ def names_of(service: str, namespace: str) -> tuple[str, ...]:
 
 
 def issue(
-    names: Sequence[str], now: float, *, lifetime_days: float = LIFETIME_DAYS, authority: Authority | None = None
+    names: Sequence[str],
+    now: float,
+    *,
+    lifetime_days: float = LIFETIME_DAYS,
+    authority: Authority | None = None,
+    subject: str = "hypot",
 ) -> Issued:
     """A new serving certificate; from a new CA if none is given or the given one would expire first."""
     at = datetime.fromtimestamp(int(now), UTC)
     until = at + timedelta(days=lifetime_days)
     if authority is None or _signer(authority).not_valid_after_utc <= until:
-        authority = _new_authority(at, authority)
+        authority = _new_authority(at, authority, subject)
     signer, signing_key = _signer(authority), _private(authority.key_pem)
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = (
-        _begun("hypot webhook", signer.subject, key, at, until)
+        _begun(subject, signer.subject, key, at, until)
         .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -133,12 +143,12 @@ def read_authority(data: Mapping[str, str], now: float) -> Authority | None:
     return None
 
 
-def _new_authority(at: datetime, former: Authority | None) -> Authority:
+def _new_authority(at: datetime, former: Authority | None, subject: str) -> Authority:
     """A new CA, followed by former CAs whose certificates may still be in use."""
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = f"hypot webhook CA {at:%Y-%m-%d}"
+    name = f"{subject} CA {at:%Y-%m-%d}"
     certificate = (
-        _begun(subject, _name(subject), key, at, at + timedelta(days=AUTHORITY_DAYS))
+        _begun(name, _name(name), key, at, at + timedelta(days=AUTHORITY_DAYS))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs=True), critical=True)
         .sign(key, SHA256())
@@ -182,7 +192,7 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
 
 
 def _general_name(name: str) -> x509.GeneralName:
-    """A DNS name, or an IP address for a webhook that runs outside the cluster."""
+    """A DNS name, or an IP address for a server that runs outside the cluster."""
     try:
         return x509.IPAddress(ip_address(name))
     except ValueError:

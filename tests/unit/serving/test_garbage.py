@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from hypot.run.garbage import collect_seldom
+from hypot.serving.garbage import collect_seldom
 
 pytestmark = pytest.mark.asyncio
 

@@ -1,0 +1,16 @@
+"""Reads decoded JSON of any form: what is absent, or not a mapping, counts as empty."""
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def inner(data: Any, *keys: str) -> dict[str, Any]:
+    """The mapping at this path; empty if there is none."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def mappings(value: Any) -> Iterator[dict[str, Any]]:
+    """The mappings of a list."""
+    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
