@@ -8,10 +8,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hypot.kinds.names import wire_name
 from hypot.kinds.tortoise.settings import ANNOTATIONS, TortoiseSettings
 from hypot.kinds.version import show_version
 from hypot.kinds.vpa.knobs import Knobs
-from hypot.policy.model.settings import Settings, settings_schema, wire_name
+from hypot.policy.model.settings import Settings, settings_schema
 from hypot.replay.score.scorecard import families
 from hypot.run.config import RunConfig, config_schema
 from hypot.run.report.events import table as events_table

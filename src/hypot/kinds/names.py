@@ -1,4 +1,4 @@
-"""Name checks of the API server: for objects, paths, labels and resources.
+"""Names of settings, and name checks of the API server: for objects, paths, labels and resources.
 
 The messages are the API server's own, so that users can search for them.
 """
@@ -42,6 +42,12 @@ _STANDARD_RESOURCES = _CONTAINER_RESOURCES | frozenset(
     | {"storage", "requests.storage", "services.nodeports", "services.loadbalancers"}
     | {f"{side}.{name}" for side in ("requests", "limits") for name in _CONTAINER_RESOURCES}
 )
+
+
+def wire_name(name: str) -> str:
+    """The name of a setting in a file, from its name in Python."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def group_of(api_version: Any) -> str:

@@ -37,11 +37,10 @@ from hypot.run.observe.recommenders import Recommenders, new_session
 from hypot.run.observe.watches import Watches
 from hypot.run.outcome import CARRIED_OUT, Done, Judged, Outcome, Reconciled
 from hypot.run.reconcile import Clocks, Reconciler
-from hypot.run.report.authorize import Readers
-from hypot.run.report.gauges import Histogram, MetricsSnapshot
+from hypot.run.report.gauges import Histogram, MetricsSnapshot, exposition
+from hypot.run.report.liveness import stuck, stuck_after
 from hypot.run.report.log import DecisionLog
 from hypot.run.report.reporter import Reporter
-from hypot.run.report.serve import MetricsEndpoint, stuck, stuck_after
 from hypot.run.rights import features_of, own_name, state_name
 from hypot.run.store.backfill import Backfill
 from hypot.run.store.shard_text import NewerStateError
@@ -56,7 +55,9 @@ from hypot.serving.certificate_holder import CertificateHolder
 from hypot.serving.certificates import Issued, names_of
 from hypot.serving.garbage import collect_seldom
 from hypot.serving.given_certificate import GivenCertificateError
+from hypot.serving.metrics_page import MetricsEndpoint
 from hypot.serving.probes import Probes
+from hypot.serving.readers import Readers
 
 log = structlog.get_logger()
 # The annotation on the Lease that says whether its holder lets new pods start smaller than their manifest says.
@@ -115,7 +116,8 @@ class App:
         # Why the webhook does not listen yet; empty if it does, or if there is none.
         self.webhook_awaits = "its certificate" if self._has("webhook") else ""
         self.probes = Probes(self._health, self._ready)
-        self.metrics = MetricsEndpoint(self._snapshot, Readers(self.plain).refusal if config.metrics_auth else None)
+        readers = Readers(self.plain) if config.metrics_auth else None
+        self.metrics = MetricsEndpoint(lambda: exposition(self._snapshot()), readers)
 
     async def run(self) -> None:
         """Run until SIGTERM or SIGINT, then release the Lease."""

@@ -1,16 +1,28 @@
 """The configuration of the controller: what it watches, what it may do, and where it listens. Read once, frozen."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from ipaddress import ip_address
-from itertools import combinations
 from typing import Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from hypot.kinds.catalogue import Mode, controlled, sizing
-from hypot.kinds.names import dns_label, dns_subdomain
-from hypot.policy.model.settings import Settings, SettingsError, settings_schema, wire_name
+from hypot.kinds.names import dns_label, dns_subdomain, wire_name
+from hypot.policy.model.settings import Settings, SettingsError, settings_schema
 from hypot.run.addresses import read_rule
+from hypot.serving.config import (
+    IP_SCHEMA,
+    LABEL_SCHEMA,
+    ConfigError,
+    is_ip,
+    plain_value,
+    port,
+    properties_of,
+    schema_of,
+    shared_ports,
+    switch,
+    text,
+    wrong_listen,
+)
 
 # Which namespaces are acted on: those with the label, or all of them.
 OptIn = Literal["label", "all"]
@@ -21,44 +33,6 @@ OPT_IN_VALUE = "enabled"
 SHORTEST_PERIOD, LONGEST_PERIOD = 0.1, 3600.0
 ADDRESSES = ("http://", "https://")
 PORTS = frozenset({"probePort", "metricsPort", "webhookPort"})
-# The same rule as `dns_label`, for tools that validate against the schema.
-LABEL_SCHEMA = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63}
-_BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-_IP_SCHEMA = {"type": "string", "pattern": rf"^localhost$|^({_BYTE}\.){{3}}{_BYTE}$|^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$"}
-
-
-class ConfigError(ValueError):
-    """A configuration that cannot be used, with every problem in it and what to write instead."""
-
-    def __init__(self, *problems: str, names: Iterable[str] = ()) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
-        # The settings that must change; the others are valid.
-        self.names = frozenset(names)
-
-    @classmethod
-    def of(cls, several: Sequence[Self]) -> Self:
-        """All errors in one, so that a user can fix a file in one go."""
-        return cls(
-            *(message for each in several for message in each.problems),
-            names=(name for each in several for name in each.names),
-        )
-
-
-def _text(default: str, why: str) -> str:
-    described: str = field(default=default, metadata={"why": why, "schema": {"type": "string"}})
-    return described
-
-
-def _switch(default: bool, why: str) -> bool:
-    described: bool = field(default=default, metadata={"why": why, "schema": {"type": "boolean"}})
-    return described
-
-
-def _port(default: int, why: str) -> int:
-    schema = {"type": "integer", "minimum": 0, "maximum": 65535}
-    described: int = field(default=default, metadata={"why": why, "schema": schema})
-    return described
 
 
 def cluster_name(namespace: str) -> str:
@@ -109,14 +83,14 @@ class RunConfig:
             "schema": {"type": "array", "items": LABEL_SCHEMA},
         },
     )
-    dry_run: bool = _switch(default=False, why="Decide and report, but write nothing except the Lease and the state.")
+    dry_run: bool = switch(default=False, why="Decide and report, but write nothing except the Lease and the state.")
     listen: str = field(
         default="0.0.0.0",  # noqa: S104
-        metadata={"why": "The address of the probes, the metrics and the webhook.", "schema": _IP_SCHEMA},
+        metadata={"why": "The address of the probes, the metrics and the webhook.", "schema": IP_SCHEMA},
     )
-    probe_port: int = _port(8081, "The port of /healthz and /readyz.")
-    metrics_port: int = _port(8080, "The port of /metrics.")
-    metrics_auth: bool = _switch(
+    probe_port: int = port(8081, "The port of /healthz and /readyz.")
+    metrics_port: int = port(8080, "The port of /metrics.")
+    metrics_auth: bool = switch(
         default=False,
         why="Serve /metrics over TLS, and only to accounts that may get the nonResourceURL /metrics.",
     )
@@ -127,26 +101,26 @@ class RunConfig:
             "schema": LABEL_SCHEMA,
         },
     )
-    webhook_port: int = _port(8443, "The port of the webhook that sizes new pods; 0 switches it off.")
-    webhook_service: str = _text(
+    webhook_port: int = port(8443, "The port of the webhook that sizes new pods; 0 switches it off.")
+    webhook_service: str = text(
         "hypot-webhook",
         "The Service of the webhook; or its address without a port, if it runs outside the cluster.",
     )
-    webhook_certificate: str = _text(
+    webhook_certificate: str = text(
         "",
         "The directory of tls.crt and tls.key of the webhook, such as a mounted Secret of cert-manager; empty: hypot "
         "keeps its own certificate in a Secret.",
     )
-    webhook_ca: str = _text(
+    webhook_ca: str = text(
         "",
         "The CA certificate (PEM) of webhookCertificate, for the webhook configuration; empty: cert-manager adds it.",
     )
-    object_metrics: bool = _switch(default=True, why="Expose gauges for each object, at most 25 series each.")
-    prometheus: str = _text(
+    object_metrics: bool = switch(default=True, why="Expose gauges for each object, at most 25 series each.")
+    prometheus: str = text(
         "",
         "Read usage from the Prometheus at this address instead of metrics.k8s.io, and the past of new Tortoises.",
     )
-    prometheus_token_file: str = _text("", "The file with the token for that Prometheus, if it needs one.")
+    prometheus_token_file: str = text("", "The file with the token for that Prometheus, if it needs one.")
     recommender_hosts: tuple[str, ...] = field(
         default=(),
         metadata={
@@ -156,13 +130,13 @@ class RunConfig:
             "schema": {"type": "array", "items": {"type": "string", "minLength": 1}},
         },
     )
-    recommender_files: str = _text(
+    recommender_files: str = text(
         "", "The directory with the files that an object may name in the tlsConfig of its recommender; empty: none."
     )
-    recommender_insecure: bool = _switch(
+    recommender_insecure: bool = switch(
         default=False, why="Whether insecureSkipVerify in the tlsConfig of a recommender is allowed."
     )
-    cluster_domain: str = _text("cluster.local", "The DNS domain of the cluster, for the names of Services.")
+    cluster_domain: str = text("cluster.local", "The DNS domain of the cluster, for the names of Services.")
     settings: Settings = field(
         default=Settings(),
         metadata={"why": "How decisions are made; the same file as `hypot decide --settings`.", "schema": {}},
@@ -230,10 +204,9 @@ def _wrong_names(config: RunConfig) -> Iterator[ConfigError]:
 def _wrong_values(config: RunConfig) -> Iterator[ConfigError]:
     for message in _wrong_period(config.settings):
         yield ConfigError(message, names=("settings",))
-    if config.listen != "localhost" and not _is_ip(config.listen):
-        message = f"{config.listen!r} is not an IP address; write 0.0.0.0, or :: for IPv6 as well"
-        yield ConfigError(f"listen: {message}", names=("listen",))
-    yield from _shared_ports(config)
+    yield from wrong_listen(config.listen)
+    ports = {"probePort": config.probe_port, "metricsPort": config.metrics_port, "webhookPort": config.webhook_port}
+    yield from shared_ports(ports)
     for host in config.recommender_hosts:
         try:
             read_rule(host)
@@ -261,15 +234,6 @@ def _unprotected(config: RunConfig) -> Iterator[ConfigError]:
         yield ConfigError(f"prometheus: a password is not sent without TLS; {todo}", names=("prometheus",))
 
 
-def _shared_ports(config: RunConfig) -> Iterator[ConfigError]:
-    """Ports that two servers would share. Port 0 means any free port, or no webhook."""
-    given = {"probePort": config.probe_port, "metricsPort": config.metrics_port, "webhookPort": config.webhook_port}
-    for first, second in combinations(given, 2):
-        if given[first] and given[first] == given[second]:
-            message = f"{given[second]} is the {first} too; two servers cannot listen on one port, write another port"
-            yield ConfigError(f"{second}: {message}", names=PORTS)
-
-
 def _wrong_period(settings: Settings) -> Iterator[str]:
     period = settings.sync_period
     if not SHORTEST_PERIOD <= period <= LONGEST_PERIOD:
@@ -279,15 +243,7 @@ def _wrong_period(settings: Settings) -> Iterator[str]:
 
 def _is_host(name: str) -> bool:
     """Whether it is an IP address or a name with dots, which a Service cannot have."""
-    return _is_ip(name) or ("." in name and not any(dns_subdomain(name)))
-
-
-def _is_ip(address: str) -> bool:
-    try:
-        ip_address(address)
-    except ValueError:
-        return False
-    return True
+    return is_ip(name) or ("." in name and not any(dns_subdomain(name)))
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -295,15 +251,11 @@ def _checked(name: str, value: Any) -> Any:
         return _checked_settings(value)
     if name == "kinds":
         return _checked_kinds(value)
-    if name in {"watchNamespaces", "recommenderHosts", "leaseNamespaces"}:
-        if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-            raise ConfigError(f"{name}: write a list of names")
-        return tuple(value)
     if name == "optIn":
         if value not in get_args(OptIn):
             raise ConfigError(f"optIn: {value!r} is not one of {', '.join(get_args(OptIn))}")
         return value
-    return _checked_plain(name, value)
+    return plain_value(RunConfig, name, value)
 
 
 def _checked_settings(value: Any) -> Settings:
@@ -362,21 +314,9 @@ def _with_off(kinds: Mapping[str, Any]) -> dict[str, Any]:
     return {kind: "off" if mode is False else mode for kind, mode in kinds.items()}
 
 
-def _checked_plain(name: str, value: Any) -> Any:
-    declared: dict[str, Any] = {wire_name(f.name): f.metadata["schema"] for f in fields(RunConfig)}[name]
-    kind = {"string": str, "boolean": bool, "integer": int}[declared["type"]]
-    if type(value) is not kind:
-        raise ConfigError(f"{name}: {value!r} is not of type {declared['type']}")
-    if isinstance(value, int) and not isinstance(value, bool) and not 0 <= value <= declared["maximum"]:
-        raise ConfigError(f"{name}: {value} is not a port")
-    return value
-
-
 def config_schema() -> dict[str, Any]:
     """The JSON Schema of a configuration file."""
-    properties: dict[str, Any] = {
-        wire_name(f.name): {"description": f.metadata["why"], **f.metadata["schema"]} for f in fields(RunConfig)
-    }
+    properties = properties_of(RunConfig)
     settings = {key: value for key, value in settings_schema().items() if key != "$schema"}
     period = {**settings["properties"]["syncPeriod"], "minimum": SHORTEST_PERIOD, "maximum": LONGEST_PERIOD}
     period.pop("exclusiveMinimum", None)
@@ -390,10 +330,4 @@ def config_schema() -> dict[str, Any]:
         "additionalProperties": False,
     }
     properties["prometheus"]["pattern"] = f"^$|^({'|'.join(ADDRESSES)})"
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "hypot run",
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": False,
-    }
+    return schema_of("hypot run", properties)

@@ -24,9 +24,6 @@ log = structlog.get_logger()
 Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 BACKLOG = 128
 HANDSHAKE_WITHIN = 5
-# The longest line of a request (also of one header), and the most headers.
-LONGEST_LINE = 4096
-MOST_HEADERS = 32
 # How long a client may still send after an early answer. Else it might not see the answer.
 LINGER = 1
 # The pause after a failed accept: the system has no file or memory left.
@@ -50,6 +47,9 @@ class Limits:
     bodies: int = 0
     body_within: float = 10.0
     stop_within: float = 1.0
+    # The longest line of a request (also of one header), and the most headers.
+    line: int = 4096
+    headers: int = 32
 
 
 class _OfClient(Protocol):
@@ -250,9 +250,9 @@ class Listener:
             self._lost,
             keepalive_timeout=self._limits.kept_for,
             lingering_time=LINGER,
-            max_line_size=LONGEST_LINE,
-            max_field_size=LONGEST_LINE,
-            max_headers=MOST_HEADERS,
+            max_line_size=self._limits.line,
+            max_field_size=self._limits.line,
+            max_headers=self._limits.headers,
             # A small compressed body may have any size.
             auto_decompress=False,
             access_log=None,

@@ -14,10 +14,11 @@ from hypot.cli.run.config import read_config
 from hypot.cli.run.manifests import command
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.settings import Settings
-from hypot.run.config import ConfigError, RunConfig, default_kinds
+from hypot.run.config import RunConfig, default_kinds
 from hypot.run.install.manifests import manifests
 from hypot.run.install.objects import CONFIG_KEY, config_data
 from hypot.run.rights import said_by
+from hypot.serving.config import ConfigError
 
 
 def run(*arguments):

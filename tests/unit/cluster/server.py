@@ -5,13 +5,14 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import trustme
 from aiohttp import web
 
 from hypot.cluster.config import Access
-from hypot.cluster.port import Request
+from hypot.cluster.port import RefusedError, Request
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -73,3 +74,29 @@ async def talking(conversation: Talk) -> AsyncIterator[Access]:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+
+
+def served(cluster: Any) -> Handler:
+    """A handler that answers as the cluster does."""
+
+    async def answer(asked: web.Request) -> web.StreamResponse:
+        content = asked.headers.get("Content-Type", "application/json").partition(";")[0]
+        request = Request(asked.method, asked.path, dict(asked.query), await asked.read() or None, content)
+        if asked.query.get("watch") in {"1", "true"}:
+            return await watched(asked, request)
+        reported = await cluster.call(request)
+        return web.Response(status=reported.status, body=reported.body, content_type="application/json")
+
+    async def watched(asked: web.Request, request: Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        try:
+            async with cluster.watch(request) as lines:
+                await response.prepare(asked)
+                with suppress(ConnectionError):
+                    async for line in lines:
+                        await response.write(line + b"\n")
+        except RefusedError as no:
+            return web.Response(status=no.answer.status, body=no.answer.body, content_type="application/json")
+        return response
+
+    return answer

@@ -5,21 +5,20 @@ import gc
 import os
 import signal
 import ssl
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import aiohttp
 import msgspec
 import pytest
 import trustme
-from aiohttp import web as http
 from structlog.testing import capture_logs
 
 from fake_cluster import FakeCluster
 from fake_objects import refusal
 from hypot.cluster.clock import boot
 from hypot.cluster.config import Access
-from hypot.cluster.port import Answer, RefusedError, Request, UnreachableError, encoded
+from hypot.cluster.port import Answer, Request, UnreachableError, encoded
 from hypot.policy.model.settings import Settings
 from hypot.run.app import SCALES_DOWN, App
 from hypot.run.config import RunConfig
@@ -31,7 +30,7 @@ from hypot.run.store.shard_text import VERSION, pack
 from hypot.run.store.shards import Shards
 from hypot.run.webhook.server import Times
 from ports import free_port
-from unit.cluster.server import serving
+from unit.cluster.server import served, serving
 from unit.policy.sizes_world import TARGET, hvpa
 from unit.run.run_world import KINDS, OWN, QUEUE, WEB, World, web, wpa
 
@@ -39,32 +38,6 @@ pytestmark = pytest.mark.asyncio
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OWN}/leases/hypot"
 STATE = f"/api/v1/namespaces/{OWN}/configmaps/hypot-state-0"
 WITHIN = 30.0
-
-
-def served(cluster):
-    """A handler that answers as the cluster does."""
-
-    async def answer(asked):
-        content = asked.headers.get("Content-Type", "application/json").partition(";")[0]
-        request = Request(asked.method, asked.path, dict(asked.query), await asked.read() or None, content)
-        if asked.query.get("watch") in {"1", "true"}:
-            return await watched(asked, request)
-        reported = await cluster.call(request)
-        return http.Response(status=reported.status, body=reported.body, content_type="application/json")
-
-    async def watched(asked, request):
-        response = http.StreamResponse()
-        try:
-            async with cluster.watch(request) as lines:
-                await response.prepare(asked)
-                with suppress(ConnectionError):
-                    async for line in lines:
-                        await response.write(line + b"\n")
-        except RefusedError as no:
-            return http.Response(status=no.answer.status, body=no.answer.body, content_type="application/json")
-        return response
-
-    return answer
 
 
 def small_cluster(*objects):

@@ -5,7 +5,8 @@ import pytest
 import yaml
 
 from hypot.kinds.catalogue import controlled, names_of
-from hypot.run.config import PORTS, ConfigError, RunConfig, config_schema, default_kinds
+from hypot.run.config import PORTS, RunConfig, config_schema, default_kinds
+from hypot.serving.config import ConfigError
 
 KINDS = names_of(controlled())
 

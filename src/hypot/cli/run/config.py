@@ -5,7 +5,8 @@ from typing import Any
 
 from hypot.cli.files import BadInput
 from hypot.cli.mapping import read_mapping
-from hypot.run.config import ConfigError, RunConfig
+from hypot.run.config import RunConfig
+from hypot.serving.config import ConfigError
 
 
 def read_config(file: str | None, flags: Mapping[str, Any] | None = None) -> RunConfig:

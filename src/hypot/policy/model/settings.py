@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
+from hypot.kinds.names import wire_name
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.tortoise.settings import schema as tortoise_schema
 from hypot.kinds.version import GATES, NEWEST, Version, gate_open, parse_version, show_version
@@ -80,12 +81,6 @@ class Settings:
         values = {wire_name(f.name): getattr(self, f.name) for f in fields(self)}
         shown = {"kubernetes": show_version(self.kubernetes), "gates": dict(self.gates), "vpa": self.vpa.to_mapping()}
         return {**values, **shown, "tortoise": self.tortoise.to_mapping()}
-
-
-def wire_name(name: str) -> str:
-    """The name of a setting in a file."""
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
 
 
 def _checked(name: str, value: Any) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from hypot.policy.model.settings import Settings, wire_name
+from hypot.kinds.names import wire_name
+from hypot.policy.model.settings import Settings
 from hypot.run.config import RunConfig, cluster_name
 from hypot.run.rights import CERTIFICATE, Rule
 

@@ -1,18 +1,6 @@
 """The single table of what `/metrics` exposes: name, type, help and labels. Docs and alerts are made from it."""
 
-from typing import Literal, NamedTuple
-
-Type = Literal["gauge", "counter", "histogram"]
-
-
-class MetricFamily(NamedTuple):
-    """One metric name, and all series that have it."""
-
-    name: str
-    type: Type
-    help: str
-    labels: tuple[str, ...] = ()
-
+from hypot.serving.text_format import MetricFamily, family_table
 
 # Not plain `namespace` and `name`: a scraper sets these labels to those of the hypot pod.
 OBJECT = ("kind", "object_namespace", "object_name")
@@ -163,16 +151,11 @@ FAMILIES = (*CONTROLLER_FAMILIES, *OBJECT_FAMILIES, *TORTOISE_FAMILIES, *WPA_FAM
 
 def table() -> str:
     """All families as a table for the documentation."""
-    lines = ["| name | type | labels | what it says |", "| --- | --- | --- | --- |"]
-    parts = {
-        "The controller": CONTROLLER_FAMILIES,
-        "Every object": OBJECT_FAMILIES,
-        "Tortoises": TORTOISE_FAMILIES,
-        "WatermarkPodAutoscalers": WPA_FAMILIES,
-    }
-    for title, families in parts.items():
-        lines.append(f"| **{title}** | | | |")
-        for family in families:
-            labels = ", ".join(f"`{label}`" for label in family.labels)
-            lines.append(f"| `{family.name}` | {family.type} | {labels} | {family.help} |")
-    return "\n".join(lines)
+    return family_table(
+        {
+            "The controller": CONTROLLER_FAMILIES,
+            "Every object": OBJECT_FAMILIES,
+            "Tortoises": TORTOISE_FAMILIES,
+            "WatermarkPodAutoscalers": WPA_FAMILIES,
+        }
+    )

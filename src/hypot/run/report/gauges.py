@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, isinf, isnan
+from math import inf
 from typing import NamedTuple, get_args
 
 from hypot.core.amount import CPU, MEMORY, to_unit
@@ -20,12 +20,12 @@ from hypot.policy.stages.resolve import failures
 from hypot.run.internal_errors import InternalErrors, Stage
 from hypot.run.outcome import Outcome
 from hypot.run.report import gauge_table as names
+from hypot.serving.text_format import Sample, labelled, rendered, shown, sort_in
 
 # The most series of one object. With all gauges of its kind, a WatermarkPodAutoscaler shows four metrics.
 MOST_SERIES = 25
 # How much is rendered before other tasks run: a few milliseconds of work.
 OBJECTS_AT_ONCE = 20
-LINES_AT_ONCE = 500
 
 # Steps that hold back a move; for a VerticalPodAutoscaler, the steps of pods that are left unchanged.
 BLOCKING = frozenset(
@@ -64,8 +64,6 @@ BLOCKING_PODS = frozenset(
 # Steps that cut a size; for counts, a condition says it.
 CUTTING = {"allowed": "CutAtAllowed", "fitted": "CutForPod"}
 
-_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
-
 
 class Histogram(NamedTuple):
     """For each bound the number of values up to it, then the number of all values, and their sum."""
@@ -101,16 +99,6 @@ class MetricsSnapshot:
     errors: InternalErrors = field(default_factory=InternalErrors)
 
 
-class Sample(NamedTuple):
-    """One series and its value; `labels` is the text between the braces."""
-
-    name: str
-    labels: str
-    value: float
-    # What a histogram appends to the name of its family.
-    suffix: str = ""
-
-
 class SeriesGroup(NamedTuple):
     """Series that mean something only together, and what they are about."""
 
@@ -121,43 +109,16 @@ class SeriesGroup(NamedTuple):
 def exposition(snapshot: MetricsSnapshot) -> Iterator[bytes]:
     """The text format, in slices: other tasks may run between two slices. A slice may be empty."""
     lines: dict[str, list[str]] = {}
-    _sort_in(controller_samples(snapshot), lines)
+    sort_in(controller_samples(snapshot), lines)
     outcomes = snapshot.outcomes if snapshot.of_objects else ()
     for first in range(0, len(outcomes), OBJECTS_AT_ONCE):
         for outcome in outcomes[first : first + OBJECTS_AT_ONCE]:
             try:
-                _sort_in(object_samples(outcome, snapshot.now), lines)
+                sort_in(object_samples(outcome, snapshot.now), lines)
             except Exception as error:  # noqa: BLE001  the others are still exposed
                 snapshot.errors.add(outcome.key, "report", error)
         yield b""
-    for family in names.FAMILIES:
-        found = lines.pop(family.name, None)
-        if found is None:
-            continue
-        yield f"# HELP {family.name} {family.help}\n# TYPE {family.name} {family.type}\n".encode()
-        for first in range(0, len(found), LINES_AT_ONCE):
-            yield "".join(found[first : first + LINES_AT_ONCE]).encode(errors="replace")
-
-
-def _sort_in(samples: Iterable[Sample], lines: dict[str, list[str]]) -> None:
-    for name, labels, value, suffix in samples:
-        braced = f"{{{labels}}}" if labels else ""
-        lines.setdefault(name, []).append(f"{name}{suffix}{braced} {shown(value)}\n")
-
-
-def shown(value: float) -> str:
-    if isinstance(value, int):
-        return str(int(value))
-    if isnan(value):
-        return "NaN"
-    if isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    return repr(value)
-
-
-def labelled(**labels: str) -> str:
-    """Labels as text, as they are between the braces."""
-    return ",".join([f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items()])
+    yield from rendered(names.FAMILIES, lines)
 
 
 def controller_samples(snapshot: MetricsSnapshot) -> Iterator[Sample]:

@@ -1,53 +1,34 @@
-"""Metrics for Prometheus, and when the controller hangs."""
+"""Metrics for Prometheus."""
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 
 import structlog
 from aiohttp import web
 
-from hypot.run.report.gauges import MetricsSnapshot, exposition
 from hypot.serving.answers import only_get, said
 from hypot.serving.listener import Held, Limits, Listener, first_to_go
 from hypot.serving.logs import RareLine
+from hypot.serving.readers import Attributes, Readers
 
 TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
-# If no reconcile begins for this long and for this many periods, the loop or the reconcile hangs and a restart helps.
-STUCK_AFTER = 60.0
-STUCK_PERIODS = 4
 PAGE = "/metrics"
+_WANTED = Attributes("get", PAGE)
 # How long a client may take to read the answer.
 READING_WITHIN = 30.0
 # Scrapes at the same time. If one more comes, the client that holds the most loses one.
 MOST_SCRAPES = 4
 
-Refusal = Callable[[web.BaseRequest], Awaitable[web.Response | None]]
-
 log = structlog.get_logger()
 
 
-def stuck_after(period: float) -> float:
-    """How long a leader may go without beginning a reconcile, if one is due every `period` seconds."""
-    return max(STUCK_AFTER, STUCK_PERIODS * period)
-
-
-def stuck(*, leads: bool, since_attempt: float | None, limit: float) -> str:
-    """Why the process hangs, as text; empty if it does not. A replica that does not lead never hangs.
-
-    `since_attempt` is how long ago the last reconcile began, or how long ago leading began if there was none.
-    """
-    if not leads or since_attempt is None or since_attempt <= limit:
-        return ""
-    return f"this replica leads, and its last reconcile began {since_attempt:.0f} s ago, more than {limit:.0f} s"
-
-
 class MetricsEndpoint:
-    """Answers Prometheus. `refusal` returns the answer for a client that may not read, or None."""
+    """Answers Prometheus with the slices of `exposition`. Everybody may read, unless there are `readers`."""
 
-    def __init__(self, snapshot: Callable[[], MetricsSnapshot], refusal: Refusal | None = None) -> None:
-        self._snapshot, self._refusal = snapshot, refusal
+    def __init__(self, exposition: Callable[[], Iterator[bytes]], readers: Readers | None = None) -> None:
+        self._exposition, self._readers = exposition, readers
         self._listener = Listener(self._answer, Limits())
         self._scrapes: set[Held] = set()
         self._cut = RareLine("scrape-cut")
@@ -69,8 +50,11 @@ class MetricsEndpoint:
             return said(HTTPStatus.NOT_FOUND, f"not found; the page is {PAGE}")
         if request.method != "GET":
             return only_get()
-        refused = None if self._refusal is None else await self._refusal(request)
-        return await self._metrics(request) if refused is None else refused
+        refused = None if self._readers is None else await self._readers.refusal(request, _WANTED)
+        if refused is None:
+            return await self._metrics(request)
+        challenge = {"WWW-Authenticate": "Bearer"} if refused.status is HTTPStatus.UNAUTHORIZED else {}
+        return said(refused.status, refused.message, **challenge)
 
     async def _metrics(self, request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": TEXT_FORMAT})
@@ -98,7 +82,7 @@ class MetricsEndpoint:
 
     async def _report(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
         """Write slice by slice, so that a long scrape does not block other tasks."""
-        slices = exposition(self._snapshot())
+        slices = self._exposition()
         await response.prepare(request)
         for each in slices:
             if each:

@@ -1,16 +1,17 @@
 """The metrics over HTTP."""
 
 import asyncio
+from http import HTTPStatus
 
 import pytest
-from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from builders import NOW
-from hypot.run.report import serve
 from hypot.run.report.gauges import MetricsSnapshot, exposition
-from hypot.run.report.serve import MetricsEndpoint, stuck, stuck_after
+from hypot.serving import metrics_page
+from hypot.serving.metrics_page import MetricsEndpoint
+from hypot.serving.readers import Attributes, Refusal
 from unit.run.outcomes import representative
 from unit.serving.started import got, started
 
@@ -18,35 +19,14 @@ MOVES = representative()["wpa moves"]
 WELL = MetricsSnapshot(NOW, leads=True, outcomes=[MOVES])
 
 
-def metrics(snapshot=WELL, refusal=None):
-    return started(MetricsEndpoint(lambda: snapshot, refusal))
+def metrics(snapshot=WELL, readers=None):
+    return started(MetricsEndpoint(lambda: exposition(snapshot), readers))
 
 
 async def until(holds):
     async with asyncio.timeout(120):
         while not holds():  # noqa: ASYNC110  there is no event to wait for
             await asyncio.sleep(0.01)
-
-
-@pytest.mark.parametrize(
-    ("leads", "since", "is_stuck"),
-    [(True, 61.0, True), (True, 60.0, False), (True, None, False), (False, 1000.0, False)],
-)
-def test_a_leader_without_reconciles_is_stuck(leads, since, is_stuck):
-    """A replica that does not lead has nothing to do, and a leader that just began is not stuck."""
-    assert bool(stuck(leads=leads, since_attempt=since, limit=stuck_after(15.0))) is is_stuck
-
-
-def test_stuck_is_said_with_its_numbers():
-    """The kubelet shows the message in the events of the pod."""
-    message = stuck(leads=True, since_attempt=90.0, limit=stuck_after(1.0))
-    assert "90 s ago, more than 60 s" in message
-
-
-@pytest.mark.parametrize(("period", "since", "is_stuck"), [(300.0, 1200.0, False), (300.0, 1201.0, True)])
-def test_the_limit_grows_with_the_period(period, since, is_stuck):
-    """It has four periods: otherwise a long period would cause a restart loop."""
-    assert bool(stuck(leads=True, since_attempt=since, limit=stuck_after(period))) is is_stuck
 
 
 @pytest.mark.asyncio
@@ -98,23 +78,34 @@ async def test_other_pages_are_not_here():
             assert (status, "/metrics" in text) == (404, True)
 
 
+class OneReader:
+    """Refuses whoever asks first."""
+
+    def __init__(self, refused):
+        self.refused, self.wanted = [refused], []
+
+    async def refusal(self, _request, wanted):
+        self.wanted.append(wanted)
+        return self.refused.pop() if self.refused else None
+
+
+@pytest.mark.parametrize(("status", "challenge"), [(401, "Bearer"), (403, None), (503, None)])
 @pytest.mark.asyncio
-async def test_who_may_not_read_is_refused():
-    """The function is called for each scrape."""
-    answers = [web.Response(status=403, text="no"), None]
-
-    async def refusal(_request):
-        return answers.pop(0)
-
-    async with metrics(refusal=refusal) as (_, client):
-        assert await got(client, "/metrics") == (403, "no")
+async def test_who_may_not_read_is_refused(status, challenge):
+    """It is checked at each scrape. Without an identity, the answer says which kind is wanted."""
+    readers = OneReader(Refusal(HTTPStatus(status), "no"))
+    async with metrics(readers=readers) as (_, client):
+        async with client.get("/metrics") as answer:
+            assert (answer.status, await answer.text()) == (status, "no\n")
+            assert answer.headers.get("WWW-Authenticate") == challenge
         assert (await got(client, "/metrics"))[0] == 200
+    assert readers.wanted == [Attributes("get", "/metrics")] * 2
 
 
 @pytest.mark.asyncio
 async def test_a_client_that_reads_too_slowly_is_cut(monkeypatch):
     """A scrape that is not read is dropped."""
-    monkeypatch.setattr(serve, "READING_WITHIN", 0.2)
+    monkeypatch.setattr(metrics_page, "READING_WITHIN", 0.2)
     huge = MetricsSnapshot(NOW, outcomes=[MOVES] * 6000)
     async with metrics(huge) as (server, client):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
@@ -153,7 +144,7 @@ async def test_scrapes_that_are_not_read_lock_nobody_out(holders, left):
         for address in holders:
             writers.append(await unread(server, address))
             held += [each for each in server._scrapes if each not in held]
-        assert len(held) == serve.MOST_SCRAPES
+        assert len(held) == metrics_page.MOST_SCRAPES
         with capture_logs() as logs:
             status, page = await got(client, "/metrics")
             await until(lambda: len(server._scrapes) == len(left))
@@ -167,7 +158,7 @@ async def test_scrapes_that_are_not_read_lock_nobody_out(holders, left):
 @pytest.mark.asyncio
 async def test_before_the_start_there_is_no_port():
     """Stopping twice is allowed."""
-    server = MetricsEndpoint(lambda: WELL)
+    server = MetricsEndpoint(lambda: exposition(WELL))
     assert server.port == 0
     async with started(server):
         assert server.port

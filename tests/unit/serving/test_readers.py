@@ -1,4 +1,4 @@
-"""Who may read the metrics: the API server is asked about each token, and its answer counts for a minute."""
+"""Who may read: the API server is asked about each client, and its answer counts for a minute."""
 
 import asyncio
 from types import SimpleNamespace
@@ -7,10 +7,22 @@ import pytest
 
 from fake_objects import refusal
 from hypot.cluster.port import Answer, UnreachableError, encoded
-from hypot.run.report import authorize
-from hypot.run.report.authorize import ACCESS_REVIEWS, KEPT_FOR, MOST_ASKED, MOST_KEPT, TOKEN_REVIEWS, Readers
+from hypot.serving import readers as module
+from hypot.serving.readers import (
+    ACCESS_REVIEWS,
+    KEPT_FOR,
+    MOST_ASKED,
+    MOST_KNOWN_ASKED,
+    MOST_RIGHTS,
+    MOST_TOKENS,
+    TOKEN_REVIEWS,
+    Attributes,
+    Readers,
+    User,
+)
 
 pytestmark = pytest.mark.asyncio
+PAGE = Attributes("get", "/metrics")
 READER = {"username": "system:serviceaccount:monitoring:prometheus", "groups": ["system:authenticated"], "uid": "u"}
 
 
@@ -43,11 +55,10 @@ def made(api, now=(0.0,)):
     return Readers(api, lambda: now[0])
 
 
-async def asked(readers, header=None, client="10.0.0.1"):
+async def asked(readers, header=None, client="10.0.0.1", wanted=PAGE):
     """The status and text of the refusal; 200 if there is none."""
     headers = {} if header is None else {"Authorization": header}
-    found = await readers.refusal(SimpleNamespace(headers=headers, remote=client))
-    return (200, "") if found is None else (found.status, found.text)
+    return await readers.refusal(SimpleNamespace(headers=headers, remote=client), wanted) or (200, "")
 
 
 async def test_a_reader_is_allowed():
@@ -82,9 +93,9 @@ async def test_a_wrong_token_is_refused_and_not_kept():
     api = ApiServer()
     readers = made(api)
     for _ in range(2):
-        assert await asked(readers, "Bearer bad") == (401, "the token is not valid\n")
+        assert await asked(readers, "Bearer bad") == (401, "the token is not valid")
     assert [path for path, _ in api.asked] == [TOKEN_REVIEWS] * 2
-    assert readers._verdicts == {}
+    assert readers._users == {}
 
 
 async def test_an_account_without_the_right_is_refused():
@@ -111,10 +122,10 @@ async def test_a_verdict_counts_for_a_minute():
 async def test_few_verdicts_are_kept():
     """The oldest go first, and no token is kept as it is."""
     readers = made(ApiServer())
-    for number in range(MOST_KEPT + 5):
+    for number in range(MOST_TOKENS + 5):
         assert await asked(readers, f"Bearer good{number}") == (200, "")
-    assert len(readers._verdicts) == MOST_KEPT
-    assert b"good" not in b"".join(readers._verdicts)
+    assert len(readers._users) == MOST_TOKENS
+    assert b"good" not in b"".join(readers._users)
 
 
 @pytest.mark.parametrize("trouble", [UnreachableError("gone"), refusal(403, "hypot may not"), refusal(500, "broken")])
@@ -123,7 +134,7 @@ async def test_without_the_api_server_nobody_reads(trouble):
     api = ApiServer()
     api.trouble = trouble
     readers = made(api)
-    assert await asked(readers, "Bearer good") == (503, "the API server cannot check the token\n")
+    assert await asked(readers, "Bearer good") == (503, "the API server cannot check the client")
     api.trouble = None
     assert await asked(readers, "Bearer good") == (200, "")
 
@@ -206,7 +217,79 @@ async def test_no_place_is_left_taken(places, monkeypatch):
     for token in ("good", "bad"):
         await asked(readers, f"Bearer {token}")
     assert getattr(readers, places) == set()
-    monkeypatch.setattr(authorize, "ANSWER_WITHIN", 0.0)
+    monkeypatch.setattr(module, "ANSWER_WITHIN", 0.0)
     (check,) = await wrong(readers, "a")
-    assert await check == (503, "the API server cannot check the token\n")
+    assert await check == (503, "the API server cannot check the client")
     assert getattr(readers, places) == set()
+
+
+METRIC = Attributes("get", "", "custom.metrics.k8s.io", "v1beta2", "shop", "pods", "rps", "*")
+
+
+class Rights(ApiServer):
+    """Allows what a function says."""
+
+    def __init__(self, allows):
+        super().__init__()
+        self.allows = allows
+
+    async def call(self, request):
+        answer = await super().call(request)
+        if request.path == ACCESS_REVIEWS:
+            allowed = self.allows(self.asked[-1][1].get("resourceAttributes", {}))
+            return Answer(201, encoded({"status": {"allowed": allowed}}))
+        return answer
+
+    @property
+    def checked(self):
+        return [spec["resourceAttributes"].get("namespace") for path, spec in self.asked if path == ACCESS_REVIEWS]
+
+
+async def test_a_right_everywhere_is_checked_once():
+    """Not again for each namespace: an HPA controller reads in all of them."""
+    api = Rights(lambda _: True)
+    readers = made(api)
+    for namespace in ("shop", "bank", "blog"):
+        assert await asked(readers, "Bearer good", wanted=METRIC._replace(namespace=namespace)) == (200, "")
+    assert api.checked == [None]
+
+
+async def test_a_right_in_one_namespace_is_no_right_elsewhere():
+    """Both answers count for a minute."""
+    api = Rights(lambda asked: asked.get("namespace") == "shop")
+    readers = made(api)
+    for _ in range(2):
+        assert await asked(readers, "Bearer good", wanted=METRIC) == (200, "")
+        status, text = await asked(readers, "Bearer good", wanted=METRIC._replace(namespace="bank"))
+        assert (status, "get pods/rps of custom.metrics.k8s.io in the namespace bank" in text) == (403, True)
+    assert api.checked == [None, "shop", "bank"]
+
+
+@pytest.mark.parametrize(("groups", "count"), [(("system:masters",), 0), (("shop",), 1)])
+async def test_a_client_with_a_certificate_needs_no_token(groups, count):
+    """Its rights are checked, unless it is an administrator of the cluster."""
+    api = Rights(lambda _: True)
+    readers = Readers(api, lambda: 0.0, lambda _: User("alice", groups))
+    assert await asked(readers, None, wanted=METRIC) == (200, "")
+    assert (len(api.checked), [path for path, _ in api.asked if path == TOKEN_REVIEWS]) == (count, [])
+
+
+async def test_clients_with_a_certificate_do_not_wait_behind_wrong_tokens():
+    """The API server passes on all requests of autoscalers, from a single address."""
+    api = Rights(lambda _: True)
+    users = []
+    readers = Readers(api, lambda: 0.0, lambda _: users[-1] if users else None)
+    checks = await wrong(readers, ["10.0.0.1"] * MOST_ASKED)
+    users.append(User("alice"))
+    several = [asked(readers, wanted=METRIC._replace(subresource=f"m{i}")) for i in range(MOST_KNOWN_ASKED)]
+    assert await asyncio.gather(*several) == [(200, "")] * MOST_KNOWN_ASKED
+    assert await answered(readers, checks) == [401] * MOST_ASKED
+
+
+async def test_few_rights_are_kept():
+    """The oldest go first."""
+    readers = made(Rights(lambda _: False))
+    readers._rights.update({(User(str(i)), METRIC): (True, 1e9) for i in range(MOST_RIGHTS)})
+    await asked(readers, "Bearer good", wanted=METRIC)
+    assert len(readers._rights) == MOST_RIGHTS
+    assert (User("0"), METRIC) not in readers._rights

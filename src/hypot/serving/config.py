@@ -1,0 +1,118 @@
+"""What the configurations of all servers share: their settings are the fields of a frozen dataclass.
+
+Each field says why it is there and has a JSON Schema; reading, checking and the schema of the file follow from that.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, fields
+from ipaddress import ip_address
+from itertools import combinations
+from typing import Any, Self
+
+from hypot.kinds.names import wire_name
+
+# The same rule as `dns_label`, for tools that validate against the schema.
+LABEL_SCHEMA = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63}
+_BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+IP_SCHEMA = {"type": "string", "pattern": rf"^localhost$|^({_BYTE}\.){{3}}{_BYTE}$|^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$"}
+_TYPES = {"string": (str,), "boolean": (bool,), "integer": (int,), "number": (int, float)}
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used, with every problem in it and what to write instead."""
+
+    def __init__(self, *problems: str, names: Iterable[str] = ()) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+        # The settings that must change; the others are valid.
+        self.names = frozenset(names)
+
+    @classmethod
+    def of(cls, several: Sequence[Self]) -> Self:
+        """All errors in one, so that a user can fix a file in one go."""
+        return cls(
+            *(message for each in several for message in each.problems),
+            names=(name for each in several for name in each.names),
+        )
+
+
+def text(default: str, why: str, schema: Mapping[str, Any] | None = None) -> str:
+    described: str = field(default=default, metadata={"why": why, "schema": schema or {"type": "string"}})
+    return described
+
+
+def switch(default: bool, why: str) -> bool:
+    described: bool = field(default=default, metadata={"why": why, "schema": {"type": "boolean"}})
+    return described
+
+
+def port(default: int, why: str) -> int:
+    schema = {"type": "integer", "minimum": 0, "maximum": 65535}
+    described: int = field(default=default, metadata={"why": why, "schema": schema})
+    return described
+
+
+def seconds(default: float, why: str, least: float, most: float) -> float:
+    schema = {"type": "number", "minimum": least, "maximum": most}
+    described: float = field(default=default, metadata={"why": why, "schema": schema})
+    return described
+
+
+def texts(why: str, schema: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+    items = schema or {"type": "string", "minLength": 1}
+    described: tuple[str, ...] = field(default=(), metadata={"why": why, "schema": {"type": "array", "items": items}})
+    return described
+
+
+def plain_value(of: type, name: str, value: Any) -> Any:
+    """The value of a setting, checked against its schema. Raises ConfigError."""
+    declared: dict[str, Any] = {wire_name(f.name): f.metadata["schema"] for f in fields(of)}[name]
+    if declared["type"] == "array":
+        if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
+            raise ConfigError(f"{name}: write a list of names")
+        return tuple(value)
+    if type(value) not in _TYPES[declared["type"]]:
+        raise ConfigError(f"{name}: {value!r} is not of type {declared['type']}")
+    least, most = declared.get("minimum"), declared.get("maximum")
+    if least is not None and not least <= value <= most:
+        what = "is not a port" if declared["type"] == "integer" else f"is not within {least:g} to {most:g} seconds"
+        raise ConfigError(f"{name}: {value} {what}")
+    return value
+
+
+def wrong_listen(address: str) -> Iterator[ConfigError]:
+    if address != "localhost" and not is_ip(address):
+        message = f"{address!r} is not an IP address; write 0.0.0.0, or :: for IPv6 as well"
+        yield ConfigError(f"listen: {message}", names=("listen",))
+
+
+def shared_ports(given: Mapping[str, int]) -> Iterator[ConfigError]:
+    """Ports that two servers would share. Port 0 means any free port, or none."""
+    for first, second in combinations(given, 2):
+        if given[first] and given[first] == given[second]:
+            message = f"{given[second]} is the {first} too; two servers cannot listen on one port, write another port"
+            yield ConfigError(f"{second}: {message}", names=given)
+
+
+def is_ip(address: str) -> bool:
+    try:
+        ip_address(address)
+    except ValueError:
+        return False
+    return True
+
+
+def properties_of(of: type) -> dict[str, Any]:
+    """The JSON Schema of each setting."""
+    return {wire_name(f.name): {"description": f.metadata["why"], **f.metadata["schema"]} for f in fields(of)}
+
+
+def schema_of(title: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of a configuration file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "type": "object",
+        "properties": dict(properties),
+        "additionalProperties": False,
+    }
