@@ -15,8 +15,9 @@ from lock import ROOT, Pin, build_roots, controller_roots, locked, requirements
 
 # The commands that must work there: the controller with all that it imports, and what installs it.
 CHECKS = (
-    ("bin/python", "-c", "import hypot.run.app"),
+    ("bin/python", "-c", "import hypot.run.app, hypot.metricsapi.app"),
     ("bin/hypot", "run", "--help"),
+    ("bin/hypot", "metrics", "--help"),
     ("bin/hypot", "manifests"),
     ("bin/hypot", "crds"),
 )

@@ -86,22 +86,22 @@ def test_what_the_image_has_is_a_dependency():
 
 
 IMPORTS = """\
-import importlib, json, pkgutil, sys
+import importlib, json, pkgutil, re, sys
 from importlib.metadata import packages_distributions
 allowed, known = set(json.loads(sys.argv[1])), packages_distributions()
 
 class Nothing:
     def find_spec(self, name, path=None, target=None):
-        its = {each.lower().replace("_", "-") for each in known.get(name.partition(".")[0], ())}
+        its = {re.sub("[-_.]+", "-", each).lower() for each in known.get(name.partition(".")[0], ())}
         if its and not its & allowed:
             raise ModuleNotFoundError(f"{name} is not in the image", name=name)
 
 sys.meta_path.insert(0, Nothing())
-for name in ("core", "kinds", "policy", "lint", "cluster", "run"):
+for name in ("core", "kinds", "policy", "lint", "cluster", "serving", "run", "metricsapi"):
     package = importlib.import_module(f"hypot.{name}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)
-for name in ("main", "run.command", "run.manifests", "run.crds", "decide", "lint"):
+for name in ("main", "run.command", "metrics.command", "run.manifests", "run.crds", "decide", "lint"):
     importlib.import_module(f"hypot.cli.{name}")
 tops = {name.partition(".")[0] for name in sys.modules}
 print(json.dumps(sorted({each for top in tops for each in known.get(top, ())})))

@@ -17,6 +17,7 @@ COMMANDS = {
     "decide": ("hypot.cli.decide", "Show what each autoscaler in a dump would do now, and why."),
     "history": ("hypot.cli.history.command", "Show what Tortoises learned, or let them learn from recorded usage."),
     "intervals": ("hypot.cli.intervals", "Show how many replicas of what size each total gets."),
+    "metrics": ("hypot.cli.metrics.command", "Run the metrics server: scrape pods and serve custom metrics."),
     "manifests": ("hypot.cli.run.manifests", "Print the manifests that install hypot in a cluster."),
     "replay": ("hypot.cli.replay.command", "Show what each policy would have done with recorded demand, and its cost."),
     "run": ("hypot.cli.run.command", "Run the controller: watch the autoscalers of a cluster and scale workloads."),

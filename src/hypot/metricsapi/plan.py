@@ -58,13 +58,6 @@ class Plan(NamedTuple):
             return ()
         return tuple(sorted(frozenset[str]().union(*(rule.names for rule in self.rules))))
 
-    def metrics(self, *, external: bool = False) -> tuple[str, ...]:
-        """The names of all metrics that are served, in the order of the rules."""
-        found = [
-            name for rule in self.rules for one in rule.served if one.external or not external for name in one.names
-        ]
-        return tuple(dict.fromkeys(found))
-
 
 def plan_of(several: Iterable[MetricRules]) -> Plan:
     return Plan(tuple([_rule_plan(rule) for rules in several for rule in rules.rules or ()]))

@@ -78,6 +78,16 @@ class Target:
         new = self.samples[i].new if self.samples else None
         return float("-inf") if new is None else new.at + ages.oldest
 
+    def adopt(self, other: "Target") -> None:
+        """Take over what is known of the same pod from a target of earlier rules, if it means the same."""
+        if other.pod.uid == self.pod.uid and other.rule.wanted == self.rule.wanted and other.url == self.url:
+            self.samples, self.began, self.faults, self.trouble = (
+                other.samples,
+                other.began,
+                other.faults,
+                other.trouble,
+            )
+
     def is_complete(self, now: float, ages: Ages) -> bool:
         """Whether all its metrics have a value."""
         return all(self.value(i, now, ages) is not None for i in range(len(self.rule.served)))

@@ -1,10 +1,5 @@
 """hypot run: the controller."""
 
-import asyncio
-import signal
-import sys
-from typing import Any
-
 import click
 
 from hypot.cli.files import BadInput
@@ -42,30 +37,11 @@ def command(
     start.
     """
     try:
-        from hypot.cluster.config import AccessError, read_access  # noqa: PLC0415 - only this command needs a network
+        from hypot.cli.run.process import read_cluster, served  # noqa: PLC0415 - only servers need a network
         from hypot.run.app import App  # noqa: PLC0415
-        from hypot.serving.listener import ListenError  # noqa: PLC0415
-        from hypot.serving.logs import configure  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise BadInput(f"the controller needs {error.name}: pip install 'hypot[run]'") from error
     flags = {"namespace": namespace, "dryRun": dry_run or None}
     config = read_config(config_file, {name: value for name, value in flags.items() if value is not None})
-    try:
-        access = read_access(kubeconfig, context)
-    except AccessError as error:
-        raise BadInput(str(error)) from error
-    configure(log_format or ("text" if sys.stderr.isatty() else "json"))
-    try:
-        return asyncio.run(_run(App, config, access))
-    except ListenError as error:
-        raise BadInput(f"the controller {error}") from error
-
-
-async def _run(app: Any, config: Any, access: Any) -> int:
-    made = app(config, access)
-    await made.run()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        # Ignore further signals while it ends; Python's default handler would end it with another status.
-        asyncio.get_running_loop().remove_signal_handler(number)
-        signal.signal(number, signal.SIG_IGN)
-    return 1 if made.broken else 0
+    access = read_cluster(kubeconfig, context)
+    return served(lambda: App(config, access), log_format, "the controller")

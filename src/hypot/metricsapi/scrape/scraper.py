@@ -47,11 +47,15 @@ class Scraper:
         ages: Ages | None = None,
         largest: int = LARGEST_BODY,
         clock: Callable[[], float] = boot,
+        active: Callable[[], bool] = lambda: True,
+        counts: ScrapeCounts | None = None,
     ) -> None:
+        """No scrape begins while it is not `active`."""
         self.targets, self.ages, self.period = targets, ages or Ages(), period
-        self.counts = ScrapeCounts()
+        self.counts = counts or ScrapeCounts()
         self.schedule = Schedule(period, targets.__len__)
-        self._session, self._secrets, self._largest, self._clock = session, secrets, largest, clock
+        self._session, self._secrets, self._largest = session, secrets, largest
+        self._clock, self._active = clock, active
         self._running: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -66,6 +70,8 @@ class Scraper:
             await asyncio.gather(*self._running, return_exceptions=True)
 
     def _begin_some(self) -> None:
+        if not self._active():
+            return
         while len(self._running) < MOST_SCRAPES and (target := self.schedule.next(self._clock())) is not None:
             task = asyncio.ensure_future(self.scrape(target))
             self._running.add(task)

@@ -55,6 +55,10 @@ class Values:
                     found.setdefault(name, []).append(_Place(rule.name, i))
         return found
 
+    def names(self, *, external: bool) -> tuple[str, ...]:
+        """The metrics that are served."""
+        return tuple(self._places[external])
+
     def owns(self, query: ValueQuery) -> bool:
         """Whether a rule serves this metric."""
         external = query.group != CUSTOM

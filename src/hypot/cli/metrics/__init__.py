@@ -1,0 +1,1 @@
+"""hypot metrics: the metrics server."""

@@ -1,0 +1,75 @@
+"""hypot metrics: the metrics server."""
+
+from typing import Any
+
+import click
+
+from hypot.cli.files import BadInput
+from hypot.cli.mapping import read_mapping
+from hypot.kinds.metric_rules import PRESETS
+from hypot.kinds.metric_rules.read import RulesError
+from hypot.serving.config import ConfigError
+
+
+@click.command("metrics")
+@click.option("-f", "--rules", "file", metavar="FILE", help="The rules: which pods are scraped, and what is served.")
+@click.option("--preset", type=click.Choice(sorted(PRESETS)), help="Use these rules instead of a file.")
+@click.option("--config", "config_file", metavar="FILE", help="Periods, ages and ports; see docs/metrics-api.md.")
+@click.option("-n", "--namespace", help="The namespace of hypot's Lease and certificate.")
+@click.option("--warm", is_flag=True, help="Scrape also while another replica leads.")
+@click.option(
+    "--kubeconfig", metavar="FILE", help="The kubeconfig; by default the pod's service account, or as kubectl does."
+)
+@click.option("--context", metavar="NAME", help="The context in the kubeconfig.")
+@click.option(
+    "--log",
+    "log_format",
+    type=click.Choice(["text", "json"]),
+    help="The log format; by default text on a terminal, else json.",
+)
+def command(
+    file: str | None,
+    preset: str | None,
+    config_file: str | None,
+    namespace: str | None,
+    *,
+    warm: bool,
+    kubeconfig: str | None,
+    context: str | None,
+    log_format: str | None,
+) -> int:
+    """Scrape pods, and serve what the rules say as custom and external metrics for autoscalers.
+
+    One replica leads: it scrapes and is ready. Ends on Ctrl-C or SIGTERM, and releases its Lease.
+
+    Exit status: 0 after Ctrl-C or SIGTERM, 1 after an internal error, 2 bad usage or input, 130 for Ctrl-C during the
+    start.
+    """
+    if bool(file) == bool(preset):
+        raise BadInput("write either -f FILE with the rules or --preset NAME")
+    try:
+        from hypot.cli.run.process import read_cluster, served  # noqa: PLC0415 - only servers need a network
+        from hypot.metricsapi.app import App  # noqa: PLC0415
+        from hypot.metricsapi.rules_file import RulesFile  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise BadInput(f"the metrics server needs {error.name}: pip install 'hypot[run]'") from error
+    flags = {"namespace": namespace, "warm": warm or None}
+    config = _config(config_file, {name: value for name, value in flags.items() if value is not None})
+    rules = RulesFile(file or "", preset or "")
+    try:
+        plan = rules.read()
+    except RulesError as error:
+        raise BadInput(str(error)) from error
+    access = read_cluster(kubeconfig, context)
+    return served(lambda: App(config, access, rules, plan), log_format, "the metrics server")
+
+
+def _config(file: str | None, flags: dict[str, Any]) -> Any:
+    from hypot.metricsapi.config import MetricsConfig  # noqa: PLC0415 - as above
+
+    written = {} if file is None else read_mapping(file, "configuration", "scrapePeriod: 60")
+    try:
+        return MetricsConfig.from_dict({**written, **flags})
+    except ConfigError as error:
+        place = "" if file is None else f"{file}: "
+        raise BadInput("\n".join(f"{place}{problem}" for problem in error.problems)) from error

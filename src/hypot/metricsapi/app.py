@@ -1,0 +1,258 @@
+"""The metrics server as a process: its tasks, from the first watch to the release of the Lease."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import aiohttp
+import structlog
+
+from hypot.cluster.api import Api
+from hypot.cluster.clock import boot, wall
+from hypot.cluster.config import SERVICE_ACCOUNT, Access
+from hypot.cluster.lease import Lease, own_identity
+from hypot.cluster.port import RefusedError, UnreachableError
+from hypot.kinds.metric_rules.read import RulesError
+from hypot.metricsapi.collector import Collector
+from hypot.metricsapi.config import MetricsConfig
+from hypot.metricsapi.own_metrics import ServerState, exposition
+from hypot.metricsapi.plan import Plan
+from hypot.metricsapi.registration import Registration
+from hypot.metricsapi.rules_file import RulesFile
+from hypot.metricsapi.scrape.fetch import new_session
+from hypot.metricsapi.scrape.scraper import ScrapeCounts
+from hypot.metricsapi.scrape.secrets import OwnAccount, Secrets
+from hypot.metricsapi.serve.api import LIMITS, MetricsApi
+from hypot.metricsapi.serve.values import Values
+from hypot.serving.certificate_holder import CertificateHolder
+from hypot.serving.certificate_secret import CertificateSecret
+from hypot.serving.certificates import Issued, names_of
+from hypot.serving.client_certificates import ClientCertificates
+from hypot.serving.garbage import collect_seldom
+from hypot.serving.given_certificate import GivenCertificateError, read_certificate
+from hypot.serving.listener import Listener
+from hypot.serving.metrics_page import MetricsEndpoint
+from hypot.serving.probes import Probes
+from hypot.serving.readers import Readers
+
+log = structlog.get_logger()
+LEASE = SECRET = "hypot-metrics"  # noqa: S105  a name
+# How often the certificate and the APIServices are checked, and how soon again after a failure.
+CERTIFICATE_EVERY, CERTIFICATE_AGAIN = 60.0, 5.0
+# How often the file of the rules is checked, and how many problems of it are logged.
+RULES_EVERY, MOST_PROBLEMS = 5.0, 20
+# After SIGTERM: how long requests are still answered, because the API server learns of it later.
+GRACE = 3.0
+
+
+class _Running(NamedTuple):
+    collector: Collector
+    task: "asyncio.Future[None]"
+
+    async def end(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+class App:
+    """One replica. The one that leads scrapes and is ready; the others wait, or scrape too if they are warm."""
+
+    def __init__(self, config: MetricsConfig, access: Access, rules: RulesFile, plan: Plan) -> None:
+        self.config, self.rules, self.plan = config, rules, plan
+        self.plain = Api(access, user_agent="hypot-metrics")
+        self.identity = own_identity(socket.gethostname())
+        self.lease = Lease(self.plain, config.namespace, LEASE, self.identity)
+        self.clients = ClientCertificates(self.plain)
+        readers = Readers(self.plain, certified=self.clients.user)
+        self.api = MetricsApi(self._values, readers, self._ready)
+        self.listener = Listener(self.api.answer, LIMITS)
+        self.probes = Probes(str, self._ready)
+        self.metrics = MetricsEndpoint(self._exposition, readers if config.metrics_auth else None)
+        names = names_of(config.service, config.namespace)
+        self.secret = CertificateSecret(self.plain, config.namespace, names, server="metrics", secret_name=SECRET)
+        self.registration = Registration(self.plain, config.namespace, config.service)
+        self.stopping = asyncio.Event()
+        self.counts = ScrapeCounts()
+        self.collector: Collector | None = None
+        self.certificate: Issued | None = None
+        # Why there is no certificate yet, and what is wrong with the rules in the file.
+        self.certificate_trouble = self.rules_trouble = ""
+        # The error that ended the process; empty after a normal stop.
+        self.broken = ""
+
+    async def run(self) -> None:
+        """Run until SIGTERM or SIGINT, then release the Lease."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self.stopping.set)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.plain)
+            session = await stack.enter_async_context(new_session(2 * self.config.scrape_period))
+            for server in (self.probes, self.metrics, self.listener):
+                stack.push_async_callback(server.stop)
+            await self.probes.start(self.config.listen, self.config.probe_port)
+            if not self.config.metrics_auth:
+                await self.metrics.start(self.config.listen, self.config.metrics_port)
+            await self._until_stopped(session)
+
+    async def _until_stopped(self, session: aiohttp.ClientSession) -> None:
+        work = [self.lease.run(), self.clients.run(), self._serve(), self._collect(session), collect_seldom()]
+        tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(each) for each in work]
+        stopping = asyncio.ensure_future(self.stopping.wait())
+        try:
+            done, _ = await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
+            if stopping in done:
+                # Others take over now; the values are still good for requests that are under way.
+                await self.lease.release()
+                await asyncio.sleep(GRACE)
+            else:
+                errors = [error for task in done if (error := task.exception())]
+                self.broken = repr(errors)
+                log.error("a task ended unexpectedly", error=self.broken, exc_info=errors[0] if errors else None)
+        finally:
+            self.stopping.set()
+            for task in (*tasks, stopping):
+                task.cancel()
+            await asyncio.gather(*tasks, stopping, return_exceptions=True)
+            if self.broken:
+                await self.lease.release()
+            log.info("stopped")
+
+    async def _collect(self, session: aiohttp.ClientSession) -> None:
+        """Apply the rules. If the file changes, the former ones stay until the pods of the new ones are known."""
+        secrets = Secrets(self.plain, OwnAccount(SERVICE_ACCOUNT / "token", SERVICE_ACCOUNT / "ca.crt"))
+
+        def begun(plan: Plan) -> _Running:
+            made = Collector(self.plain, plan, session, secrets, self.config, self._active, self.counts)
+            return _Running(made, asyncio.ensure_future(made.run()))
+
+        applied, following = begun(self.plan), None
+        self._apply(applied.collector)
+        try:
+            while True:
+                done, _ = await asyncio.wait([applied.task], timeout=RULES_EVERY)
+                if done:
+                    applied.task.result()
+                if (plan := await asyncio.to_thread(self._new_plan)) is not None:
+                    if following is not None:
+                        await following.end()
+                    following = begun(plan)
+                elif following is not None and following.collector.awaited:
+                    log.warning("new rules wait", awaited=following.collector.awaited)
+                elif following is not None:
+                    following.collector.adopt(applied.collector)
+                    self._apply(following.collector)
+                    await applied.end()
+                    applied, following = following, None
+        finally:
+            for each in (applied, following):
+                if each is not None:
+                    await each.end()
+
+    def _apply(self, collector: Collector) -> None:
+        self.collector = collector
+        log.info("rules applied", rules=[rule.name for rule in collector.plan.rules], targets=len(collector.targets))
+
+    def _new_plan(self) -> Plan | None:
+        """The rules of the file if it has changed; invalid ones are reported, and the last valid ones stay."""
+        if not self.rules.changed():
+            return None
+        try:
+            plan = self.rules.read()
+        except RulesError as error:
+            if (problems := str(error)) != self.rules_trouble:
+                log.warning("invalid rules, the last valid ones stay", problems=problems.splitlines()[:MOST_PROBLEMS])
+            self.rules_trouble = problems
+            return None
+        self.rules_trouble = ""
+        if plan == self.plan:
+            return None
+        self.plan = plan
+        return plan
+
+    async def _serve(self) -> None:
+        """Serve the APIs as soon as there is a certificate, and renew it in time."""
+        holder: CertificateHolder | None = None
+        while True:
+            try:
+                issued = await self._issued()
+                registered = await self.registration.publish(issued.ca_pem)
+            except (UnreachableError, RefusedError, GivenCertificateError) as error:
+                if str(error) != self.certificate_trouble:
+                    log.warning("certificate not ready", error=str(error))
+                self.certificate_trouble = str(error)
+                await asyncio.sleep(CERTIFICATE_AGAIN)
+                continue
+            if holder is None:
+                holder = CertificateHolder(issued)
+                await self._listen(holder)
+                log.info("serving metrics APIs", port=self.listener.port, registered=registered)
+                if not registered:
+                    log.warning(
+                        "no APIService names this server", todo="apply the output of `hypot manifests --metrics`"
+                    )
+            else:
+                holder.take(issued)
+            self.certificate, self.certificate_trouble = issued, ""
+            await self._trusting(holder)
+
+    async def _trusting(self, holder: CertificateHolder) -> None:
+        """Follow the authorities of client certificates until the certificate is due for a check."""
+        until, known = boot() + CERTIFICATE_EVERY, ""
+        while boot() < until:
+            trust = self.clients.trust
+            if (both := f"{trust.client_pem}\n{trust.proxy_pem}") != known:
+                holder.ask_clients(both)
+                known = both
+            await asyncio.sleep(0.5)
+
+    async def _issued(self) -> Issued:
+        if self.config.certificate:
+            return await asyncio.to_thread(read_certificate, Path(self.config.certificate))
+        return await self.secret.ensure(wall())
+
+    async def _listen(self, holder: CertificateHolder) -> None:
+        if self.config.metrics_auth:
+            await self.metrics.start(self.config.listen, self.config.metrics_port, holder.context)
+        holder.ask_clients("")
+        await self.listener.start(self.config.listen, self.config.secure_port, holder.context)
+
+    def _active(self) -> bool:
+        """Whether this replica scrapes."""
+        return self.config.warm or self.lease.leading
+
+    def _values(self) -> Values | None:
+        """The values to serve. After SIGTERM they are still good for a moment."""
+        serves = self._active() or self.stopping.is_set()
+        return self.collector.values if self.collector is not None and serves else None
+
+    def _ready(self) -> str:
+        if self.stopping.is_set():
+            return "stopping"
+        if self.certificate is None:
+            return f"waiting for the certificate: {self.certificate_trouble or 'not read yet'}"
+        if self.clients.awaited:
+            return f"waiting for {self.clients.awaited}"
+        if self.collector is None or self.collector.awaited:
+            return f"waiting for {self.collector.awaited if self.collector else 'the rules'}"
+        if self.lease.leading:
+            return ""
+        return f"this replica does not lead: {self.lease.trouble or f'{self.lease.holder} does'}"
+
+    def _exposition(self) -> Iterator[bytes]:
+        expires = 0.0 if self.certificate is None else self.certificate.not_after - wall()
+        return exposition(
+            ServerState(
+                boot(),
+                self.config.ages,
+                self.lease.leading,
+                self.collector,
+                self.counts,
+                self.api.codes,
+                bool(self.rules_trouble),
+                expires,
+            )
+        )

@@ -1,0 +1,56 @@
+"""One set of rules at work: the watch of its pods, their scrapes, and the values that are served."""
+
+import asyncio
+from collections.abc import Callable
+
+import aiohttp
+
+from hypot.cluster.port import Port
+from hypot.metricsapi.config import MetricsConfig
+from hypot.metricsapi.plan import Plan
+from hypot.metricsapi.scrape.scraper import ScrapeCounts, Scraper
+from hypot.metricsapi.scrape.secrets import Secrets
+from hypot.metricsapi.serve.values import Values
+from hypot.metricsapi.served_pods import PodAddresses
+from hypot.metricsapi.targets import Target
+from hypot.metricsapi.watch import PodWatch
+
+
+class Collector:
+    """Collects while it runs; scrapes only while it is `active`."""
+
+    def __init__(
+        self,
+        port: Port,
+        plan: Plan,
+        session: aiohttp.ClientSession,
+        secrets: Secrets,
+        config: MetricsConfig,
+        active: Callable[[], bool],
+        counts: ScrapeCounts,
+    ) -> None:
+        self.plan = plan
+        self.watch = PodWatch(port, plan, PodAddresses(config.pod_networks), self._add)
+        self.targets = self.watch.targets
+        self.scraper = Scraper(
+            self.targets, session, secrets, config.scrape_period, config.ages, active=active, counts=counts
+        )
+        self.values = Values(self.targets, config.ages)
+
+    @property
+    def awaited(self) -> str:
+        """What has not been listed yet; empty if everything has."""
+        return self.watch.awaited
+
+    def _add(self, new: list[Target]) -> None:
+        self.scraper.schedule.add(new)
+
+    async def run(self) -> None:
+        await asyncio.gather(self.watch.run(), self.scraper.run())
+
+    def adopt(self, former: "Collector") -> None:
+        """Take over the samples of former rules, so that a change of rules leaves no gap."""
+        for target in self.targets:
+            known = former.targets.of_rule(target.rule.name, target.pod.namespace).get(target.pod.name)
+            if known is not None:
+                target.adopt(known)

@@ -1,0 +1,117 @@
+"""The configuration of the metrics server: how often it scrapes, what still counts, and where it listens."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from ipaddress import ip_network
+from typing import Any, Self
+
+from hypot.kinds.names import dns_label, wire_name
+from hypot.metricsapi.targets import Ages
+from hypot.serving.config import (
+    IP_SCHEMA,
+    LABEL_SCHEMA,
+    ConfigError,
+    plain_value,
+    port,
+    properties_of,
+    schema_of,
+    seconds,
+    shared_ports,
+    switch,
+    text,
+    texts,
+    wrong_listen,
+)
+
+SERVICE = "hypot-metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsConfig:
+    """The configuration; the file of `hypot metrics --config` has the same names."""
+
+    namespace: str = text(
+        "hypot-system", "The namespace of hypot: its Lease and its certificate are there.", LABEL_SCHEMA
+    )
+    scrape_period: float = seconds(60.0, "How often each pod is scraped, in seconds.", 1, 3600)
+    min_sample_gap: float = seconds(10.0, "Two samples of a counter that are closer give no rate, in seconds.", 0, 3600)
+    max_sample_gap: float = seconds(600.0, "Two samples that are further apart give no rate, in seconds.", 1, 86400)
+    max_sample_age: float = seconds(90.0, "An older value is not served at all, in seconds.", 1, 86400)
+    warm: bool = switch(
+        default=False, why="Scrape also while another replica leads, so that a new leader has values at once."
+    )
+    pod_networks: tuple[str, ...] = texts(
+        "The networks of the pods, such as 10.0.0.0/8; pods outside of them are not scraped. By default all are, "
+        "except at addresses of the machine itself and link-local ones.",
+    )
+    listen: str = text("0.0.0.0", "The address of the APIs, the probes and the metrics.", IP_SCHEMA)  # noqa: S104
+    secure_port: int = port(6443, "The port of the metrics APIs.")
+    probe_port: int = port(8081, "The port of /healthz and /readyz.")
+    metrics_port: int = port(8080, "The port of /metrics, about the metrics server itself.")
+    metrics_auth: bool = switch(
+        default=False,
+        why="Serve /metrics over TLS, and only to accounts that may get the nonResourceURL /metrics.",
+    )
+    service: str = text(SERVICE, "The Service that the APIServices name.", LABEL_SCHEMA)
+    certificate: str = text(
+        "",
+        "The directory of tls.crt and tls.key, such as a mounted Secret of cert-manager; empty: hypot keeps its own "
+        "certificate in a Secret.",
+    )
+
+    def __post_init__(self) -> None:
+        if found := list(_wrong(self)):
+            raise ConfigError.of(found)
+
+    @property
+    def ages(self) -> Ages:
+        return Ages(self.min_sample_gap, self.max_sample_gap, self.max_sample_age)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The configuration from a mapping of names to values, checked; unknown names are refused."""
+        names = {wire_name(f.name): f.name for f in fields(cls)}
+        values: dict[str, Any] = {}
+        found: list[ConfigError] = []
+        for name, value in data.items():
+            if name not in names:
+                known = ", ".join(names)
+                found.append(ConfigError(f"{name}: no such setting; known settings: {known}", names=(name,)))
+                continue
+            try:
+                values[names[name]] = plain_value(cls, name, value)
+            except ConfigError as error:
+                found.append(ConfigError(*error.problems, names=(name,)))
+        if found:
+            raise ConfigError.of(found)
+        return cls(**values)
+
+
+def _wrong(config: MetricsConfig) -> Iterator[ConfigError]:
+    for setting, name in (("namespace", config.namespace), ("service", config.service)):
+        if any(dns_label(name)):
+            message = f"{setting}: {name!r} is not a name; use lower-case letters, digits and dashes"
+            yield ConfigError(message, names=(setting,))
+    period = config.scrape_period
+    if config.min_sample_gap >= period:
+        message = f"minSampleGap: {config.min_sample_gap:g} is not below the scrapePeriod {period:g}: no rate is served"
+        yield ConfigError(message, names=("minSampleGap",))
+    for setting, value in (("maxSampleGap", config.max_sample_gap), ("maxSampleAge", config.max_sample_age)):
+        if value <= period:
+            message = (
+                f"{setting}: {value:g} is not above the scrapePeriod {period:g}: values are missing between scrapes"
+            )
+            yield ConfigError(message, names=(setting,))
+    for network in config.pod_networks:
+        try:
+            ip_network(network)
+        except ValueError as error:
+            yield ConfigError(f"podNetworks: {error}", names=("podNetworks",))
+    yield from wrong_listen(config.listen)
+    ports = {"securePort": config.secure_port, "probePort": config.probe_port, "metricsPort": config.metrics_port}
+    yield from shared_ports(ports)
+
+
+def config_schema() -> dict[str, Any]:
+    """The JSON Schema of a configuration file."""
+    return schema_of("hypot metrics", properties_of(MetricsConfig))

@@ -1,0 +1,113 @@
+"""What `/metrics` says about the metrics server itself."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hypot.metricsapi.collector import Collector
+from hypot.metricsapi.scrape.scraper import ScrapeCounts
+from hypot.metricsapi.targets import Ages, Target
+from hypot.serving.text_format import MetricFamily, Sample, family_table, labelled, rendered, sort_in
+
+LEADER = "hypot_metrics_leader"
+TARGETS = "hypot_metrics_targets"
+FAULTY = "hypot_metrics_targets_faulty"
+WITHOUT_VALUE = "hypot_metrics_targets_without_value"
+VALUE_AGE = "hypot_metrics_oldest_value_age_seconds"
+SCRAPES = "hypot_metrics_scrapes_total"
+SCRAPE_SECONDS = "hypot_metrics_scrape_seconds_total"
+SCRAPED_BYTES = "hypot_metrics_scraped_bytes_total"
+FAULTS = "hypot_metrics_scrape_faults_total"
+REJECTED = "hypot_metrics_rejected_samples_total"
+ANSWERS = "hypot_metrics_answers_total"
+RULES_INVALID = "hypot_metrics_rules_invalid"
+CERTIFICATE = "hypot_metrics_certificate_expiry_seconds"
+
+FAMILIES = (
+    MetricFamily(LEADER, "gauge", "1 in the replica that leads and serves, 0 in the others."),
+    MetricFamily(TARGETS, "gauge", "Pods that the rule chooses.", ("rule",)),
+    MetricFamily(FAULTY, "gauge", "Pods whose last scrape failed.", ("rule",)),
+    MetricFamily(WITHOUT_VALUE, "gauge", "Pods without a value that may be served.", ("rule",)),
+    MetricFamily(VALUE_AGE, "gauge", "The age of the oldest value that is served; absent without one.", ("rule",)),
+    MetricFamily(SCRAPES, "counter", "Scrapes that ended, in any way."),
+    MetricFamily(SCRAPE_SECONDS, "counter", "How long successful scrapes took, added up."),
+    MetricFamily(SCRAPED_BYTES, "counter", "Bytes of bodies, after they were unpacked."),
+    MetricFamily(
+        FAULTS,
+        "counter",
+        "Scrapes that failed: connection, credentials, status, timeout, too-large, body.",
+        ("reason",),
+    ),
+    MetricFamily(
+        REJECTED,
+        "counter",
+        "Samples that give no rate: the counter restarted (reset), or it was scraped too soon after the last one.",
+        ("reason",),
+    ),
+    MetricFamily(ANSWERS, "counter", "Answers to requests of the metrics APIs.", ("code",)),
+    MetricFamily(RULES_INVALID, "gauge", "1 while the file has invalid rules, and the last valid ones are applied."),
+    MetricFamily(CERTIFICATE, "gauge", "Seconds until the certificate expires, 0 without one."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """Everything that is exposed; `now` is the boot clock."""
+
+    now: float
+    ages: Ages
+    leads: bool = False
+    collector: Collector | None = None
+    counts: ScrapeCounts = field(default_factory=ScrapeCounts)
+    codes: Mapping[int, int] = field(default_factory=dict)
+    rules_invalid: bool = False
+    certificate_seconds: float = 0.0
+
+
+def exposition(state: ServerState) -> Iterator[bytes]:
+    """The text format, in slices: other tasks may run between two slices."""
+    lines: dict[str, list[str]] = {}
+    sort_in(_of_server(state), lines)
+    if state.collector is not None:
+        for rule in state.collector.plan.rules:
+            targets = [
+                target
+                for namespace in list(state.collector.targets.namespaces(rule.name))
+                for target in state.collector.targets.of_rule(rule.name, namespace).values()
+            ]
+            sort_in(_of_rule(rule.name, targets, state), lines)
+            yield b""
+    yield from rendered(FAMILIES, lines)
+
+
+def _of_server(state: ServerState) -> Iterator[Sample]:
+    counts = state.counts
+    plain = {
+        LEADER: int(state.leads),
+        SCRAPES: counts.scrapes,
+        SCRAPE_SECONDS: counts.seconds,
+        SCRAPED_BYTES: counts.bytes,
+        RULES_INVALID: int(state.rules_invalid),
+        CERTIFICATE: state.certificate_seconds,
+    }
+    yield from [Sample(name, "", value) for name, value in plain.items()]
+    for name, reasons in ((FAULTS, counts.faults), (REJECTED, counts.rejected)):
+        for reason, count in sorted(reasons.items()):
+            yield Sample(name, labelled(reason=reason), count)
+    for code, count in sorted(state.codes.items()):
+        yield Sample(ANSWERS, labelled(code=str(code)), count)
+
+
+def _of_rule(rule: str, targets: list[Target], state: ServerState) -> Iterator[Sample]:
+    own = labelled(rule=rule)
+    complete = [target for target in targets if target.is_complete(state.now, state.ages)]
+    yield Sample(TARGETS, own, len(targets))
+    yield Sample(FAULTY, own, sum(target.faults > 0 for target in targets))
+    yield Sample(WITHOUT_VALUE, own, len(targets) - len(complete))
+    ages = [state.now - sample.new.at for target in complete for sample in target.samples if sample.new is not None]
+    if ages:
+        yield Sample(VALUE_AGE, own, max(ages))
+
+
+def table() -> str:
+    """All families as a table for the documentation."""
+    return family_table({"The metrics server": FAMILIES})

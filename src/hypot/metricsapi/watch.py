@@ -1,0 +1,65 @@
+"""Keeps the targets up to date with the pods and namespaces of the cluster."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from hypot.cluster.port import Port
+from hypot.cluster.reflector import NamespacedName, Reflector
+from hypot.kinds.nested import inner
+from hypot.metricsapi.plan import Plan
+from hypot.metricsapi.served_pods import PodAddresses, ServedPod, read_served_pod
+from hypot.metricsapi.targets import Target, Targets
+
+Labels = Mapping[str, str]
+
+
+class PodWatch:
+    """Watches pods of all namespaces, or only of those that the rules name. `on_new` gets new targets."""
+
+    def __init__(self, port: Port, plan: Plan, addresses: PodAddresses, on_new: Callable[[list[Target]], None]) -> None:
+        self.targets = Targets(plan)
+        self._plan, self._addresses, self._on_new = plan, addresses, on_new
+        places = [f"/api/v1/namespaces/{name}/pods" for name in plan.watched()] or ["/api/v1/pods"]
+        self._pods: list[Reflector[ServedPod]] = [
+            Reflector(port, path, keep=self._keep, on_change=self._changed) for path in places
+        ]
+        self._namespaces: Reflector[Labels] | None = None
+        if any(rule.needs_namespaces for rule in plan.rules):
+            self._namespaces = Reflector(port, "/api/v1/namespaces", keep=_labels, on_change=self._relabelled)
+
+    @property
+    def _reflectors(self) -> list[Reflector[ServedPod] | Reflector[Labels]]:
+        return [*self._pods, *([self._namespaces] if self._namespaces is not None else [])]
+
+    @property
+    def awaited(self) -> str:
+        """What has not been listed yet; empty if everything has."""
+        return next((f"the list of {each.path}" for each in self._reflectors if not each.synced), "")
+
+    async def run(self) -> None:
+        await asyncio.gather(*[each.run() for each in self._reflectors])
+
+    def _keep(self, data: dict[str, object]) -> ServedPod | None:
+        pod = read_served_pod(data, self._addresses)
+        if pod is None or not any(rule.pods.matches(pod.labels) for rule in self._plan.rules):
+            return None
+        return pod
+
+    def _changed(self, key: NamespacedName, pod: ServedPod | None) -> None:
+        new = self.targets.update(key, pod, self._labels_of(key[0]))
+        if new:
+            self._on_new(new)
+
+    def _labels_of(self, namespace: str) -> Labels | None:
+        return None if self._namespaces is None else self._namespaces.rows.get(("", namespace))
+
+    def _relabelled(self, key: NamespacedName, _: Labels | None) -> None:
+        """The labels of a namespace changed, so other rules may choose its pods."""
+        for reflector in self._pods:
+            for (namespace, name), pod in list(reflector.rows.items()):
+                if namespace == key[1]:
+                    self._changed((namespace, name), pod)
+
+
+def _labels(data: dict[str, object]) -> Labels:
+    return {str(key): str(value) for key, value in inner(data, "metadata", "labels").items()}
