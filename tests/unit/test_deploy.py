@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from hypot.run.config import RunConfig
-from hypot.run.install.objects import USER, config_data
+from hypot.run.install.objects import config_data
 from hypot.run.report import gauge_table
 from hypot.run.rights import Grants, features
+from hypot.serving.component import USER
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

@@ -11,10 +11,10 @@ from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.run.config import DEFAULT_NAMESPACE, RunConfig, cluster_name
+from hypot.serving.component import Rule
 
 # Cluster-wide, only in hypot's own namespace, or in the namespaces it watches, which may be all of them.
 Scope = Literal["cluster", "own-namespace", "watched"]
-Rule = dict[str, Any]
 
 # A dry run has its own Lease and state: it must never lead instead of an installation that acts.
 LEASE, DRY_RUN = "hypot", "hypot-dry-run"

@@ -7,18 +7,12 @@ from dataclasses import replace
 from hypot.kinds.names import dns_label, dns_subdomain
 from hypot.run.config import DEFAULT_NAMESPACE, RunConfig, cluster_name
 from hypot.run.install.objects import (
+    CONTROLLER,
     NAME,
-    Manifest,
-    budget,
     cluster_role,
     config_map,
     deployment,
-    labels,
     network_policy,
-    own_namespace,
-    role,
-    service,
-    service_account,
 )
 from hypot.run.rights import (
     CERTIFICATE,
@@ -31,6 +25,7 @@ from hypot.run.rights import (
     watched_rules,
 )
 from hypot.run.webhook.registration import configuration
+from hypot.serving.component import Manifest
 from hypot.serving.config import ConfigError
 
 REPLICAS = 2
@@ -57,15 +52,15 @@ def manifests(config: RunConfig, image: str, replicas: int = REPLICAS, *, grants
         raise ConfigError(*found)
     where, webhook = config.namespace, "webhook" in features_of(config, grants)
     installed = config if webhook else replace(config, webhook_port=0)
-    made = [own_namespace(where)] if where == DEFAULT_NAMESPACE else []
-    made += [service_account(where), *roles(installed, grants), config_map(installed)]
-    made.append(service(NAME, where, config.metrics_port, "metrics"))
+    made = [CONTROLLER.own_namespace(where)] if where == DEFAULT_NAMESPACE else []
+    made += [CONTROLLER.service_account(where), *roles(installed, grants), config_map(installed)]
+    made.append(CONTROLLER.service(NAME, where, config.metrics_port, "metrics"))
     if webhook:
-        made.append(service(config.webhook_service, where, 443, "webhook"))
+        made.append(CONTROLLER.service(config.webhook_service, where, 443, "webhook"))
     made.append(network_policy(installed))
     made.append(deployment(installed, image, replicas))
     if replicas > 1:
-        made.append(budget(where))
+        made.append(CONTROLLER.budget(where))
     if webhook:
         made.append(webhook_configuration(installed))
     return made
@@ -76,10 +71,10 @@ def roles(config: RunConfig, grants: Grants = NO_GRANTS) -> list[Manifest]:
     rights, where, watched = rights_for(config, grants), config.namespace, config.watch_namespaces
     made = [
         *cluster_role(cluster_rules(rights, scoped=bool(watched)), where),
-        *role(NAME, namespace_rules(rights), where, where),
+        *CONTROLLER.role_in(NAME, namespace_rules(rights), where, where),
     ]
     for namespace in sorted(set(watched)):
-        made += role(f"{cluster_name(where)}-watched", watched_rules(rights), namespace, where)
+        made += CONTROLLER.role_in(f"{cluster_name(where)}-watched", watched_rules(rights), namespace, where)
     return made
 
 
@@ -92,7 +87,7 @@ def webhook_configuration(config: RunConfig) -> Manifest:
         watch_namespaces=config.watch_namespaces,
         opt_in=config.opt_in,
     )
-    metadata = {**made["metadata"], "labels": labels()}
+    metadata = {**made["metadata"], "labels": CONTROLLER.labels}
     if config.webhook_certificate and not config.webhook_ca:
         metadata["annotations"] = {INJECT_CA: f"{config.namespace}/{CERTIFICATE}"}
     return {**made, "metadata": metadata}

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import fields
 from hashlib import sha256
-from importlib.metadata import version
 from typing import Any
 
 import yaml
@@ -11,62 +10,19 @@ import yaml
 from hypot.kinds.names import wire_name
 from hypot.policy.model.settings import Settings
 from hypot.run.config import RunConfig, cluster_name
-from hypot.run.rights import CERTIFICATE, Rule
-
-Manifest = dict[str, Any]
+from hypot.run.rights import CERTIFICATE
+from hypot.serving.component import Component, Manifest, Rule, from_anywhere, from_namespace
 
 NAME = "hypot"
 CONFIG_MAP = "hypot-config"
 CONFIG_KEY = "config.yaml"
 CONFIG_FOLDER = "/etc/hypot"
-# A user id without an account, and outside the range that nodes give to their own users.
-USER = 65532
-SELECTOR = {"app.kubernetes.io/name": NAME}
-
-
-def labels() -> dict[str, str]:
-    return {**SELECTOR, "app.kubernetes.io/component": "controller", "app.kubernetes.io/version": version("hypot")}
-
-
-def described(api_version: str, kind: str, name: str, namespace: str | None = None) -> Manifest:
-    """The apiVersion, kind and metadata of an object."""
-    where = {} if namespace is None else {"namespace": namespace}
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **where, "labels": labels()}}
-
-
-def own_namespace(name: str) -> Manifest:
-    """The namespace; it enforces the restricted Pod Security Standard, which hypot's pods meet."""
-    made = described("v1", "Namespace", name)
-    made["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted"
-    return made
-
-
-def service_account(namespace: str) -> Manifest:
-    """The ServiceAccount; only the pod that needs the token mounts it."""
-    return {**described("v1", "ServiceAccount", NAME, namespace), "automountServiceAccountToken": False}
+CONTROLLER = Component(NAME, "controller")
 
 
 def cluster_role(rules: list[Rule], namespace: str) -> tuple[Manifest, Manifest]:
     """A ClusterRole, and its binding to the account in hypot's namespace."""
-    group = "rbac.authorization.k8s.io"
-    name = cluster_name(namespace)
-    role = {**described(f"{group}/v1", "ClusterRole", name), "rules": rules}
-    ref = {"apiGroup": group, "kind": "ClusterRole", "name": name}
-    binding = described(f"{group}/v1", "ClusterRoleBinding", name)
-    return role, {**binding, "roleRef": ref, "subjects": [_account(namespace)]}
-
-
-def role(name: str, rules: list[Rule], where: str, namespace: str) -> tuple[Manifest, Manifest]:
-    """A Role in some namespace, and its binding to the account in hypot's namespace."""
-    group = "rbac.authorization.k8s.io"
-    made = {**described(f"{group}/v1", "Role", name, where), "rules": rules}
-    ref = {"apiGroup": group, "kind": "Role", "name": name}
-    binding = described(f"{group}/v1", "RoleBinding", name, where)
-    return made, {**binding, "roleRef": ref, "subjects": [_account(namespace)]}
-
-
-def _account(namespace: str) -> Manifest:
-    return {"kind": "ServiceAccount", "name": NAME, "namespace": namespace}
+    return CONTROLLER.cluster_role(cluster_name(namespace), rules, namespace)
 
 
 def config_data(config: RunConfig) -> Manifest:
@@ -88,42 +44,40 @@ def _changed(now: Mapping[str, Any], before: Mapping[str, Any]) -> Manifest:
 
 def config_map(config: RunConfig) -> Manifest:
     text = yaml.safe_dump(config_data(config), sort_keys=False)
-    return {**described("v1", "ConfigMap", CONFIG_MAP, config.namespace), "data": {CONFIG_KEY: text}}
-
-
-def budget(namespace: str) -> Manifest:
-    """The budget: one replica always stays to answer the webhook and take over the lease."""
-    spec = {"minAvailable": 1, "selector": {"matchLabels": SELECTOR}}
-    return {**described("policy/v1", "PodDisruptionBudget", NAME, namespace), "spec": spec}
-
-
-def service(name: str, namespace: str, port: int, to: str) -> Manifest:
-    spec = {"selector": SELECTOR, "ports": [{"name": to, "port": port, "targetPort": to}]}
-    return {**described("v1", "Service", name, namespace), "spec": spec}
+    return {**CONTROLLER.described("v1", "ConfigMap", CONFIG_MAP, config.namespace), "data": {CONFIG_KEY: text}}
 
 
 def network_policy(config: RunConfig) -> Manifest:
-    """Who may connect. The API server and the kubelet are no pods, so their ports are open to every address."""
-    monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": config.monitoring_namespace}}}
-    allowed: list[Manifest] = [{"ports": [{"port": "probes"}]}, {"from": [monitoring], "ports": [{"port": "metrics"}]}]
+    """Who may connect to the controller."""
+    allowed = [from_anywhere("probes"), from_namespace(config.monitoring_namespace, "metrics")]
     if config.webhook_port:
-        allowed.append({"ports": [{"port": "webhook"}]})
-    spec = {"podSelector": {"matchLabels": SELECTOR}, "policyTypes": ["Ingress"], "ingress": allowed}
-    return {**described("networking.k8s.io/v1", "NetworkPolicy", NAME, config.namespace), "spec": spec}
+        allowed.append(from_anywhere("webhook"))
+    return CONTROLLER.network_policy(config.namespace, allowed)
 
 
 def deployment(config: RunConfig, image: str, replicas: int) -> Manifest:
     """The Deployment: a new pod is ready before an old one stops, so that the webhook always answers."""
-    spec = {
-        "replicas": replicas,
-        "selector": {"matchLabels": SELECTOR},
-        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
-        "template": {
-            "metadata": {"labels": labels(), "annotations": _pod_annotations(config)},
-            "spec": _pod(config, image),
-        },
-    }
-    return {**described("apps/v1", "Deployment", NAME, config.namespace), "spec": spec}
+    ports = {"probes": config.probe_port, "metrics": config.metrics_port}
+    if config.webhook_port:
+        ports["webhook"] = config.webhook_port
+    mounts = [
+        {"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True},
+        {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  the only place the container can write to
+        *([certificate_mount(config.webhook_certificate)] if config.webhook_certificate else ()),
+    ]
+    args = ["run", "--config", f"{CONFIG_FOLDER}/{CONFIG_KEY}"]
+    return CONTROLLER.deployment(
+        config.namespace,
+        replicas,
+        [CONTROLLER.container(image, args, ports, mounts, memory="512Mi")],
+        [
+            {"name": "config", "configMap": {"name": CONFIG_MAP}},
+            {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
+            *([certificate_volume()] if config.webhook_certificate else ()),
+        ],
+        _pod_annotations(config),
+        {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+    )
 
 
 def _pod_annotations(config: RunConfig) -> dict[str, str]:
@@ -137,31 +91,6 @@ def _pod_annotations(config: RunConfig) -> dict[str, str]:
     }
 
 
-def _pod(config: RunConfig, image: str) -> Manifest:
-    """The pod. It has no priority class: without hypot workloads stay as they are, so nothing should be preempted.
-
-    It needs no preStop hook: on SIGTERM hypot ends the current write and releases the lease.
-    """
-    return {
-        "serviceAccountName": NAME,
-        "automountServiceAccountToken": True,
-        "terminationGracePeriodSeconds": 30,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "topologySpreadConstraints": [_spread("kubernetes.io/hostname"), _spread("topology.kubernetes.io/zone")],
-        "containers": [_container(config, image)],
-        "volumes": [
-            {"name": "config", "configMap": {"name": CONFIG_MAP}},
-            {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
-            *([certificate_volume()] if config.webhook_certificate else ()),
-        ],
-    }
-
-
 def certificate_volume() -> Manifest:
     """The Secret of a certificate that others keep; it has the name of the one that hypot would keep."""
     return {"name": "certificate", "secret": {"secretName": CERTIFICATE}}
@@ -169,42 +98,3 @@ def certificate_volume() -> Manifest:
 
 def certificate_mount(folder: str) -> Manifest:
     return {"name": "certificate", "mountPath": folder, "readOnly": True}
-
-
-def _spread(key: str) -> Manifest:
-    selector = {"matchLabels": SELECTOR}
-    return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": selector}
-
-
-def _container(config: RunConfig, image: str) -> Manifest:
-    ports = [
-        {"name": "probes", "containerPort": config.probe_port},
-        {"name": "metrics", "containerPort": config.metrics_port},
-    ]
-    if config.webhook_port:
-        ports.append({"name": "webhook", "containerPort": config.webhook_port})
-    return {
-        "name": NAME,
-        "image": image,
-        "imagePullPolicy": "IfNotPresent",
-        "args": ["run", "--config", f"{CONFIG_FOLDER}/{CONFIG_KEY}"],
-        "ports": ports,
-        "livenessProbe": _probe("/healthz", 3),
-        "readinessProbe": _probe("/readyz", 2),
-        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
-        "volumeMounts": [
-            {"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True},
-            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  the only place the container can write to
-            *([certificate_mount(config.webhook_certificate)] if config.webhook_certificate else ()),
-        ],
-    }
-
-
-def _probe(path: str, failures: int) -> Manifest:
-    asked = {"path": path, "port": "probes"}
-    return {"httpGet": asked, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": failures}
