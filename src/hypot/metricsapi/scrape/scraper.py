@@ -53,14 +53,17 @@ class Scraper:
         self.schedule = Schedule(period, targets.__len__)
         self._session, self._secrets, self._largest, self._clock = session, secrets, largest, clock
         self._running: set[asyncio.Task[None]] = set()
+        self._runs = False
 
     async def run(self) -> None:
         """Run until it is cancelled."""
+        self._runs = True
         try:
             while True:
                 self._begin_some()
                 await asyncio.sleep(TICK)
         finally:
+            self._runs = False
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
@@ -75,7 +78,8 @@ class Scraper:
         self._running.discard(task)
         if not task.cancelled() and task.exception() is not None:
             log.error("scrape failed", error=repr(task.exception()))
-        self._begin_some()
+        if self._runs:
+            self._begin_some()
 
     async def scrape(self, target: Target) -> None:
         """One scrape. What fails is the target's own trouble."""
