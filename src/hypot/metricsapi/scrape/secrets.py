@@ -64,6 +64,9 @@ class Secrets:
         ca = await self._value(namespace, credentials.ca) if credentials.ca is not None else ""
         if credentials.service_account:
             ca = self._file("ca")
+        if not ca and (credentials.ca is not None or credentials.service_account):
+            # An empty text would stand for the authorities of the system.
+            raise ScrapeError("credentials", "the authorities are empty")
         pair = ("", "")
         if credentials.certificate is not None:
             name = credentials.certificate.name
