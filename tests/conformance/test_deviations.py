@@ -12,6 +12,7 @@ from conformance.harness import (
     deviation,
     entries,
     faults,
+    function_of,
     holds,
     load_cases,
     vector_file,
@@ -61,7 +62,7 @@ def test_every_function_without_a_counterpart_is_in_its_file(entry):
     if not vector_file(entry["file"]).is_file():
         pytest.skip(f"{entry['file']} is not there; set {VARIABLE} to the folder that holds it")
     covered = [case for case in load_cases(entry["file"]) if without_counterpart(entry).covers(entry["file"], case)]
-    assert {case["given"]["function"] for case in covered} == set(entry["functions"])
+    assert {function_of(case["given"]) for case in covered} == set(entry["functions"])
 
 
 @pytest.mark.parametrize(

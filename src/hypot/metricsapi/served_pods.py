@@ -28,6 +28,8 @@ class PodAddresses:
             ip = ip_address(address)
         except ValueError:
             return False
+        # The same address as an IPv6 address is the same place.
+        ip = getattr(ip, "ipv4_mapped", None) or ip
         if self._networks:
             return any(ip in network for network in self._networks)
         return not (ip.is_loopback or ip.is_link_local or ip.is_unspecified or ip.is_multicast)

@@ -53,10 +53,10 @@ class Target:
                 after.append(Counter(None, sample))
                 continue
             taken = counter.sampled(sample, ages.least_gap)
-            if counter.new is not None and taken.old is None:
-                rejected.append("reset")
-            elif taken is counter:
+            if taken is counter:
                 rejected.append("too-soon")
+            elif counter.new is not None and taken.old is None:
+                rejected.append("reset")
             after.append(taken)
         self.samples = after
         return rejected

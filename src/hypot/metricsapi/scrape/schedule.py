@@ -20,11 +20,14 @@ class Schedule:
         self._period, self._size = period, size
         self._heap: list[tuple[float, int, Target]] = []
         self._order = count()
+        # How many targets wait that are scraped less often.
+        self._slow = 0
         self._pace = Pacemaker(0.0, HIGHEST_RATE, 0.0, MOST_AT_ONCE)
 
     def add(self, targets: Iterable[Target]) -> None:
         """New targets are due at once, and a target that was scraped a period later."""
         for target in targets:
+            self._slow += is_slow(target)
             heapq.heappush(self._heap, (self.due_at(target), next(self._order), target))
 
     def due_at(self, target: Target) -> float:
@@ -39,16 +42,30 @@ class Schedule:
     def next(self, now: float) -> Target | None:
         """The next target, if a scrape may begin now. The caller adds it again after its scrape."""
         while self._heap and self._heap[0][2].gone:
-            heapq.heappop(self._heap)
+            self._take()
         if not self._heap:
             return None
-        size = self._size()
+        # Those that are slow have no part in the even rate: else all others would be scraped more often.
+        size = max(self._size() - self._slow, 0)
         self._pace.lowest, self._pace.most_debt = size / self._period, float(size)
-        if not self._pace.may_start(now, due=self._heap[0][0] <= now):
+        at, _, first = self._heap[0]
+        if at > now and is_slow(first):
             return None
-        target = heapq.heappop(self._heap)[2]
+        if not self._pace.may_start(now, due=at <= now):
+            return None
+        target = self._take()
         target.began = now
         return target
+
+    def _take(self) -> Target:
+        target = heapq.heappop(self._heap)[2]
+        self._slow -= is_slow(target)
+        return target
+
+
+def is_slow(target: Target) -> bool:
+    """Whether its scrapes failed so often that it waits longer than a period."""
+    return pause_of(target.faults) > 1
 
 
 def pause_of(faults: int) -> float:

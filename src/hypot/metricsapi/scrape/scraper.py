@@ -57,14 +57,17 @@ class Scraper:
         self._session, self._secrets, self._largest = session, secrets, largest
         self._clock, self._active = clock, active
         self._running: set[asyncio.Task[None]] = set()
+        self._runs = False
 
     async def run(self) -> None:
         """Run until it is cancelled."""
+        self._runs = True
         try:
             while True:
                 self._begin_some()
                 await asyncio.sleep(TICK)
         finally:
+            self._runs = False
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
@@ -81,7 +84,8 @@ class Scraper:
         self._running.discard(task)
         if not task.cancelled() and task.exception() is not None:
             log.error("scrape failed", error=repr(task.exception()))
-        self._begin_some()
+        if self._runs:
+            self._begin_some()
 
     async def scrape(self, target: Target) -> None:
         """One scrape. What fails is the target's own trouble."""

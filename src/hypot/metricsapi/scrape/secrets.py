@@ -1,5 +1,6 @@
 """Credentials for scrapes, from Secrets of the namespace of a pod."""
 
+import asyncio
 import base64
 import binascii
 import ssl
@@ -8,6 +9,7 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from hypot.cluster.clock import boot
 from hypot.cluster.port import Port, Request, UnreachableError
@@ -50,6 +52,8 @@ class Secrets:
         self._port, self._own, self._clock = port, own, clock
         self._kept: dict[Named, _Kept] = {}
         self._contexts: OrderedDict[bytes, ssl.SSLContext] = OrderedDict()
+        # Scrapes that need the same Secret wait for one of them to read it.
+        self._turns: WeakValueDictionary[Named, asyncio.Lock] = WeakValueDictionary()
 
     async def access(self, namespace: str, scheme: str, credentials: Credentials | None) -> Access:
         """Raises a ScrapeError if something is missing: nothing is sent then."""
@@ -64,6 +68,9 @@ class Secrets:
         ca = await self._value(namespace, credentials.ca) if credentials.ca is not None else ""
         if credentials.service_account:
             ca = self._file("ca")
+        if not ca and (credentials.ca is not None or credentials.service_account):
+            # An empty text would stand for the authorities of the system.
+            raise ScrapeError("credentials", "the authorities are empty")
         pair = ("", "")
         if credentials.certificate is not None:
             name = credentials.certificate.name
@@ -81,9 +88,11 @@ class Secrets:
 
     async def _value(self, namespace: str, key: SecretKey) -> str:
         name, entry = key.name or "", key.key or ""
-        kept = self._kept.get((namespace, name))
-        if kept is None or kept.until <= self._clock():
-            kept = self._kept[namespace, name] = await self._read(namespace, name)
+        turn = self._turns.setdefault((namespace, name), asyncio.Lock())
+        async with turn:
+            kept = self._kept.get((namespace, name))
+            if kept is None or kept.until <= self._clock():
+                kept = self._kept[namespace, name] = await self._read(namespace, name)
         if kept.data is None:
             raise ScrapeError("credentials", f"the Secret {name} {kept.trouble}")
         written = kept.data.get(entry)
