@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,9 +53,12 @@ class _Running(NamedTuple):
     collector: Collector
     task: "asyncio.Future[None]"
 
-    async def end(self) -> None:
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
+
+async def _end(several: Iterable[_Running]) -> None:
+    tasks = [each.task for each in several]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class App:
@@ -126,31 +129,38 @@ class App:
         secrets = Secrets(self.plain, OwnAccount(SERVICE_ACCOUNT / "token", SERVICE_ACCOUNT / "ca.crt"))
 
         def begun(plan: Plan) -> _Running:
-            made = Collector(self.plain, plan, session, secrets, self.config, self._active, self.counts)
+            def active() -> bool:
+                return self._active() and self.collector is made
+
+            made = Collector(self.plain, plan, session, secrets, self.config, active, self.counts)
             return _Running(made, asyncio.ensure_future(made.run()))
 
-        applied, following = begun(self.plan), None
-        self._apply(applied.collector)
+        # The rules that are applied, and new ones that wait for their pods.
+        running = [begun(self.plan)]
+        self._apply(running[0].collector)
         try:
             while True:
-                done, _ = await asyncio.wait([applied.task], timeout=RULES_EVERY)
-                if done:
-                    applied.task.result()
+                done, _ = await asyncio.wait([each.task for each in running], timeout=RULES_EVERY)
+                for task in done:
+                    task.result()
                 if (plan := await asyncio.to_thread(self._new_plan)) is not None:
-                    if following is not None:
-                        await following.end()
-                    following = begun(plan)
-                elif following is not None and following.collector.awaited:
-                    log.warning("new rules wait", awaited=following.collector.awaited)
-                elif following is not None:
-                    following.collector.adopt(applied.collector)
-                    self._apply(following.collector)
-                    await applied.end()
-                    applied, following = following, None
+                    await _end(running[1:])
+                    running[1:] = [begun(plan)]
+                elif len(running) > 1:
+                    await self._follow(running)
         finally:
-            for each in (applied, following):
-                if each is not None:
-                    await each.end()
+            await _end(running)
+
+    async def _follow(self, running: "list[_Running]") -> None:
+        """Apply the new rules if their pods are known."""
+        former, new = running
+        if new.collector.awaited:
+            log.warning("new rules wait", awaited=new.collector.awaited)
+            return
+        new.collector.adopt(former.collector)
+        self._apply(new.collector)
+        del running[0]
+        await _end([former])
 
     def _apply(self, collector: Collector) -> None:
         self.collector = collector

@@ -78,15 +78,10 @@ class Target:
         new = self.samples[i].new if self.samples else None
         return float("-inf") if new is None else new.at + ages.oldest
 
-    def adopt(self, other: "Target") -> None:
-        """Take over what is known of the same pod from a target of earlier rules, if it means the same."""
-        if other.pod.uid == self.pod.uid and other.rule.wanted == self.rule.wanted and other.url == self.url:
-            self.samples, self.began, self.faults, self.trouble = (
-                other.samples,
-                other.began,
-                other.faults,
-                other.trouble,
-            )
+    def adopt(self, former: "Target") -> None:
+        """Take over the samples of the same pod from a target of former rules, if they mean the same."""
+        if former.pod.uid == self.pod.uid and former.rule.wanted == self.rule.wanted and former.url == self.url:
+            self.samples = former.samples
 
     def is_complete(self, now: float, ages: Ages) -> bool:
         """Whether all its metrics have a value."""

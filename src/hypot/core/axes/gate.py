@@ -69,6 +69,11 @@ def way_of(rises: bool, falls: bool) -> int:
     return DOWN if falls else STAYS
 
 
+def remains(count: int, joined: int, current: int) -> bool:
+    """Whether a change to `count` is still a change in the same direction once what waited has joined it."""
+    return (joined - current) * (count - current) > 0
+
+
 def needed_change(value: int, percent: int, total: int, default: int) -> int:
     """The least change of a total that matters: the smaller of value and percentage if both are given."""
     if value == UNSET:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hypot.core.amount import CPU, MEMORY
-from hypot.core.axes.gate import HOLDS, count_gate, movement_gate
+from hypot.core.axes.gate import HOLDS, count_gate, movement_gate, remains
 from hypot.core.axes.interval import may_get_less, reachable
 from hypot.kinds.base import count_of
 from hypot.kinds.hvpa import Hvpa, refusals
@@ -340,9 +340,7 @@ class _HvpaPass(HvpaFindings):
         reach = self._reach(context, held=len(free) + len(waiting) < len(sized_needs))
         point, frozen = self._settled(current, free, votes, reach)
         if waiting and point.changes(current, self.sizes):
-            # Waiting containers change together with the others, so that they keep what they need.
-            votes += [vote for need in waiting if (vote := self._asked(context, need)) is not None]
-            point, frozen = self._settled(current, [*free, *waiting], votes, reach)
+            point, frozen = self._joined(context, point, (free, waiting), votes, reach)
         for need, gate in frozen:
             self._block(need, gate)
         point = self._if_enough(context, [*free, *waiting], point)
@@ -357,6 +355,31 @@ class _HvpaPass(HvpaFindings):
         rising = [need for need in needs if need.direction == "up" and need.container in point.results]
         caught_up = self._catch_up(rising, replicas)
         return self._finish(context.scale, replicas, reason or self.size_reason(needs) or caught_up)
+
+    def _joined(
+        self,
+        context: HvpaContext,
+        alone: Resolution,
+        needs: tuple[list[ContainerNeed], list[ContainerNeed]],
+        votes: list[Vote],
+        reach: tuple[int, int],
+    ) -> tuple[Resolution, list[tuple[ContainerNeed, Gate]]]:
+        """Waiting containers change together with the others, so that they keep what they need.
+
+        If they need so many replicas that the change of the count does not remain, there is nothing to go along with.
+        """
+        current, (free, waiting) = context.replicas, needs
+        asked = [vote for need in waiting if (vote := self._asked(context, need)) is not None]
+        point, frozen = self._settled(current, [*free, *waiting], [*votes, *asked], reach)
+        if alone.replicas == current or remains(alone.replicas, point.replicas, current):
+            return point, frozen
+        kept, kept_frozen = self._settled(current, free, [*votes, Vote(current)], reach)
+        if kept.changes(current, self.sizes):
+            return point, frozen
+        names = " and ".join(need.container for need in waiting)
+        message = f"the count stays: {names} needs these replicas, and waits"
+        self.step("restrain", "kept-replicas", alone.replicas, current, sentence(message))
+        return kept, kept_frozen
 
     def _if_enough(self, context: HvpaContext, moving: list[ContainerNeed], point: Resolution) -> Resolution:
         """The result, unless bounds take away what would be worth a change of sizes."""

@@ -20,6 +20,7 @@ from hypot.core.axes.gate import (
     movement_gate,
     needed_change,
     patience,
+    remains,
     way_of,
 )
 from hypot.core.axes.interval import (
@@ -210,9 +211,13 @@ def resolve(rule: HvpaRule, past: HvpaPast, current: int, count: int, missing: b
     if (held and inside < current) or in_time(rule, past, inside, current, missing, urgent, now) != inside:
         low, high = min(low, current), max(high, current)
     settle(rule, past, current, sized and gate == OPEN, way, vote, missing, low, high)
-    if sized and gate != OPEN and not held and past.desired[0] != current:
+    alone = int(past.desired[0])
+    if sized and gate != OPEN and not held and alone != current:
         vote = max(vote, vote_of(rule, past, way, current))
         settle(rule, past, current, True, way, vote, missing, low, high)  # noqa: FBT003  compiled by place
+        if not remains(alone, past.desired[0], current):
+            past.desired[0] = forced_into(current, low, high)
+            keep_size(past)
     if past.resizes[0] and past.desired[0] == current and not is_outcome_enough(rule, past, current, way, urgent):
         keep_size(past)
 

@@ -300,3 +300,42 @@ class TestOneAxis:
         capped = decided(spec, world(2, APP, app=sizes(6000, 20 * 2**30)))
         assert one(capped) == (2, sizes(4000, 16 * 2**30))
         assert reason_of(capped, "ScalingLimited") == "True/BeyondLastInterval"
+
+
+class TestAlong:
+    """A container that waits goes along with a change of the others, as long as that change remains."""
+
+    LEAST = {"minChange": {"cpu": {"value": "300m"}, "memory": {"value": "1G"}}}
+
+    @pytest.mark.parametrize(
+        ("asked", "size", "total", "expected"),
+        [
+            (2, 900, 2050, (2, sizes(900, G))),
+            (1, 900, 2050, (2, sizes(900, G))),
+            (1, 700, 1500, (2, sizes(700, G))),
+            (3, 900, 2050, (3, sizes(900, G))),
+            (3, 700, 1300, (3, sizes(700, G))),
+            (1, 900, 2150, (3, sizes(900, G))),
+            (1, 700, 1900, (2, sizes(950, G))),
+        ],
+        ids=["same", "fewer", "fewer, of its size", "more", "more although it falls", "enough", "enough, of its size"],
+    )
+    def test_a_vote_that_it_undoes_changes_nothing(self, asked, size, total, expected):
+        """Else a metric that asks for fewer replicas would lift the minimum change, and add some."""
+        spec = hvpa(scaleUp=self.LEAST, scaleDown=self.LEAST)
+        sources = [asking(app={"cpu": total}), asking("rate", replicas=asked)]
+        assert one(decided(spec, world(2, box(cpu=size, memory=G)), sources=sources)) == expected
+
+    def test_the_step_says_why(self):
+        spec = hvpa(scaleUp=self.LEAST, scaleDown=self.LEAST)
+        sources = [asking(app={"cpu": 1500}), asking("rate", replicas=1)]
+        decision = decided(spec, world(2, box(cpu=700, memory=G)), sources=sources)
+        assert "The count stays: app needs these replicas, and waits." in sentences(decision, "kept-replicas")
+
+    def test_it_still_goes_along_with_another_that_changes(self):
+        """The pods change their size anyway."""
+        spec = hvpa(scaleUp=self.LEAST, scaleDown=self.LEAST)
+        pair = (box(cpu=700, memory=G), box("side", cpu=100, memory=G))
+        sources = [asking(app={"cpu": 1500}, side={"cpu": 600}), asking("rate", replicas=1)]
+        decision = decided(spec, world(2, *pair), sources=sources)
+        assert [size.requests["cpu"] for size in decision.desired_sizes] == [750, 300]
