@@ -6,7 +6,7 @@ from ipaddress import ip_network
 from typing import Any, Self
 
 from hypot.kinds.names import dns_label, wire_name
-from hypot.metricsapi.targets import Ages
+from hypot.metricsapi.ages import Ages
 from hypot.serving.config import (
     IP_SCHEMA,
     LABEL_SCHEMA,
@@ -52,6 +52,11 @@ class MetricsConfig:
         default=False,
         why="Serve /metrics over TLS, and only to accounts that may get the nonResourceURL /metrics.",
     )
+    monitoring_namespace: str = text(
+        "monitoring",
+        "The namespace of Prometheus: the NetworkPolicy lets only its pods reach metricsPort.",
+        LABEL_SCHEMA,
+    )
     service: str = text(SERVICE, "The Service that the APIServices name.", LABEL_SCHEMA)
     certificate: str = text(
         "",
@@ -88,7 +93,8 @@ class MetricsConfig:
 
 
 def _wrong(config: MetricsConfig) -> Iterator[ConfigError]:
-    for setting, name in (("namespace", config.namespace), ("service", config.service)):
+    names = {"namespace": config.namespace, "service": config.service}
+    for setting, name in {**names, "monitoringNamespace": config.monitoring_namespace}.items():
         if any(dns_label(name)):
             message = f"{setting}: {name!r} is not a name; use lower-case letters, digits and dashes"
             yield ConfigError(message, names=(setting,))

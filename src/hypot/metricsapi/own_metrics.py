@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.collector import Collector
 from hypot.metricsapi.scrape.scraper import ScrapeCounts
-from hypot.metricsapi.targets import Ages, Target
+from hypot.metricsapi.targets import Target
 from hypot.serving.text_format import MetricFamily, Sample, family_table, labelled, rendered, sort_in
 
 LEADER = "hypot_metrics_leader"

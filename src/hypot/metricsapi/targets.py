@@ -2,25 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from yarl import URL
 
 from hypot.core.scraping.rate import Counter, CounterSample
 from hypot.kinds.metric_values import MetricValue
+from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.plan import Plan, RulePlan
 from hypot.metricsapi.scrape.fetch import Scraped
 from hypot.metricsapi.served_pods import ServedPod
 
 Named = tuple[str, str]
-
-
-class Ages(NamedTuple):
-    """Seconds: how close two samples may be, how far apart, and how old the last one."""
-
-    least_gap: float = 10.0
-    longest_gap: float = 600.0
-    oldest: float = 90.0
 
 
 @dataclass(slots=True, eq=False)

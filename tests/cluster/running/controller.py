@@ -24,6 +24,7 @@ class Controller:
     """`hypot run` from `start` to `stop`; its log is a file in the control plane's folder."""
 
     command = HYPOT
+    subcommand: tuple[str, ...] = ("run",)
 
     def __init__(self, plane: ControlPlane, name: str, user: str = "admin", **config: Any) -> None:
         self.plane, self.name = plane, name
@@ -46,7 +47,8 @@ class Controller:
     def start(self) -> "Controller":
         path = self.plane.folder / f"{self.name}.config.json"
         path.write_text(json.dumps(self.config), encoding="utf-8")
-        command = [*self.command, "run", "--kubeconfig", str(self.kubeconfig), "--config", str(path), "--log", "json"]
+        given = ["--kubeconfig", str(self.kubeconfig), "--config", str(path), "--log", "json"]
+        command = [*self.command, *self.subcommand, *given]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(

@@ -7,12 +7,13 @@ from hypot.core.quantity import milli
 from hypot.kinds.metric_rules import GARDENER
 from hypot.kinds.metric_rules.read import rules_of
 from hypot.kinds.metric_values import CUSTOM
+from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.plan import plan_of
 from hypot.metricsapi.serve.documents import resource_list
 from hypot.metricsapi.serve.query import read_query
 from hypot.metricsapi.serve.values import UnknownMetricError, Values
 from hypot.metricsapi.served_pods import PodAddresses, read_served_pod
-from hypot.metricsapi.targets import Ages, Targets
+from hypot.metricsapi.targets import Targets
 from unit.metricsapi.pods_world import AHEAD, add, only, pod, rule, scraped, targets_of
 
 METRIC = "shoot:apiserver_request_total:sum"

@@ -19,9 +19,9 @@ from hypot.kinds.metric_values import (
     custom_list,
     write_custom,
 )
+from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.serve.query import read_query
 from hypot.metricsapi.serve.values import UnknownMetricError, Values
-from hypot.metricsapi.targets import Ages
 from hypot.run.observe.pod_metrics import METRICS, MetricsApi
 from unit.metricsapi.pods_world import pod, rule, scraped, targets_of
 

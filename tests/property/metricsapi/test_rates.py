@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hypot.metricsapi.targets import Ages
+from hypot.metricsapi.ages import Ages
 from unit.metricsapi.pods_world import AHEAD, add, only, pod, scraped, targets_of
 
 AGES = Ages()

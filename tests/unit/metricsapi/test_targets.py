@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.metricsapi.targets import Ages
+from hypot.metricsapi.ages import Ages
 from unit.metricsapi.pods_world import AHEAD, DEPTH, NAMESPACE, RATE, add, only, pod, rule, scraped, targets_of
 
 AGES = Ages()

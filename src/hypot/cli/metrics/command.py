@@ -1,14 +1,11 @@
 """hypot metrics: the metrics server."""
 
-from typing import Any
-
 import click
 
 from hypot.cli.files import BadInput
-from hypot.cli.mapping import read_mapping
+from hypot.cli.metrics.config import read_config
 from hypot.kinds.metric_rules import PRESETS
 from hypot.kinds.metric_rules.read import RulesError
-from hypot.serving.config import ConfigError
 
 
 @click.command("metrics")
@@ -54,7 +51,7 @@ def command(
     except ModuleNotFoundError as error:
         raise BadInput(f"the metrics server needs {error.name}: pip install 'hypot[run]'") from error
     flags = {"namespace": namespace, "warm": warm or None}
-    config = _config(config_file, {name: value for name, value in flags.items() if value is not None})
+    config = read_config(config_file, {name: value for name, value in flags.items() if value is not None})
     rules = RulesFile(file or "", preset or "")
     try:
         plan = rules.read()
@@ -62,14 +59,3 @@ def command(
         raise BadInput(str(error)) from error
     access = read_cluster(kubeconfig, context)
     return served(lambda: App(config, access, rules, plan), log_format, "the metrics server")
-
-
-def _config(file: str | None, flags: dict[str, Any]) -> Any:
-    from hypot.metricsapi.config import MetricsConfig  # noqa: PLC0415 - as above
-
-    written = {} if file is None else read_mapping(file, "configuration", "scrapePeriod: 60")
-    try:
-        return MetricsConfig.from_dict({**written, **flags})
-    except ConfigError as error:
-        place = "" if file is None else f"{file}: "
-        raise BadInput("\n".join(f"{place}{problem}" for problem in error.problems)) from error

@@ -40,6 +40,12 @@ GRANTS = ("template", "children")
     metavar="RESOURCE.GROUP",
     help="Also scale this custom kind, such as rollouts.argoproj.io. May be given more than once.",
 )
+@click.option(
+    "--metrics",
+    "rules",
+    metavar="FILE",
+    help="Print the objects of the metrics server with these rules instead; a file, or the name of a preset.",
+)
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 def command(
     namespace: str | None,
@@ -49,6 +55,7 @@ def command(
     replicas: int,
     granted: tuple[str, ...],
     targets: tuple[str, ...],
+    rules: str | None,
     output: str,
 ) -> None:
     """Print the objects for `kubectl apply --server-side -f -`; to uninstall, delete the same objects.
@@ -56,12 +63,22 @@ def command(
     The CustomResourceDefinitions are separate, see `hypot crds`: an uninstall keeps them and all autoscalers.
     """
     image = f"hypot:{version('hypot')}" if image is None else image
+    if rules is not None:
+        if watched or granted or targets:
+            raise BadInput("--watch-namespace, --with and --target belong to the controller, not to the metrics server")
+        from hypot.cli.metrics.install import metrics_manifests  # noqa: PLC0415 - only needed here
+
+        _show(metrics_manifests(rules, config_file, namespace, image, replicas), output)
+        return
     config, wrong = what_is_usable(config_file, _flags(namespace, watched))
     grants = Grants(**dict.fromkeys(granted, True), targets=tuple(map(_target, targets)))
     wrong += cannot_be_installed(config, image, replicas, grants)
     if wrong:
         raise BadInput("\n".join(wrong))
-    made = manifests(config, image, replicas, grants=grants)
+    _show(manifests(config, image, replicas, grants=grants), output)
+
+
+def _show(made: list[dict[str, Any]], output: str) -> None:
     if output == "json":
         click.echo(to_json({"apiVersion": "v1", "kind": "List", "items": made}), nl=False)
         return

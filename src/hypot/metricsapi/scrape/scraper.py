@@ -9,10 +9,11 @@ import aiohttp
 import structlog
 
 from hypot.cluster.clock import boot
+from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.scrape.fetch import Question, ScrapeError, fetch
 from hypot.metricsapi.scrape.schedule import Schedule
 from hypot.metricsapi.scrape.secrets import Secrets
-from hypot.metricsapi.targets import Ages, Target, Targets
+from hypot.metricsapi.targets import Target, Targets
 
 log = structlog.get_logger()
 # How often it is decided which scrapes begin.

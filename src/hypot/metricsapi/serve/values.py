@@ -19,8 +19,9 @@ from hypot.kinds.metric_values import (
     write_external,
 )
 from hypot.kinds.selector import Selector
+from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.serve.query import PODS, ValueQuery
-from hypot.metricsapi.targets import Ages, Target, Targets
+from hypot.metricsapi.targets import Target, Targets
 
 _encode = msgspec.json.Encoder().encode
 MOST_CHOICES = 256

@@ -9,10 +9,10 @@ from structlog.testing import capture_logs
 
 from fake_cluster import FakeCluster
 from hypot.cluster.port import Answer, encoded
+from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.scrape import fetch, scraper
 from hypot.metricsapi.scrape.scraper import MOST_SCRAPES, Scraper
 from hypot.metricsapi.scrape.secrets import Secrets
-from hypot.metricsapi.targets import Ages
 from unit.metricsapi.pods_world import AHEAD, add, only, pod, rule, targets_of
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.looptime]

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.serve.query import read_query
 from hypot.metricsapi.serve.values import MOST_CHOICES, UnknownMetricError, Values
-from hypot.metricsapi.targets import Ages
 from unit.metricsapi.pods_world import DEPTH, RATE, add, only, pod, rule, scraped, targets_of
 
 AGES = Ages()

@@ -302,10 +302,11 @@ class TestOneAxis:
         assert reason_of(capped, "ScalingLimited") == "True/BeyondLastInterval"
 
 
+LEAST = {"minChange": {"cpu": {"value": "300m"}, "memory": {"value": "1G"}}}
+
+
 class TestAlong:
     """A container that waits goes along with a change of the others, as long as that change remains."""
-
-    LEAST = {"minChange": {"cpu": {"value": "300m"}, "memory": {"value": "1G"}}}
 
     @pytest.mark.parametrize(
         ("asked", "size", "total", "expected"),
@@ -322,19 +323,19 @@ class TestAlong:
     )
     def test_a_vote_that_it_undoes_changes_nothing(self, asked, size, total, expected):
         """Else a metric that asks for fewer replicas would lift the minimum change, and add some."""
-        spec = hvpa(scaleUp=self.LEAST, scaleDown=self.LEAST)
+        spec = hvpa(scaleUp=LEAST, scaleDown=LEAST)
         sources = [asking(app={"cpu": total}), asking("rate", replicas=asked)]
         assert one(decided(spec, world(2, box(cpu=size, memory=G)), sources=sources)) == expected
 
     def test_the_step_says_why(self):
-        spec = hvpa(scaleUp=self.LEAST, scaleDown=self.LEAST)
+        spec = hvpa(scaleUp=LEAST, scaleDown=LEAST)
         sources = [asking(app={"cpu": 1500}), asking("rate", replicas=1)]
         decision = decided(spec, world(2, box(cpu=700, memory=G)), sources=sources)
         assert "The count stays: app needs these replicas, and waits." in sentences(decision, "kept-replicas")
 
     def test_it_still_goes_along_with_another_that_changes(self):
         """The pods change their size anyway."""
-        spec = hvpa(scaleUp=self.LEAST, scaleDown=self.LEAST)
+        spec = hvpa(scaleUp=LEAST, scaleDown=LEAST)
         pair = (box(cpu=700, memory=G), box("side", cpu=100, memory=G))
         sources = [asking(app={"cpu": 1500}, side={"cpu": 600}), asking("rate", replicas=1)]
         decision = decided(spec, world(2, *pair), sources=sources)

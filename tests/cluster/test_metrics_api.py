@@ -1,0 +1,276 @@
+"""`hypot metrics` behind a real aggregator: the real HPA controller scales by the request rate that it serves."""
+
+import json
+import shutil
+import ssl
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from cluster.plane.binaries import ensure
+from cluster.plane.waiting import eventually
+from cluster.running.metrics import (
+    ACCOUNT,
+    GROUP,
+    NAME,
+    OWN,
+    SERVICE,
+    CountingPods,
+    Forwarder,
+    FrontedPlane,
+    MetricsProcess,
+    api_service,
+    rules_for,
+)
+from cluster.running.stage import PATHS, Stage, Workload, stays
+from cluster.running.tortoises import HPA_FLAGS, hpas
+from hypot.cli.run.manifests import command
+
+Object = dict[str, Any]
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+RATE = f"/apis/{GROUP}/v1beta2/namespaces/{{}}/pods/*/{NAME}"
+LONG = 60
+
+
+@pytest.fixture(scope="module")
+def fronted(plane: object) -> Iterator[FrontedPlane]:
+    """A control plane of its own: the APIs that it serves belong to a stand-in in the other one."""
+    del plane
+    folder = Path(tempfile.mkdtemp(prefix="hypot-metrics-"))
+    made = FrontedPlane(ensure(), folder)
+    made.start()
+    yield made
+    made.stop()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def stage(fronted: FrontedPlane) -> Iterator[Stage]:
+    stage = Stage(fronted, *HPA_FLAGS)
+    stage.metrics.start()
+    stage.kubelet.start()
+    stage.kubelet.add_node("node-1")
+    fronted.start_controllers(*HPA_FLAGS)
+    stage.api.create("/api/v1/namespaces", {"metadata": {"name": OWN}})
+    yield stage
+    fronted.stop_controllers()
+    stage.kubelet.stop()
+    stage.metrics.stop()
+
+
+@pytest.fixture(scope="module")
+def pods() -> Iterator[CountingPods]:
+    made = CountingPods().start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def rules(fronted: FrontedPlane, pods: CountingPods) -> Path:
+    made = fronted.folder / "rules.yaml"
+    made.write_text(rules_for(pods.port), encoding="utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
+def installed(stage: Stage, rules: Path) -> list[Object]:
+    """What `hypot manifests` prints; roles are applied, so that replicas have no other rights."""
+    done = CliRunner().invoke(command, ["--metrics", str(rules), "-o", "json"])
+    assert done.exit_code == 0, done.output
+    made: list[Object] = json.loads(done.output)["items"]
+    for each in made:
+        if each["apiVersion"].startswith("rbac.") or each["kind"] == "ServiceAccount":
+            stage.api.create(collection(each), each)
+    return made
+
+
+def collection(each: Object) -> str:
+    """Where an object is created."""
+    base = f"/apis/{each['apiVersion']}" if "/" in each["apiVersion"] else f"/api/{each['apiVersion']}"
+    kind = each["kind"].lower()
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    namespace = each["metadata"].get("namespace")
+    return f"{base}/namespaces/{namespace}/{plural}" if namespace else f"{base}/{plural}"
+
+
+@pytest.fixture(scope="module")
+def forwarder(fronted: FrontedPlane, stage: Stage, rules: Path, installed: list[Object]) -> Iterator[Forwarder]:
+    """Two replicas with the rights of the installation, and the APIServices that lead to the one that is ready."""
+    del installed
+    made = Forwarder().start()
+    service = {"metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
+    stage.api.create(f"/api/v1/namespaces/{OWN}/services", service)
+    for version in ("v1beta2", "v1beta1"):
+        stage.api.create(SERVICES, api_service(version, made.port))
+    made.replicas = [MetricsProcess(fronted, f"metrics-{i}", rules, ACCOUNT) for i in range(2)]
+    for replica in made.replicas:
+        replica.start()
+    eventually(lambda: any(each.is_ready() for each in made.replicas), LONG)
+    yield made
+    for replica in made.replicas:
+        replica.stop()
+    made.stop()
+
+
+@pytest.fixture
+def shop(stage: Stage) -> str:
+    name = f"shop-{time.monotonic_ns() % 10**8}"
+    stage.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    return name
+
+
+def values(stage: Stage, namespace: str, path: str = RATE) -> dict[str, float]:
+    """What the API server answers: the value of each pod."""
+    answer = stage.api.call("GET", path.format(namespace))
+    items = answer.body["items"] if answer.ok else ()
+    return {item["describedObject"]["name"]: _number(item["value"]) for item in items}
+
+
+def _number(written: str) -> float:
+    return float(written[:-1]) / 1000 if written.endswith("m") else float(written)
+
+
+def autoscaled(stage: Stage, namespace: str, least: int = 3) -> Workload:
+    """A Deployment of three pods, and an HPA for 300 requests/s per pod."""
+    web = Workload(stage, namespace).create(3)
+    metric = {"metric": {"name": NAME}, "target": {"type": "AverageValue", "averageValue": "300"}}
+    down = {"stabilizationWindowSeconds": 2, "policies": [{"type": "Percent", "value": 100, "periodSeconds": 1}]}
+    spec = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": web.name},
+        "minReplicas": least,
+        "maxReplicas": 10,
+        "metrics": [{"type": "Pods", "pods": metric}],
+        "behavior": {"scaleDown": down},
+    }
+    stage.api.create(hpas(namespace), {"metadata": {"name": "web"}, "spec": spec})
+    return web
+
+
+def condition(stage: Stage, version: str) -> str:
+    found = stage.api.get(f"{SERVICES}/{version}.{GROUP}").get("status", {}).get("conditions") or [{}]
+    return f"{found[0].get('status')} {found[0].get('reason')}"
+
+
+def ready(forwarder: Forwarder) -> MetricsProcess:
+    return eventually(lambda: next((each for each in forwarder.replicas if each.is_ready()), None), LONG)
+
+
+def direct(replica: MetricsProcess, path: str, token: str = "", **headers: str) -> int:
+    """The status that the server itself answers, without the API server in between."""
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    more = {"Authorization": f"Bearer {token}"} if token else {}
+    asked = urllib.request.Request(f"https://127.0.0.1:{replica.secure}{path}", headers={**headers, **more})
+    try:
+        with urllib.request.urlopen(asked, timeout=30, context=tls) as answer:  # noqa: S310
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_the_api_server_accepts_the_installation(stage: Stage, installed: list[Object]) -> None:
+    """Each object, without a warning about a field."""
+    for each in installed:
+        asked = {"dryRun": "All", "fieldValidation": "Strict"}
+        answer = stage.api.call("POST", collection(each), each, query=asked)
+        assert answer.ok or answer.status == 409, answer
+
+
+def test_both_versions_are_available(stage: Stage, forwarder: Forwarder) -> None:
+    """The aggregator trusts the certificate, and finds the APIs by discovery."""
+    del forwarder
+    for version in ("v1beta2", "v1beta1"):
+        eventually(lambda version=version: condition(stage, version) == "True Passed", LONG)
+    found = eventually(lambda: stage.api.get(f"/apis/{GROUP}/v1beta2")["resources"])
+    assert [each["name"] for each in found] == [f"pods/{NAME}"]
+
+
+def test_the_hpa_controller_scales_by_the_rate(
+    stage: Stage, forwarder: Forwarder, pods: CountingPods, shop: str
+) -> None:
+    """Three pods of 450 requests/s are five pods at a target of 300, and three again when the load is gone."""
+    del forwarder
+    web = autoscaled(stage, shop)
+    pods.serve(1350, web)
+    eventually(lambda: web.replicas() == 5, LONG)
+    assert stays(web.replicas, 5) == 5
+    pods.serve(300, web)
+    eventually(lambda: web.replicas() == 3, LONG)
+    eventually(lambda: [round(value, -1) for value in values(stage, shop).values()] == [100] * 3, LONG)
+
+
+def test_who_may_read(stage: Stage, forwarder: Forwarder, shop: str) -> None:
+    """401 without an identity, 403 without the right, and a name in a header is nothing without the certificate."""
+    replica, path = ready(forwarder), RATE.format(shop).replace("*", "%2A")
+    assert direct(replica, path) == 401
+    assert direct(replica, path, "wrong") == 401
+    assert direct(replica, path, **{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}) == 401
+    assert direct(replica, path, "tenant-of-a-test") == 403
+    assert direct(replica, path, "admin-of-a-test") == 200
+    role = {"metadata": {"name": "read"}, "rules": [{"apiGroups": [GROUP], "resources": ["*"], "verbs": ["get"]}]}
+    rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{shop}"
+    stage.api.create(f"{rbac}/roles", role)
+    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "read"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "tenant"}
+    stage.api.create(f"{rbac}/rolebindings", {"metadata": {"name": "read"}, "roleRef": ref, "subjects": [subject]})
+    # A refusal counts for a minute.
+    other = path.replace(NAME, "another_metric")
+    assert eventually(lambda: direct(replica, other, "tenant-of-a-test") == 404, LONG)
+    tenant = stage.plane.client("tenant")
+    assert tenant.call("GET", RATE.format(OWN)).status == 403
+    assert eventually(lambda: tenant.call("GET", RATE.format(shop)).status == 200, LONG)
+
+
+def test_a_rule_that_changes_is_applied(
+    stage: Stage, forwarder: Forwarder, rules: Path, pods: CountingPods, shop: str
+) -> None:
+    """The server keeps running, and serves the metric by its new name without a gap."""
+    del forwarder
+    web = Workload(stage, shop).create(2)
+    pods.serve(100, web)
+    eventually(lambda: len(values(stage, shop)) == 2, LONG)
+    rules.write_text(rules_for(pods.port, requests_total="rps"), encoding="utf-8")
+    try:
+        renamed = RATE.replace(NAME, "rps")
+        eventually(lambda: len(values(stage, shop, renamed)) == 2, LONG)
+    finally:
+        rules.write_text(rules_for(pods.port), encoding="utf-8")
+    eventually(lambda: len(values(stage, shop)) == 2, LONG)
+
+
+def test_a_killed_leader_changes_no_workload(
+    stage: Stage, forwarder: Forwarder, fronted: FrontedPlane, rules: Path, pods: CountingPods, shop: str
+) -> None:
+    """The other replica takes over when the Lease has expired; until then the HPA has no values and changes nothing."""
+    web = autoscaled(stage, shop, least=1)
+    pods.serve(750, web)
+    eventually(lambda: len(values(stage, shop)) == 3, LONG)
+    assert stays(web.replicas, 3) == 3
+    leader = ready(forwarder)
+    leader.kill()
+    began = time.monotonic()
+    seen = set()
+    while time.monotonic() - began < 30:
+        seen.add(web.replicas())
+        time.sleep(0.2)
+    assert seen == {3}
+    eventually(lambda: len(values(stage, shop)) == 3, LONG)
+    assert stays(web.replicas, 3) == 3
+    forwarder.replicas.remove(leader)
+    forwarder.replicas.append(MetricsProcess(fronted, "metrics-2", rules, ACCOUNT).start())  # type: ignore[arg-type]
+
+
+def test_the_apis_are_gone_with_their_pods(stage: Stage, shop: str) -> None:
+    """A pod that is deleted has no value any more."""
+    web = Workload(stage, shop).create(2)
+    eventually(lambda: len(values(stage, shop)) == 2, LONG)
+    path = f"{PATHS['Deployment'].format(shop)}/{web.name}"
+    stage.api.patch(path, {"spec": {"replicas": 0}})
+    eventually(lambda: stage.api.get(RATE.format(shop))["items"] == [], LONG)
