@@ -8,10 +8,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hypot.kinds.metric_rules.schema import rules_schema
 from hypot.kinds.names import wire_name
 from hypot.kinds.tortoise.settings import ANNOTATIONS, TortoiseSettings
 from hypot.kinds.version import show_version
 from hypot.kinds.vpa.knobs import Knobs
+from hypot.metricsapi.config import MetricsConfig
+from hypot.metricsapi.config import config_schema as metrics_config_schema
+from hypot.metricsapi.own_metrics import table as metrics_server_table
 from hypot.policy.model.settings import Settings, settings_schema
 from hypot.replay.score.scorecard import families
 from hypot.run.config import RunConfig, config_schema
@@ -135,11 +139,10 @@ def _schema(schema: dict[str, Any]) -> str:
     return json.dumps(schema, indent=2) + "\n"
 
 
-def _config_table() -> str:
-    """The configuration of the controller."""
+def _config_table(default: RunConfig | MetricsConfig) -> str:
+    """The configuration of a server."""
     lines = ["| setting | default | what it is |", "| --- | --- | --- |"]
-    default = RunConfig()
-    for f in fields(RunConfig):
+    for f in fields(default):
         shown = {"kinds": "see above", "settings": "Kubernetes' own"}.get(f.name)
         if shown is None:
             shown = f"`{json.dumps(getattr(default, f.name))}`"
@@ -150,8 +153,13 @@ def _config_table() -> str:
 _WORLD = _script("world")
 PAGES = {
     "docs/design/house.md": lambda: _filled("docs/design/house.md", packages=_script("design/house").packages()),
-    "docs/run.md": lambda: _filled("docs/run.md", config=_config_table()),
+    "docs/run.md": lambda: _filled("docs/run.md", config=_config_table(RunConfig())),
     "docs/observability.md": lambda: _filled("docs/observability.md", gauges=gauges_table(), events=events_table()),
+    "docs/metrics-api.md": lambda: _filled(
+        "docs/metrics-api.md", config=_config_table(MetricsConfig()), gauges=metrics_server_table()
+    ),
+    "src/hypot/cli/metrics.schema.json": lambda: _schema(metrics_config_schema()),
+    "src/hypot/cli/metric_rules.schema.json": lambda: _schema(rules_schema()),
     "src/hypot/cli/run.schema.json": lambda: _schema(config_schema()),
     "docs/metrics.md": lambda: _filled("docs/metrics.md", scores=_scores_table()),
     "docs/world.md": lambda: _filled("docs/world.md", world=f"\n{_WORLD.docs_table()}"),

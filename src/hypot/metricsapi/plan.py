@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hypot.kinds.metric_rules import MetricRules
 from hypot.kinds.metric_rules.fields import MetricRule, RuleNamespaces, Scrape
 from hypot.kinds.selector import Selector, read_selector
-from hypot.metricsapi.scrape.totals import Wanted, wanted_of
+from hypot.metricsapi.body.totals import Wanted, wanted_of
 
 
 class ServedValue(NamedTuple):

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Any, NamedTuple
 
+from hypot.cluster.addresses import inside, own_or_metadata
+
 
 class ServedPod(NamedTuple):
     """A pod that runs. `ports` has the ports that have a name."""
@@ -28,11 +30,10 @@ class PodAddresses:
             ip = ip_address(address)
         except ValueError:
             return False
-        # The same address as an IPv6 address is the same place.
-        ip = getattr(ip, "ipv4_mapped", None) or ip
+        several = [ip, *inside(ip)]
         if self._networks:
-            return any(ip in network for network in self._networks)
-        return not (ip.is_loopback or ip.is_link_local or ip.is_unspecified or ip.is_multicast)
+            return any(several[-1] in network for network in self._networks)
+        return not any(map(own_or_metadata, several))
 
 
 def read_served_pod(data: Mapping[str, Any], addresses: PodAddresses) -> ServedPod | None:
@@ -43,9 +44,12 @@ def read_served_pod(data: Mapping[str, Any], addresses: PodAddresses) -> ServedP
         return None
     if not addresses.allow(address):
         return None
+    spec = _mapping(data, "spec")
+    # Init containers that are restarted always run beside the others.
+    sidecars = [one for one in _list(spec, "initContainers") if one.get("restartPolicy") == "Always"]
     ports = {
         str(port["name"]): port["containerPort"]
-        for container in _list(_mapping(data, "spec"), "containers")
+        for container in (*sidecars, *_list(spec, "containers"))
         for port in _list(container, "ports")
         if port.get("name") and type(port.get("containerPort")) is int
     }

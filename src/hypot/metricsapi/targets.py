@@ -9,8 +9,8 @@ from yarl import URL
 from hypot.core.scraping.rate import Counter, CounterSample
 from hypot.kinds.metric_values import MetricValue
 from hypot.metricsapi.ages import Ages
+from hypot.metricsapi.body.totals import Scraped
 from hypot.metricsapi.plan import Plan, RulePlan
-from hypot.metricsapi.scrape.fetch import Scraped
 from hypot.metricsapi.served_pods import ServedPod
 
 Named = tuple[str, str]
@@ -64,7 +64,7 @@ class Target:
             return None if rate is None else MetricValue(rate.milli, rate.wall, rate.window)
         if counter.new is None or now - counter.new.at > ages.oldest:
             return None
-        return MetricValue(int(counter.new.value * 1000), counter.new.wall, 0.0)
+        return MetricValue(round(counter.new.value * 1000), counter.new.wall, 0.0)
 
     def expires(self, i: int, ages: Ages) -> float:
         """Until when its value number `i` is served, if no other sample follows."""

@@ -5,27 +5,16 @@ the API server and of cloud metadata are refused even for an allowed name: every
 port, such as `localhost:8088`, allows exactly that, whatever its address.
 """
 
-from collections.abc import Iterable, Iterator
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from collections.abc import Iterable
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from hypot.cluster.addresses import IpAddress, inside, own_or_metadata
 from hypot.kinds.names import dns_subdomain
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 API_SERVER = ("kubernetes", "default")
-# Metadata services whose addresses are not link-local: AWS and Google (IPv6), Alibaba, Oracle and Azure.
-METADATA = frozenset(
-    map(
-        ip_address,
-        ("fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"),
-    ),
-)
-# Linux takes 0.0.0.0 for the host itself.
-THIS_HOST = ip_network("0.0.0.0/8")
-# IPv6 addresses that end with an IPv4 address: IPv4-compatible, mapped, SIIT, and NAT64 (well-known and local).
-ENDING = tuple(map(ip_network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48")))
-IpAddress = IPv4Address | IPv6Address
 
 
 class HostRule(NamedTuple):
@@ -103,16 +92,12 @@ class AllowedAddresses:
         return tuple(host.split(".")[:2]) == API_SERVER
 
     def _refused(self, address: IpAddress) -> str:
-        return next(filter(None, map(self._refused_alone, [address, *_inside(address)])), "")
+        return next(filter(None, map(self._refused_alone, [address, *inside(address)])), "")
 
     def _refused_alone(self, address: IpAddress) -> str:
         if str(address) in self._own:
             return "it is the API server"
-        if address in METADATA or address.is_link_local:
-            return "its address is link-local or of a metadata service"
-        if address.is_loopback or address in THIS_HOST or address.is_unspecified or address.is_multicast:
-            return "its address is loopback, unspecified or multicast"
-        return ""
+        return own_or_metadata(address)
 
 
 def _plain(host: str) -> str:
@@ -129,18 +114,7 @@ def _address(host: str) -> IpAddress | None:
 def _forms(host: str) -> list[str]:
     """A name as it is, or an address and those inside it, each in its usual form."""
     address = _address(host)
-    return [host] if address is None else [str(each) for each in (address, *_inside(address))]
-
-
-def _inside(address: IpAddress) -> Iterator[IPv4Address]:
-    """The IPv4 addresses inside an IPv6 address, to which a router may translate it."""
-    if isinstance(address, IPv4Address):
-        return
-    if any(address in network for network in ENDING):
-        yield IPv4Address(int(address) & 0xFFFF_FFFF)
-    if address.sixtofour:
-        yield address.sixtofour
-    yield from address.teredo or ()
+    return [host] if address is None else [str(each) for each in (address, *inside(address))]
 
 
 def _network(text: str) -> IPv4Network | IPv6Network | None:

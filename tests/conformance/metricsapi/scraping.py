@@ -9,12 +9,12 @@ from aiohttp import web
 
 from conformance.metricsapi.samples import COUNTER
 from hypot.core.scraping.pacemaker import Pacemaker
-from hypot.metricsapi.scrape.exposition import ExpositionError
+from hypot.metricsapi.body.exposition import ExpositionError
+from hypot.metricsapi.body.totals import Totals, Wanted
 from hypot.metricsapi.scrape.fetch import new_session
 from hypot.metricsapi.scrape.schedule import Schedule
 from hypot.metricsapi.scrape.scraper import LARGEST_BODY, Scraper
 from hypot.metricsapi.scrape.secrets import Secrets
-from hypot.metricsapi.scrape.totals import Totals, Wanted
 from unit.metricsapi.answering import answering
 from unit.metricsapi.pods_world import only, pod, rule, targets_of
 

@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hypot.kinds.selector import parse_selector
-from hypot.metricsapi.scrape.exposition import ExpositionError
-from hypot.metricsapi.scrape.totals import Totals, Wanted
-from hypot.metricsapi.scrape.unpack import PIECE, UnpackError, unpacker
+from hypot.metricsapi.body.exposition import ExpositionError
+from hypot.metricsapi.body.totals import Totals, Wanted
+from hypot.metricsapi.body.unpack import PIECE, UnpackError, unpacker
 
 if sys.version_info >= (3, 14):
     from compression import zstd

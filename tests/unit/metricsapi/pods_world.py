@@ -1,8 +1,8 @@
 """Rules, pods and samples for the tests of the metrics server."""
 
 from hypot.kinds.metric_rules.read import rules_of
+from hypot.metricsapi.body.totals import Scraped
 from hypot.metricsapi.plan import plan_of
-from hypot.metricsapi.scrape.fetch import Scraped
 from hypot.metricsapi.served_pods import ServedPod
 from hypot.metricsapi.targets import Targets
 

@@ -5,8 +5,8 @@ import pytest
 from hypot.kinds.metric_rules import GARDENER
 from hypot.kinds.metric_rules.read import rules_of
 from hypot.kinds.selector import Selector
+from hypot.metricsapi.body.totals import Wanted
 from hypot.metricsapi.plan import ServedValue, plan_of
-from hypot.metricsapi.scrape.totals import Wanted
 from unit.metricsapi.pods_world import DEPTH, RATE, plan_with, rule
 
 

@@ -56,6 +56,10 @@ def test_odd_manifests(spec):
         ("10.0.0.1", True),
         ("192.168.1.1", True),
         ("8.8.8.8", True),
+        ("100.100.100.200", False),
+        ("fd00:ec2::254", False),
+        ("64:ff9b::a9fe:a9fe", False),
+        ("0.1.2.3", False),
         ("fd00::1", True),
         ("::ffff:10.0.0.1", True),
         ("127.0.0.1", False),
@@ -90,3 +94,11 @@ def test_addresses(address, allowed):
 def test_addresses_of_given_networks(address, allowed):
     """The administrator's networks are taken as they are."""
     assert PodAddresses(["10.1.0.0/16", "127.0.0.0/8"]).allow(address) is allowed
+
+
+def test_sidecars_have_ports_too():
+    """An init container that is restarted always is one; others have ended."""
+    ports = [{"name": "proxy", "containerPort": 15090}]
+    beside = {"ports": ports, "restartPolicy": "Always"}
+    assert read(spec={"initContainers": [beside]}).ports == {"proxy": 15090}
+    assert read(spec={"initContainers": [{"ports": ports}]}).ports == {}

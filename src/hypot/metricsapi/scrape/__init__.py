@@ -1,1 +1,1 @@
-"""Scraping: targets, their answers, and the samples that rules need."""
+"""Scraping: which target is next, its credentials, and the request."""

@@ -9,9 +9,9 @@ import aiohttp
 from yarl import URL
 
 from hypot.cluster.clock import boot, wall
-from hypot.metricsapi.scrape.exposition import ExpositionError
-from hypot.metricsapi.scrape.totals import Totals, Wanted
-from hypot.metricsapi.scrape.unpack import ACCEPTED, UnpackError, unpacker
+from hypot.metricsapi.body.exposition import ExpositionError
+from hypot.metricsapi.body.totals import Scraped, Totals, Wanted
+from hypot.metricsapi.body.unpack import ACCEPTED, UnpackError, unpacker
 
 # Why a scrape failed.
 Fault = Literal["connection", "credentials", "status", "timeout", "too-large", "body"]
@@ -19,14 +19,17 @@ _READ_AT_ONCE = 256 * 1024
 # What identifies the format; most pods write the plain text format whatever is asked for.
 _ACCEPT = "application/openmetrics-text;version=1.0.0;q=0.9,text/plain;version=0.0.4"
 _AGENT = "hypot-metrics"
+_UNAUTHORIZED = frozenset({401, 403})
 
 
 class ScrapeError(Exception):
     """A scrape that gave nothing."""
 
-    def __init__(self, fault: Fault, message: str) -> None:
+    def __init__(self, fault: Fault, message: str, *, unauthorized: bool = False) -> None:
         super().__init__(message)
         self.fault: Fault = fault
+        # Whether the pod did not accept the credentials.
+        self.unauthorized = unauthorized
 
 
 class Question(NamedTuple):
@@ -37,15 +40,6 @@ class Question(NamedTuple):
     headers: Mapping[str, str]
     tls: ssl.SSLContext | None = None
     server_name: str = ""
-
-
-class Scraped(NamedTuple):
-    """The total of each wanted metric, and when they were measured: on the boot clock, and to show."""
-
-    at: float
-    wall: float
-    totals: list[float]
-    size: int
 
 
 def new_session(keep: float) -> aiohttp.ClientSession:
@@ -83,7 +77,8 @@ async def _fetched(session: aiohttp.ClientSession, asked: Question, largest: int
     ) as answer:
         at, shown = boot(), wall()
         if answer.status != 200:
-            raise ScrapeError("status", f"it answers {answer.status}")
+            unauthorized = answer.status in _UNAUTHORIZED
+            raise ScrapeError("status", f"it answers {answer.status}", unauthorized=unauthorized)
         unpacked, totals, size = unpacker(answer.headers.get("Content-Encoding", "")), Totals(asked.wanted), 0
         async for packed in answer.content.iter_any():
             for piece in unpacked.pieces(packed):

@@ -20,8 +20,6 @@ log = structlog.get_logger()
 TICK = 0.2
 MOST_SCRAPES = 50
 LARGEST_BODY = 20 * 2**20
-# A pod that answers so does not accept what was sent.
-_REFUSED = ("it answers 401", "it answers 403")
 
 
 @dataclass(slots=True)
@@ -115,7 +113,7 @@ class Scraper:
         target.faults += 1
         target.trouble = str(error)
         self.counts.faults[error.fault] += 1
-        if error.fault == "status" and str(error) in _REFUSED:
+        if error.unauthorized:
             self._secrets.forget(target.pod.namespace)
         # At 1, 2, 4, 8 … faults in a row: a pod that never answers must not fill the log.
         if target.faults & (target.faults - 1) == 0:

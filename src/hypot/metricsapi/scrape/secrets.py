@@ -51,6 +51,8 @@ class Secrets:
     def __init__(self, port: Port, own: OwnAccount | None = None, clock: Callable[[], float] = boot) -> None:
         self._port, self._own, self._clock = port, own, clock
         self._kept: dict[Named, _Kept] = {}
+        # When old ones are dropped next.
+        self._drop_at = float("-inf")
         self._contexts: OrderedDict[bytes, ssl.SSLContext] = OrderedDict()
         # Scrapes that need the same Secret wait for one of them to read it.
         self._turns: WeakValueDictionary[Named, asyncio.Lock] = WeakValueDictionary()
@@ -93,6 +95,7 @@ class Secrets:
             kept = self._kept.get((namespace, name))
             if kept is None or kept.until <= self._clock():
                 kept = self._kept[namespace, name] = await self._read(namespace, name)
+                self._drop_old()
         if kept.data is None:
             raise ScrapeError("credentials", f"the Secret {name} {kept.trouble}")
         written = kept.data.get(entry)
@@ -102,6 +105,15 @@ class Secrets:
             return base64.b64decode(written, validate=True).decode("utf-8")
         except (binascii.Error, UnicodeDecodeError):
             raise ScrapeError("credentials", f"{entry} of the Secret {name} is not text") from None
+
+    def _drop_old(self) -> None:
+        """Forget Secrets that nobody asked for lately: their namespaces may be gone."""
+        now = self._clock()
+        if now < self._drop_at:
+            return
+        self._drop_at = now + KEPT_FOR
+        for key in [key for key, kept in self._kept.items() if kept.until < now - KEPT_FOR]:
+            del self._kept[key]
 
     async def _read(self, namespace: str, name: str) -> _Kept:
         request = Request("GET", f"/api/v1/namespaces/{namespace}/secrets/{name}", largest=LARGEST_SECRET)

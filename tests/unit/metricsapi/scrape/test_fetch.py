@@ -10,8 +10,8 @@ import trustme
 from aiohttp import web
 
 from hypot.cluster.clock import boot, wall
+from hypot.metricsapi.body.totals import Wanted
 from hypot.metricsapi.scrape.fetch import Question, ScrapeError, fetch, new_session
-from hypot.metricsapi.scrape.totals import Wanted
 from unit.metricsapi.answering import answering
 
 if sys.version_info >= (3, 14):

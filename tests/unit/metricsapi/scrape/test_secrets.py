@@ -208,3 +208,13 @@ async def test_one_context_for_equal_settings(authority):
     world.put(token=TOKEN, ca_crt=text(trustme.CA().cert_pem))
     world.now += 60
     assert (await world.access(BY_CA)).tls is not first.tls
+
+
+async def test_secrets_that_nobody_asks_for_are_forgotten():
+    """Else those of namespaces that are gone would be kept for ever."""
+    world = World(token=TOKEN)
+    await world.access()
+    world.now += 500.0
+    with pytest.raises(ScrapeError):
+        await world.secrets.access("another", "https", BY_TOKEN)
+    assert list(world.secrets._kept) == [("another", "access")]

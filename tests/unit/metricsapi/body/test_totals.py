@@ -7,8 +7,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hypot.kinds.metric_rules.fields import ServedMetric, Weight
 from hypot.kinds.selector import parse_selector
-from hypot.metricsapi.scrape.exposition import ExpositionError
-from hypot.metricsapi.scrape.totals import Totals, Wanted, wanted_of
+from hypot.metricsapi.body.exposition import ExpositionError
+from hypot.metricsapi.body.totals import Totals, Wanted, wanted_of
 
 BODY = b"""\
 # TYPE requests_total counter

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hypot.kinds.metric_rules.fields import ServedMetric
 from hypot.kinds.selector import Selector, read_selector
-from hypot.metricsapi.scrape.exposition import ExpositionError, Sample, labels_of, samples_of
+from hypot.metricsapi.body.exposition import ExpositionError, Sample, labels_of, samples_of
 
 _EVERYTHING = Selector()
 # A line without an end fails the scrape.
@@ -38,6 +38,15 @@ class Wanted(NamedTuple):
 def wanted_of(metric: ServedMetric) -> Wanted:
     weights = tuple([(read_selector(one.where), float(one.weight or 0.0)) for one in metric.weights or ()])
     return Wanted(metric.source, read_selector(metric.where), weights)
+
+
+class Scraped(NamedTuple):
+    """The total of each wanted metric, and when they were measured: on the boot clock, and to show."""
+
+    at: float
+    wall: float
+    totals: list[float]
+    size: int
 
 
 class Totals:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hypot.metricsapi.scrape.unpack import PIECE, UnpackError, unpacker
+from hypot.metricsapi.body.unpack import PIECE, UnpackError, unpacker
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from hypot.metricsapi.scrape.exposition import LONGEST_LINE, ExpositionError, Sample, labels_of, samples_of
+from hypot.metricsapi.body.exposition import LONGEST_LINE, ExpositionError, Sample, labels_of, samples_of
 
 NAME = "http_requests_total"
 

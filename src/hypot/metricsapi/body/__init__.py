@@ -1,0 +1,1 @@
+"""What a rule needs of a body: unpacked, its lines, and their totals."""
