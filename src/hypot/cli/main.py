@@ -124,3 +124,7 @@ def _leave(status: int) -> NoReturn:
     with contextlib.suppress(OSError):
         sys.stdout.close()
     sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -298,6 +298,8 @@ OWN = {
         "scalingIntervalsOverlap",
         to={"cpu": {"value": "500m"}},
     ),
+    "overlap-of-all": hvpa(scalingIntervalsOverlap={"memory": {"percentage": 100}}),
+    "base-load": hvpa(baseResourcesPerReplica={"cpu": {"value": "1"}}),
     "percentage": hvpa(scalingIntervalsOverlap={"cpu": {"percentage": 101}}),
     "stabilization": hvpa(scaleUp={"stabilizationDuration": "3 minutes"}),
     "maintenance-window": hvpa(scaleUp={"updatePolicy": {"updateMode": "MaintenanceWindow"}}),

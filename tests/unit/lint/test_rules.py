@@ -306,6 +306,7 @@ CASES = {
     "hpa-dominates": Case(
         [hvpa(hpa=hpa_block(cpu(70)))], [hvpa(hpa=hpa_block(cpu(100)))], "averageUtilization: 70", "Hvpa"
     ),
+    "restarts-pods": Case([hvpa()], [hvpa()], "scalingIntervals:", "Hvpa", kubernetes="1.32"),
     "weight-based": Case([weighted()], [hvpa()], "weightBasedScalingIntervals:", "Hvpa"),
     "api-version-not-served": Case(
         [hpa(api_version="autoscaling/v2beta2")],

@@ -248,6 +248,37 @@ class TestSizes:
         assert [one.message.startswith(reported) for one in found] == ([True] if reported else [])
 
 
+RESTARTED = {"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}
+FOR_MEMORY = {"resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]}
+BY_TEMPLATE = {"annotations": {"hypot.dev/resize": "Template"}}
+NO_CPU = {"vpa": vpa_block({"controlledResources": ["memory"]})}
+ONE_COUNT = {"scalingIntervals": [{"maxReplicas": 2, "maxResources": {"cpu": "1", "memory": "2Gi"}}]}
+FIXED = {"scalingIntervals": [{"maxReplicas": 4, "effectiveIntervalExtrapolation": "horizontalOnly"}]}
+SWITCHED_OFF = {way: {"updatePolicy": {"updateMode": "Off"}} for way in ("scaleUp", "scaleDown")}
+
+
+class TestRestarts:
+    @pytest.mark.parametrize(
+        ("objects", "kubernetes", "field"),
+        [
+            ([hvpa()], "1.33", ""),
+            ([hvpa()], "1.32", "spec.scalingIntervals"),
+            ([hvpa(**BY_TEMPLATE)], "1.37", "metadata.annotations.hypot.dev/resize"),
+            ([hvpa(), workload("web", container(**RESTARTED))], "1.37", "spec.targetRef"),
+            ([hvpa(), workload("web", container(**FOR_MEMORY))], "1.37", ""),
+            ([hvpa(**NO_CPU), workload("web", container(**RESTARTED))], "1.37", ""),
+            ([hvpa(annotations={"hypot.dev/resize": "InPlace"})], "1.32", ""),
+            ([hvpa(**ONE_COUNT)], "1.32", ""),
+            ([hvpa(**FIXED)], "1.32", ""),
+            ([hvpa(**SWITCHED_OFF)], "1.32", ""),
+        ],
+    )
+    def test_an_hvpa_whose_pods_restart(self, objects, kubernetes, field):
+        """By the version, the annotation or the resizePolicy; not if no size changes, or only sizes do."""
+        found = findings("restarts-pods", *objects, kubernetes=kubernetes)
+        assert [one.field for one in found] == ([field] if field else [])
+
+
 class TestSources:
     def test_default_metric_counts(self):
         """Without a block, and without metrics in it, cpu at 80 % is the target."""

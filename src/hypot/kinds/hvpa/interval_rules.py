@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from hypot.core.amount import show
 from hypot.core.axes.interval import HORIZONTAL_ONLY, LINEAR, Given, effective
+from hypot.kinds.base import count_of
 from hypot.kinds.hvpa.fields import EXTRAPOLATIONS, MOST_REPLICAS, HvpaSpec, ScalingInterval
 from hypot.kinds.hvpa.intervals import last_count, share_of
 from hypot.kinds.problem import Problem, Where, too_many, unsupported
@@ -16,6 +17,7 @@ from hypot.kinds.vpa.rules import resource_list_problems
 MAX_INTERVALS = 50
 _HERE: Where = ("spec", "scalingIntervals")
 _IN_TOTAL = "the overlap is an amount for all pods together"
+_NO_SIZE = "write a size of {0} in every interval, or controlledResources without {0} in the container policies"
 
 
 class _View(NamedTuple):
@@ -60,6 +62,7 @@ def interval_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     yield from _last_count_problems(hvpa, rows[-1])
     if found:
         return
+    yield from _once(_base_problems(hvpa, rows))
     totals = _once(_total_problems(rows, views))
     yield from totals
     if not totals and hvpa.overlap is not None:
@@ -136,7 +139,7 @@ def _size_problems(row: _IntervalRow, views: Sequence[_View]) -> Iterator[Proble
         return
     for name in RESOURCES:
         if name not in written and any(name in view.resources and name not in view.most for view in views):
-            message, hint = "must be set if maxAllowed does not set it", "without it no total has a count"
+            message, hint = "must be set if maxAllowed does not set it", _NO_SIZE.format(name)
             yield Problem("interval-size", "Required", (*at, name), message, hint=hint)
 
 
@@ -178,12 +181,33 @@ def _total_problem(row: _IntervalRow, name: str, size: int, before: int) -> Prob
     return Problem("interval-total", "Invalid", where, message, written.get(name), "more pods must give a larger total")
 
 
+def _base_problems(hvpa: HvpaSpec, rows: Sequence[_IntervalRow]) -> Iterator[Problem]:
+    """A base load of a whole pod leaves nothing to share: where sizes are computed, it is ignored."""
+    for name in RESOURCES:
+        value, percent = share_of(hvpa.base, name).both
+        where = ("spec", "baseResourcesPerReplica", name)
+        too_small = [row for row in rows if name in row.sizes and value >= row.sizes[name]]
+        if percent >= 100:
+            message, hint = f"is {percent} percent of the request, so it is ignored", "write less than 100, or a value"
+            yield Problem("base-load", "Notice", (*where, "percentage"), message, percent, hint, "warning")
+        elif too_small:
+            size, end = show(name, too_small[0].sizes[name]), count_of(too_small[0].end or 0, "replica")
+            message = f"leaves nothing of the {size} that a pod may have at up to {end}"
+            hint, written = "write what one replica uses without any load", getattr(hvpa.base, name).value
+            yield Problem("base-load", "Notice", (*where, "value"), message, written, hint, "warning")
+
+
 def _overlap_problems(hvpa: HvpaSpec, rows: Sequence[_IntervalRow], views: Sequence[_View]) -> Iterator[Problem]:
     """The overlap must not span the whole interval below a count."""
     for view in views:
         for name in view.resources:
             value, percent = share_of(hvpa.overlap, name).both
             sizes = [row.sizes.get(name, view.most.get(name)) for row in rows]
+            if percent >= 100 and not view.least.get(name) and _may_fall(rows, hvpa.min_replicas):
+                message = "is 100, so no replica is ever removed: no total is below an interval that begins at 0"
+                where: Where = ("spec", "scalingIntervalsOverlap", name, "percentage")
+                hint = "write less, or minAllowed in the container policies, below which replicas are removed"
+                yield Problem("overlap-of-all", "Notice", where, message, percent, hint, "warning")
             if not value or None in sizes:
                 continue
             given = tuple(
@@ -195,6 +219,11 @@ def _overlap_problems(hvpa: HvpaSpec, rows: Sequence[_IntervalRow], views: Seque
                 message = f"must be less than {show(name, narrowest)}, the width of the narrowest interval"
                 where = ("spec", "scalingIntervalsOverlap", name, "value")
                 yield Problem("overlap", "Invalid", where, message, getattr(hvpa.overlap, name).value, _IN_TOTAL)
+
+
+def _may_fall(rows: Sequence[_IntervalRow], first: int) -> bool:
+    """Whether a count above the first has an interval that an overlap can reach into."""
+    return any(row.interval.extrapolation != HORIZONTAL_ONLY and (row.end or 0) > first for row in rows)
 
 
 @lru_cache(1024)

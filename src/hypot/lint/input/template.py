@@ -18,6 +18,8 @@ class TemplateContainer:
     name: str
     requests: Resources = field(default_factory=dict)
     limits: Resources = field(default_factory=dict)
+    # The resources whose change restarts it.
+    restarts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,12 @@ def read_template(data: Any, defaults: Defaults, kubernetes: Version) -> Templat
 def _container(data: Mapping[str, Any], defaults: Defaults) -> TemplateContainer:
     """A limit without a request also sets the request. A LimitRange fills in what is still missing."""
     requests, limits = _resources(data)
+    policies = [mapping(one) for one in sequence(data.get("resizePolicy"))]
     return TemplateContainer(
-        text(data.get("name")), {**defaults.requests, **limits, **requests}, {**defaults.limits, **limits}
+        text(data.get("name")),
+        {**defaults.requests, **limits, **requests},
+        {**defaults.limits, **limits},
+        frozenset(text(one.get("resourceName")) for one in policies if one.get("restartPolicy") == "RestartContainer"),
     )
 
 

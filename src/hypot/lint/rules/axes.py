@@ -1,10 +1,19 @@
-"""Rules for Hvpas: sources that override each other, and the weights that intervals replace."""
+"""Rules for Hvpas: sources that override each other, pods that restart, and the weights that intervals replace."""
 
 from collections.abc import Iterator
 
-from hypot.lint.input.world import InputWorld
+from hypot.core.amount import CPU
+from hypot.core.axes.interval import HORIZONTAL_ONLY
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.intervals import counts_of
+from hypot.kinds.problem import Where
+from hypot.kinds.version import show_version
+from hypot.kinds.vpa import RESIZES_IN_PLACE
+from hypot.kinds.vpa.allowed import allowed
+from hypot.lint.input.world import Autoscaler, InputWorld, writes
 from hypot.lint.rule import HVPA_ONLY, Hit, RuleFamily
 from hypot.lint.rules.weights import interval_form
+from hypot.policy.model.plan import RESIZE_ANNOTATION, resizing_of
 
 AXES = RuleFamily("Both axes", "Hvpas, which decide replicas and size together.")
 
@@ -60,3 +69,57 @@ def weight_based(world: InputWorld) -> Iterator[Hit]:
             form = interval_form(hvpa.spec, world.template_of(hvpa))
             hint = f"write scalingIntervals, which depend on the total only:\n{form}"
             yield Hit(hvpa.item, ("spec", "weightBasedScalingIntervals"), _UNSAFE, hint)
+
+
+@AXES.rule(
+    "restarts-pods",
+    "advice",
+    title="An Hvpa whose pods restart to change their size",
+    why="While a pod restarts, the others do its work and use more. That reverses scale-downs, so hypot waits longer "
+    "before the next one. In replays of 15 recorded loads without in-place resize, an Hvpa restarted 41 pods a day, "
+    "cost 1.04 times as much as an HPA at 70 % (both in the median), and was later on 11 of them.",
+    fix="resize pods in place, with Kubernetes 1.33 or newer and without resizePolicy RestartContainer; else use an "
+    "HPA (docs/hvpa.md, Where pods restart)",
+    example="Kubernetes 1.32 cannot resize pods in place, so they are evicted whenever their size changes; an HPA is "
+    "usually cheaper there, and late less often",
+    kinds=HVPA_ONLY,
+)
+def restarts_pods(world: InputWorld) -> Iterator[Hit]:
+    for hvpa in world.hvpas:
+        found = _why_pods_restart(world, hvpa) if writes(hvpa.item) and _scales_both_axes(hvpa.spec) else None
+        if found is not None:
+            where, why = found
+            yield Hit(hvpa.item, where, f"{why}; an HPA is usually cheaper there, and late less often")
+
+
+def _scales_both_axes(hvpa: Hvpa) -> bool:
+    """An HPA is no alternative to an Hvpa that only sizes, and no pod restarts for one that only counts."""
+    low, high = counts_of(hvpa)
+    return high > low and any(one.extrapolation != HORIZONTAL_ONLY for one in hvpa.intervals or ())
+
+
+def _why_pods_restart(world: InputWorld, hvpa: Autoscaler[Hvpa]) -> tuple[Where, str] | None:
+    """Where it is written, and a clause. Of resizePolicy only cpu counts: memory changes rarely."""
+    template = world.template_of(hvpa)
+    containers = template.running if template is not None else ()
+    sized = [one for one in containers if _sizes_cpu(hvpa.spec, one.name)]
+    if containers and not sized:
+        return None
+    resizing = resizing_of(hvpa.spec.annotations)
+    if resizing == "Template":
+        why = f"{RESIZE_ANNOTATION} is {resizing}, so pods are replaced whenever their size changes"
+        return ("metadata", "annotations", RESIZE_ANNOTATION), why
+    if world.kubernetes < RESIZES_IN_PLACE and resizing != "InPlace":
+        version = f"Kubernetes {show_version(world.kubernetes)}"
+        return ("spec", "scalingIntervals"), (
+            f"{version} cannot resize pods in place, so they are evicted whenever their size changes"
+        )
+    restarted = [one.name for one in sized if CPU in one.restarts]
+    if restarted:
+        return ("spec", "targetRef"), f"container {restarted[0]} restarts whenever its cpu changes, by its resizePolicy"
+    return None
+
+
+def _sizes_cpu(hvpa: Hvpa, container: str) -> bool:
+    rules = allowed(hvpa, container)
+    return not rules.switched_off and CPU in rules.controlled

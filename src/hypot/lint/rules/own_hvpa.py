@@ -28,7 +28,8 @@ HVPA_FIELDS.known(
     title="An interval without a size",
     why="A total is a count times the size of a pod. Without a size in the interval or in maxAllowed, a total of that "
     "resource has no count. Only horizontalOnly keeps pods at their current size.",
-    fix="write cpu and memory in maxResources, or maxAllowed in the container policies",
+    fix="write a size of this resource in every interval, or maxAllowed in the container policies; or, to leave the "
+    "resource alone, controlledResources without it",
     example="Required value: must be set if maxAllowed does not set it",
 )
 HVPA_FIELDS.known(
@@ -69,6 +70,24 @@ HVPA_FIELDS.known(
     "would skip a whole count. It is an amount for all pods together.",
     fix="write less than the narrowest interval spans, or a percentage",
     example='Invalid value: "500m": must be less than 500m, the width of the narrowest interval',
+)
+HVPA_FIELDS.known(
+    "overlap-of-all",
+    "warning",
+    title="An overlap of 100 percent",
+    why="The overlap lowers the total below which a replica is removed. With 100 percent that is 0, so replicas are "
+    "only ever added, unless minAllowed keeps pods larger than their share of the total.",
+    fix="write less than 100, or minAllowed in the container policies, below which replicas are removed",
+    example="is 100, so no replica is ever removed: no total is below an interval that begins at 0",
+)
+HVPA_FIELDS.known(
+    "base-load",
+    "warning",
+    title="A base load of a whole pod",
+    why="baseResourcesPerReplica is what a replica uses without any load. If that is all that a pod requests, nothing "
+    "is left to divide between replicas, and hypot ignores it.",
+    fix="write what one replica uses without any load: less than maxResources of every interval",
+    example="leaves nothing of the 1 that a pod may have at up to 2 replicas",
 )
 HVPA_FIELDS.known(
     "percentage",

@@ -88,7 +88,7 @@ def time_gate(
 ) -> Gate:
     """Whether the time allows a change; urgency skips stabilisation, for scale-ups only.
 
-    `swings` is how many scale-downs in a row were soon reversed.
+    `swings` grows with each scale-down that restarted pods and was soon reversed; one that lasts lowers it.
     """
     kind = scale_type(hvpa, direction)
     written, since = kind.stabilization_seconds or 0.0, None if last is None else now - last
@@ -107,9 +107,9 @@ def time_gate(
 
 
 def _because(swings: int) -> str:
-    return (
-        ", because the last one was soon reversed" if swings == 1 else f", because the last {swings} were soon reversed"
-    )
+    """Without a number: scale-downs that lasted may lie between, and only so many are counted."""
+    reversed_ones = "a scale-down that restarted pods was" if swings == 1 else "scale-downs that restarted pods were"
+    return f", because {reversed_ones} soon reversed"
 
 
 def in_window(hvpa: HvpaSpec, now: float) -> bool:

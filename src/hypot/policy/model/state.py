@@ -51,7 +51,7 @@ class Vertical:
     # When the workload last got more of anything.
     last_up: float | None = None
     last_down: float | None = None
-    # Scale-downs in a row that restarted pods and were soon reversed.
+    # Scale-downs that restarted pods and were soon reversed, less those that lasted.
     swings: int = 0
     # The replica count and the recommended sizes at the last observation.
     replicas: int | None = None

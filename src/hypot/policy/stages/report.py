@@ -236,8 +236,10 @@ class Findings:
 
 
 def sentence(message: str) -> str:
-    """A message as a sentence. It must not begin with a name, such as that of a container."""
-    return f"{message[:1].upper()}{message[1:].removesuffix('.')}."
+    """A message as a sentence. The path of a field stays as it is; a name, as of a container, must not come first."""
+    first = message.partition(" ")[0].rstrip(".:,")
+    start = message[:1] if "." in first else message[:1].upper()
+    return f"{start}{message[1:].removesuffix('.')}."
 
 
 def clause(written: str) -> str:

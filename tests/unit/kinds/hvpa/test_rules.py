@@ -2,8 +2,10 @@
 
 import pytest
 
+from hypot.core.axes.interval import replicas_for
 from hypot.kinds.hpa.fields import cpu
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.intervals import intervals_of
 from unit.policy.hvpa.hvpa_cases import INTERVALS, at, found, hpa, manifest, noted, policy, seed, sized, vpa
 
 GOOD = {
@@ -298,3 +300,53 @@ def test_the_last_interval_and_the_hpa_may_differ():
     template = hpa(maxReplicas=9)
     assert found(seed(hpa=template), "warning") == [("last-interval", "spec.scalingIntervals[4].maxReplicas")]
     assert found(seed(hpa={**template, "deploy": False}), "warning") == []
+
+
+OVERLAP, BASE = "spec.scalingIntervalsOverlap.cpu.percentage", "spec.baseResourcesPerReplica.cpu"
+ALL = {"scalingIntervalsOverlap": {"cpu": {"percentage": 100}}}
+TWO_SIZES = [(1, 1, "1Gi"), (3, 2, "2Gi")]
+
+
+def based(**cpu_change):
+    return sized(*TWO_SIZES, baseResourcesPerReplica={"cpu": cpu_change})
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (sized(*TWO_SIZES, **ALL), [("overlap-of-all", OVERLAP)]),
+        (sized(*TWO_SIZES, scalingIntervalsOverlap={"cpu": {"percentage": 99}}), []),
+        (sized(*TWO_SIZES, **ALL, vpa=vpa(policy(low={"cpu": "50m"}))), []),
+        (
+            sized(*TWO_SIZES, **ALL, vpa=vpa(policy("a", low={"cpu": "50m"}), policy("b"))),
+            [("overlap-of-all", OVERLAP)],
+        ),
+        (sized(*TWO_SIZES, **ALL, vpa=vpa(policy(controlledResources=["memory"]))), []),
+        (sized((1, 1, "1Gi"), (9, 1, "1Gi", "horizontalOnly"), **ALL), []),
+        (sized((1, 1, "1Gi"), **ALL), []),
+        (based(value="999m"), []),
+        (based(value=1), [("base-load", f"{BASE}.value")]),
+        (based(value=3), [("base-load", f"{BASE}.value")]),
+        (based(percentage=99), []),
+        (based(percentage=100), [("base-load", f"{BASE}.percentage")]),
+        (based(value=3, percentage=100), [("base-load", f"{BASE}.percentage")]),
+    ],
+)
+def test_overlaps_and_base_loads_of_everything(data, expected):
+    """They are accepted, because such objects may be stored, and have no effect or keep every replica."""
+    assert (found(data, "warning"), found(data)) == (expected, [])
+
+
+def test_with_an_overlap_of_all_only_minimums_remove_replicas():
+    """That is what the warning says."""
+    free, least = (Hvpa.from_dict(sized(*TWO_SIZES, **ALL, vpa=vpa(policy(low=low)))) for low in (None, {"cpu": "50m"}))
+    assert replicas_for(intervals_of(free, "app", "cpu"), 1, 3) == 3
+    assert replicas_for(intervals_of(least, "app", "cpu"), 149, 3) == 1
+
+
+def test_the_hint_for_a_size_that_nobody_gives():
+    """It names what to write."""
+    (problem,) = Hvpa.from_dict(sized((2, 1, "1Gi"), (4, 2))).problems()
+    assert problem.hint == (
+        "write a size of memory in every interval, or controlledResources without memory in the container policies"
+    )

@@ -93,8 +93,9 @@ class TestGates:
     @pytest.mark.parametrize(
         ("swings", "text"),
         [
-            (1, "10 min after the last scaling, because the last one was"),
-            (3, "40 min after the last scaling, because the last 3 were"),
+            (1, "10 min after the last scaling, because a scale-down that restarted pods was"),
+            (3, "40 min after the last scaling, because scale-downs that restarted pods were"),
+            (7, "360 min after the last scaling, because scale-downs that restarted pods were"),
         ],
     )
     def test_scale_downs_that_were_reversed(self, swings, text):

@@ -134,6 +134,17 @@ def test_a_sentence_inside_another(written, inside):
     assert clause(written) == inside
 
 
-def test_a_message_that_ends_with_a_point():
-    """Messages of others may."""
-    assert sentence("forbidden.") == "Forbidden."
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("forbidden.", "Forbidden."),
+        ("waits: spec.replicas is 0", "Waits: spec.replicas is 0."),
+        ("held: see the docs", "Held: see the docs."),
+        ("spec.replicas: must not be negative", "spec.replicas: must not be negative."),
+        ("spec.scalingIntervals[0].maxReplicas must be set", "spec.scalingIntervals[0].maxReplicas must be set."),
+        ("", "."),
+    ],
+)
+def test_a_message_as_a_sentence(message, expected):
+    """Messages of others may end with a point, and a path keeps its first letter."""
+    assert sentence(message) == expected
