@@ -35,6 +35,27 @@ settings_named = click.option(
 )
 
 
+_SERVER_OPTIONS: Sequence[Option] = (
+    click.option(
+        "--kubeconfig", metavar="FILE", help="The kubeconfig; by default the pod's service account, or as kubectl does."
+    ),
+    click.option("--context", metavar="NAME", help="The context in the kubeconfig."),
+    click.option(
+        "--log",
+        "log_format",
+        type=click.Choice(["text", "json"]),
+        help="The log format; by default text on a terminal, else json.",
+    ),
+)
+
+
+def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How a server reaches its cluster, and how it logs."""
+    for option in reversed(_SERVER_OPTIONS):
+        command = option(command)
+    return command
+
+
 def time_given(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
     """A time from RFC 3339 text or from seconds since 1970."""
     if text is None:

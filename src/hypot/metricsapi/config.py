@@ -11,6 +11,8 @@ from hypot.serving.config import (
     IP_SCHEMA,
     LABEL_SCHEMA,
     ConfigError,
+    metrics_auth,
+    monitoring_namespace,
     plain_value,
     port,
     properties_of,
@@ -48,15 +50,8 @@ class MetricsConfig:
     secure_port: int = port(6443, "The port of the metrics APIs.")
     probe_port: int = port(8081, "The port of /healthz and /readyz.")
     metrics_port: int = port(8080, "The port of /metrics, about the metrics server itself.")
-    metrics_auth: bool = switch(
-        default=False,
-        why="Serve /metrics over TLS, and only to accounts that may get the nonResourceURL /metrics.",
-    )
-    monitoring_namespace: str = text(
-        "monitoring",
-        "The namespace of Prometheus: the NetworkPolicy lets only its pods reach metricsPort.",
-        LABEL_SCHEMA,
-    )
+    metrics_auth: bool = metrics_auth()
+    monitoring_namespace: str = monitoring_namespace()
     service: str = text(SERVICE, "The Service that the APIServices name.", LABEL_SCHEMA)
     certificate: str = text(
         "",

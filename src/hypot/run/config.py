@@ -14,6 +14,8 @@ from hypot.serving.config import (
     LABEL_SCHEMA,
     ConfigError,
     is_ip,
+    metrics_auth,
+    monitoring_namespace,
     plain_value,
     port,
     properties_of,
@@ -90,17 +92,8 @@ class RunConfig:
     )
     probe_port: int = port(8081, "The port of /healthz and /readyz.")
     metrics_port: int = port(8080, "The port of /metrics.")
-    metrics_auth: bool = switch(
-        default=False,
-        why="Serve /metrics over TLS, and only to accounts that may get the nonResourceURL /metrics.",
-    )
-    monitoring_namespace: str = field(
-        default="monitoring",
-        metadata={
-            "why": "The namespace of Prometheus: the NetworkPolicy lets only its pods reach metricsPort.",
-            "schema": LABEL_SCHEMA,
-        },
-    )
+    metrics_auth: bool = metrics_auth()
+    monitoring_namespace: str = monitoring_namespace()
     webhook_port: int = port(8443, "The port of the webhook that sizes new pods; 0 switches it off.")
     webhook_service: str = text(
         "hypot-webhook",

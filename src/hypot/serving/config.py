@@ -64,6 +64,18 @@ def texts(why: str, schema: Mapping[str, Any] | None = None) -> tuple[str, ...]:
     return described
 
 
+def metrics_auth() -> bool:
+    return switch(
+        default=False,
+        why="Serve /metrics over TLS, and only to accounts that may get the nonResourceURL /metrics.",
+    )
+
+
+def monitoring_namespace() -> str:
+    why = "The namespace of Prometheus: the NetworkPolicy lets only its pods reach metricsPort."
+    return text("monitoring", why, LABEL_SCHEMA)
+
+
 def plain_value(of: type, name: str, value: Any) -> Any:
     """The value of a setting, checked against its schema. Raises ConfigError."""
     declared: dict[str, Any] = {wire_name(f.name): f.metadata["schema"] for f in fields(of)}[name]

@@ -4,6 +4,7 @@ import click
 
 from hypot.cli.files import BadInput
 from hypot.cli.metrics.config import read_config
+from hypot.cli.options import server_options
 from hypot.kinds.metric_rules import PRESETS
 from hypot.kinds.metric_rules.read import RulesError
 
@@ -14,16 +15,7 @@ from hypot.kinds.metric_rules.read import RulesError
 @click.option("--config", "config_file", metavar="FILE", help="Periods, ages and ports; see docs/metrics-api.md.")
 @click.option("-n", "--namespace", help="The namespace of hypot's Lease and certificate.")
 @click.option("--warm", is_flag=True, help="Scrape also while another replica leads.")
-@click.option(
-    "--kubeconfig", metavar="FILE", help="The kubeconfig; by default the pod's service account, or as kubectl does."
-)
-@click.option("--context", metavar="NAME", help="The context in the kubeconfig.")
-@click.option(
-    "--log",
-    "log_format",
-    type=click.Choice(["text", "json"]),
-    help="The log format; by default text on a terminal, else json.",
-)
+@server_options
 def command(
     file: str | None,
     preset: str | None,

@@ -3,23 +3,15 @@
 import click
 
 from hypot.cli.files import BadInput
+from hypot.cli.options import server_options
 from hypot.cli.run.config import read_config
 
 
 @click.command("run")
-@click.option(
-    "--kubeconfig", metavar="FILE", help="The kubeconfig; by default the pod's service account, or as kubectl does."
-)
-@click.option("--context", metavar="NAME", help="The context in the kubeconfig.")
 @click.option("-n", "--namespace", help="The namespace of hypot's Lease and state.")
 @click.option("--config", "config_file", metavar="FILE", help="What to watch, and what hypot may do; see docs/run.md.")
 @click.option("--dry-run", is_flag=True, help="Decide and report, but change nothing except the Lease and the state.")
-@click.option(
-    "--log",
-    "log_format",
-    type=click.Choice(["text", "json"]),
-    help="The log format; by default text on a terminal, else json.",
-)
+@server_options
 def command(
     kubeconfig: str | None,
     context: str | None,
