@@ -109,8 +109,9 @@ class App:
             done, _ = await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
             if stopping in done:
                 # Others take over now; the values are still good for requests that are under way.
+                led = self.lease.leading
                 await self.lease.release()
-                await asyncio.sleep(GRACE)
+                await asyncio.sleep(GRACE if led else 0)
             else:
                 errors = [error for task in done if (error := task.exception())]
                 self.broken = repr(errors)
