@@ -158,6 +158,10 @@ class TortoiseFindings(Findings):
         text = f"The phase is {phase}{why}." if not before else f"The phase was {before} and is {phase}{why}."
         self.step("observe", "phase", None, None, text)
 
+    def report_kept(self, count: int, kept: int) -> None:
+        text = "What is needed now is unknown: no pod is removed."
+        self.step("restrain", "need-unknown", count, kept, text)
+
     def report_sizes(self, resources: Iterable[SizedResource], wanted: Mapping[Place, int]) -> None:
         for one in resources:
             container, resource = one.place

@@ -28,7 +28,17 @@ from hypot.policy.tortoise.phases import is_healthy
 from hypot.policy.tortoise.policies import PolicyTable, in_force, main_of, places_of
 from hypot.policy.tortoise.report import TortoiseFindings
 from hypot.policy.tortoise.sizes import Counts, bounds_of, counts_of, with_requests
-from hypot.policy.tortoise.tuning import TortoiseLook, Tuned, begun, layout_of, left_behind, sized, targets_of, tuned
+from hypot.policy.tortoise.tuning import (
+    TortoiseLook,
+    Tuned,
+    begun,
+    layout_of,
+    least_kept,
+    left_behind,
+    sized,
+    targets_of,
+    tuned,
+)
 from hypot.policy.vertical.ranges import in_ranges
 
 
@@ -103,7 +113,7 @@ class _TortoisePass(TortoiseFindings):
         found = tuned(look, past, self.own)
         self.report_tuning(look, found)
         past, edit = found.past, self._edited(subject, found)
-        count = self._count(subject, edit)
+        count = self._count(look, edit)
         self._sized(subject, look, found, count)
         self.state = self.state._replace(tortoise=past or self._rested())
         self.report_success()
@@ -210,12 +220,14 @@ class _TortoisePass(TortoiseFindings):
         self.step("resolve", "hpa-deleted", None, None, text)
         return HpaEdit(there.name, there, there, deletes=True)
 
-    def _count(self, subject: Subject, edit: HpaEdit | None) -> int:
+    def _count(self, look: TortoiseLook, edit: HpaEdit | None) -> int:
         """The count: as it is, or by the HPA as it should be if hypot decides that too."""
-        replicas = subject.scale.replicas
-        if edit is None or edit.deletes or not self.tortoise.decides or replicas == 0:
-            return replicas
-        return self.decided_count(edit.after, self.all_settings)
+        if edit is None or edit.deletes or not look.decides or look.replicas == 0:
+            return look.replicas
+        count, kept = self.decided_count(edit.after, self.all_settings), least_kept(look)
+        if count < kept:
+            self.report_kept(count, kept)
+        return max(count, kept)
 
     def _sized(self, subject: Subject, look: TortoiseLook, found: Tuned, count: int) -> None:
         """Decide the size of each container."""

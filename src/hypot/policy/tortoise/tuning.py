@@ -271,22 +271,30 @@ def _bounds(
     look: TortoiseLook, past: TortoiseState, slot: SlotBounds | None, phase: str, own: TortoiseSettings
 ) -> tuple[int, int] | None:
     """The bounds of the HPA; None if it stays as it is."""
-    if slot is None:
-        return (look.counts.least, look.counts.most) if look.written is None else None
     most = look.counts.most
+    if slot is None:
+        known = past.low if look.needs.reason else 0
+        return (max(look.counts.least, min(known, most)), most) if look.written is None else None
     if phase == IN_EMERGENCY:
         # No pod is removed: neither one that runs, nor one that this emergency has asked for.
         asked = past.low if past.phase == IN_EMERGENCY else 0
         high = max(slot.raised, min(max(look.replicas, asked), most))
         return high, high
     if phase == BACK_TO_NORMAL:
-        low = max(stepped_back(past.low, own.replica_reduction_factor), slot.low)
-        return low, max(low, slot.raised)
-    if look.needs.reason is None or look.written is None:
+        low = past.low if look.needs.reason else stepped_back(past.low, own.replica_reduction_factor)
+        low = max(min(low, most), slot.low)
+        return low, max(low, slot.raised, least_kept(look))
+    if look.needs.reason is None:
         return slot.low, slot.held
-    # What is needed now is unknown: nothing that runs is removed.
-    low = max(slot.low, min(look.written[0], most))
-    return low, max(low, slot.held, min(look.replicas, most))
+    # The minimum is not lowered either. Without an HPA it is the one that was decided last.
+    known = past.low if look.written is None else look.written[0]
+    low = max(slot.low, min(known, most))
+    return low, max(low, slot.held, least_kept(look))
+
+
+def least_kept(look: TortoiseLook) -> int:
+    """The pods that must not be removed: those that run, while what is needed now is unknown."""
+    return min(look.replicas, look.counts.most) if look.needs.reason else 0
 
 
 def _planned(

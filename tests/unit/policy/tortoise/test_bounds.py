@@ -254,6 +254,40 @@ def test_unknown_needs_remove_nothing():
     assert bounds(here.decided())[1] >= 35
 
 
+@pytest.mark.parametrize("measured", [0, 3])
+def test_unknown_needs_remove_nothing_where_hypot_decides(measured):
+    """With little learned, the maximum of 6 would remove 4 of 10 pods at once."""
+    here = world([1000], replicas=10, measured=measured, hpa=None)
+    here.tortoise["metadata"]["annotations"]["hypot.dev/decide"] = "true"
+    for _ in range(40):
+        decision = here.step(60)
+        here.hpa = None
+        assert decision.desired == 10
+    assert decision.status["maxReplicas"] == 10
+
+
+def test_unknown_needs_fall_to_the_maximum_of_the_spec():
+    """People's maximum holds, whether or not metrics are there; the decision says why no more pods are removed."""
+    here = world([1000], replicas=10, measured=0, hpa=None, spec={"maxReplicas": 8})
+    here.tortoise["metadata"]["annotations"]["hypot.dev/decide"] = "true"
+    assert here.decided().desired == 8
+
+
+def test_a_new_hpa_while_needs_are_unknown():
+    """It has room for all pods that run, and the minimum that was decided last."""
+    here = world([1000], replicas=10, measured=2, hpa=None, state=known([1000], low=5))
+    assert bounds(here.decided()) == (5, 10)
+
+
+def test_back_to_normal_waits_until_needs_are_known():
+    """Each step back lowers the minimum, so it needs to be known that nothing needs those pods."""
+    here = world([1000], replicas=20, measured=0, hpa=hpa(20, 20), state=known([1000], phase="BackToNormal", low=20))
+    for _ in range(3):
+        assert bounds(here.step(60)) == (20, 20)
+    here.measured = 20
+    assert bounds(here.step(60)) == (19, 19)
+
+
 def test_settings_that_are_ignored_are_reported():
     """As a step, and as a warning."""
     decision = world([10_000], annotations={"slot_hours": 5, "maximum_max_replicas": "many"}).decided()
