@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from hypot.policy.model.learned import SlotLayout
 from hypot.policy.model.settings import Settings
 from unit.policy.sizes_world import DAY, HOUR, MI, MINUTE, NOW, limit_range, limits, sentences, sized
 from unit.policy.tortoise.tortoise_world import (
@@ -193,6 +194,18 @@ def test_pods_near_their_largest_size_reach_it():
     world = example(10, 4.8, 74.3)
     assert cpu(world.decided()) == 5000
     assert shape(world) == (15, 5)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_a_single_count(most):
+    """With a maximum that is not above the minimum only sizes are left: they grow, and shrink again."""
+    world = example(most, 2, 4 * most, annotations=settings_by({"slot_period": "daily"}), hpa=hpa(most, most))
+    world.tortoise["spec"]["maxReplicas"] = most
+    world.state = known([100 * most], layout=SlotLayout(daily=True))
+    assert cpu(world.step(HOUR)) == 4000
+    world.demand = {"app": round(1.5 * most * USED)}
+    found = [cpu(world.step(HOUR)) for _ in range(50)]
+    assert (found[0], found[-1]) == (4000, 1500)
 
 
 def test_growth_is_reported():
