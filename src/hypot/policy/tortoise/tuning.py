@@ -25,6 +25,7 @@ from hypot.policy.tortoise.sizes import (
     Counts,
     SizedResource,
     horizontal_size,
+    is_worth_a_shrink,
     may_shrink,
     settled_count,
     vertical_size,
@@ -327,10 +328,12 @@ def sized(look: TortoiseLook, found: Tuned, count: int, last_shrink: float | Non
         else:
             wanted[one.place] = horizontal_size(one, settled, look.counts, own, several=several)
     rises = {one.place for one in resources if wanted.get(one.place, one.size) > one.size}
-    falls = {one.place for one in resources if wanted.get(one.place, one.size) < one.size}
+    falling = [one for one in resources if wanted.get(one.place, one.size) < one.size]
+    falls = {one.place for one in falling}
     waits = False
-    # Pods do not shrink while others grow, nor in an emergency, nor too often.
-    if falls and not rises and found.phase not in {IN_EMERGENCY, BACK_TO_NORMAL}:
+    is_worth = any(is_worth_a_shrink(one, wanted[one.place]) for one in falling)
+    # Pods do not shrink for little, nor while others grow, nor in an emergency, nor too often.
+    if is_worth and not rises and found.phase not in {IN_EMERGENCY, BACK_TO_NORMAL}:
         waits = not may_shrink(own.shrinks_per_day, last_shrink, look.now)
         falls = falls if waits else set()
     wanted = {place: amount for place, amount in wanted.items() if place not in falls}
