@@ -49,8 +49,9 @@ TORTOISE_FIELDS.known(
 )
 TORTOISE_FIELDS.known(
     "tortoise-setting",
-    title="An annotation that overrides a setting with an invalid value",
-    why="It is ignored, and the setting of the namespace or of the administrator applies.",
+    title="An annotation that overrides a setting, and has no effect",
+    why="A value that is invalid, or that contradicts another setting, is ignored: the setting of the namespace or of "
+    "the administrator applies. It is a warning if only the default of another setting contradicts it.",
     fix="see docs/settings.md for the settings of Tortoises and their values",
     example='Invalid value: "none": is not a whole number such as 2',
 )

@@ -120,7 +120,7 @@ BEYOND_THE_SCHEMA = [
     (noted(tortoise_max_max_replicas="5"), "metadata.annotations.hypot.dev/tortoise-max-max-replicas: Unsupported"),
     (
         noted(tortoise_minimum_min_replicas="9", tortoise_preferred_max_replicas="9"),
-        'metadata.annotations.hypot.dev/tortoise-minimum-min-replicas: Invalid value: "9": is ignored',
+        'metadata.annotations.hypot.dev/tortoise-minimum-min-replicas: Invalid value: "9": minimum-min-replicas 9 must',
     ),
     (noted(round_cpu="none"), "metadata.annotations.hypot.dev/round-cpu: Invalid value"),
 ]

@@ -295,6 +295,21 @@ def test_settings_that_are_ignored_are_reported():
     assert [event.reason for event in decision.events].count("SettingIgnored") == 2
 
 
+def test_settings_that_are_ignored_are_reported_once():
+    """The message says once that it is ignored, and which other setting is the reason."""
+    decision = world([10_000], annotations={"preferred_max_replicas": 3}).decided()
+    [sentence] = sentences(decision, "setting-ignored")
+    assert sentence == (
+        "metadata.annotations.hypot.dev/tortoise-preferred-max-replicas: minimum-min-replicas 3 must be below "
+        "preferred-max-replicas, which is 3: it is ignored."
+    )
+
+
+def test_a_low_maximum_of_an_object():
+    """It holds, although it is not above the administrator's minimum."""
+    assert bounds(world([20_000], annotations={"maximum_max_replicas": 3}).decided()) == (3, 3)
+
+
 def test_pods_that_have_just_started_need_nothing():
     """The samples of the others still show the whole demand: a scale-up does not raise what is learned."""
     here = world([2000], demand={"app": 2800}, replicas=7, started=3)
