@@ -66,7 +66,8 @@ TORTOISE_FIELDS.known(
 UPDATES.known(
     "emergency-phase",
     title="Emergency before anything is learned",
-    why="Emergency raises the minimum to the learned maximum, which does not exist yet.",
+    why="Emergency raises the minimum to the learned maximum, which does not exist yet. A Tortoise that is created "
+    "with Emergency uses the maximum of the HPA that it names instead.",
     fix="wait for the phase Working, or raise the minimum of the HPA by hand",
     example='Invalid value: "Emergency": Emergency needs learned bounds: the phase must be Working, PartlyWorking, '
     "Emergency, BackToNormal",

@@ -37,7 +37,7 @@ from hypot.policy.tortoise.edited_hpa import wire_ref
 from hypot.policy.tortoise.needs import Needs, amount_of, unit_size
 from hypot.policy.tortoise.policies import PolicyTable
 from hypot.policy.tortoise.sizes import SizedResource, counts_of
-from hypot.policy.tortoise.tuning import SlotBounds, TortoiseLook, Tuned
+from hypot.policy.tortoise.tuning import SlotBounds, TortoiseLook, Tuned, unlearned_emergency
 from hypot.policy.tortoise.week import BoundsRule, bounds_rule
 
 REQUESTS = "containerResourceRequests"
@@ -157,6 +157,20 @@ class TortoiseFindings(Findings):
         why = "" if healthy else ": its HPA has had no metrics for too long"
         text = f"The phase is {phase}{why}." if not before else f"The phase was {before} and is {phase}{why}."
         self.step("observe", "phase", None, None, text)
+
+    def report_unlearned_emergency(self, look: TortoiseLook) -> None:
+        """What an emergency does and does not do before there are bounds."""
+        floor = unlearned_emergency(look)
+        if not look.horizontal:
+            message = "no resource is Horizontal, so this emergency adds no replicas"
+        elif floor is not None:
+            message = f"no bounds are learned yet: the minimum of the HPA becomes {floor}, its own maximum"
+        else:
+            what = "the replicas of the workload" if look.written is None else "the minimum of the HPA"
+            message = f"no bounds are learned yet, so this emergency adds no replicas: raise {what} by hand"
+        self.condition(OVERRIDDEN, "True", "BoundsNotLearned", message)
+        self.step("restrain", "emergency", None, floor, sentence(message))
+        self.warn("EmergencyModeFailed", sentence(message))
 
     def report_kept(self, count: int, kept: int) -> None:
         text = "What is needed now is unknown: no pod is removed."

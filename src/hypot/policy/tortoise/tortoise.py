@@ -7,6 +7,7 @@ from typing import NamedTuple
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.fields import EMERGENCY
 from hypot.kinds.tortoise.policies import HORIZONTAL, OFF, scales_horizontally
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.tortoise.status import WORKING
@@ -117,6 +118,8 @@ class _TortoisePass(TortoiseFindings):
         self._sized(subject, look, found, count)
         self.state = self.state._replace(tortoise=past or self._rested())
         self.report_success()
+        if self.tortoise.mode == EMERGENCY and found.slot is None:
+            self.report_unlearned_emergency(look)
         status = self.status(subject.policies, found.phases, found.phase, past, edit, look.used)
         # Where hypot decides the count itself, nobody needs the HPA.
         written = None if edit is not None and edit.before is None and self.tortoise.decides else edit
@@ -150,6 +153,7 @@ class _TortoisePass(TortoiseFindings):
             pressure.twice,
             bool(self.vertical.infeasible),
             None if hpa is None else (hpa.min_replicas or 1, hpa.max_replicas or 1),
+            self.tortoise.names_hpa,
             self.tortoise.floor.replicas,
             decides or is_healthy(hpa, self.now, self.own.emergency_grace_period),
         )

@@ -63,6 +63,8 @@ class TortoiseLook(NamedTuple):
     infeasible: bool
     # The bounds of the HPA as it is; None if there is no HPA.
     written: tuple[int, int] | None
+    # Whether the HPA is one that the Tortoise names: people wrote its maximum.
+    named: bool
     # The least replicas that are planned for now.
     planned: int
     # Whether the HPA gets its metrics.
@@ -306,11 +308,22 @@ def _planned(
     if bounds is None and past.planned == low:
         low = past.low
     most = look.counts.most if bounds is not None else min(high, look.counts.most)
-    least = max(low, min(look.planned, most))
+    planned = look.planned if bounds is not None else max(look.planned, unlearned_emergency(look) or 0)
+    least = max(low, min(planned, most))
     # Above a planned minimum there is as much room as above a learned one.
     room = replicas_of(least, 1, own.max_replicas_multiplier) if least > low and bounds is not None else least
     made = (least, max(high, min(room, most), least))
     return low, least, None if bounds is None and made == look.written else made
+
+
+def unlearned_emergency(look: TortoiseLook) -> int | None:
+    """The minimum in an emergency while no bounds are learned: the maximum of a named HPA; else None.
+
+    The maximum of its own HPA is the administrator's then, which may be a hundred times what is needed.
+    """
+    if look.mode != EMERGENCY or look.written is None or not look.named:
+        return None
+    return min(look.written[1], look.counts.most)
 
 
 def sized(look: TortoiseLook, found: Tuned, count: int, last_shrink: float | None, own: TortoiseSettings) -> TunedSizes:
