@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.tortoise import Tortoise
-from hypot.kinds.tortoise.fields import EMERGENCY
+from hypot.kinds.tortoise.fields import DECIDE, EMERGENCY
 from hypot.kinds.tortoise.policies import HORIZONTAL, OFF, scales_horizontally
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.tortoise.status import WORKING
@@ -94,12 +94,25 @@ class _TortoisePass(TortoiseFindings):
             self.failed(message, "spec")
             self.step("observe", "other-target", None, None, f"{message}: nothing changes.")
             return self._undecided(scale.replicas, message)
+        if message := self._conflict():
+            self.failed(message, "spec")
+            self.step("observe", "conflict", None, None, f"{sentence(message)} Nothing changes.")
+            return self._undecided(scale.replicas, message)
         policies = in_force(self.tortoise, current, self.seen.hpa)
         known = self.state.tortoise.learned.place if self.state.tortoise is not None else ""
         horizontal = places_of(policies, HORIZONTAL)
         counts = counts_of(self.tortoise, self.own)
         self.report_policies(policies)
         return self._decided(Subject(scale, current, policies, counts, horizontal, main_of(horizontal, known)))
+
+    def _conflict(self) -> str:
+        """The conflict with an HPA that sets the same count, if hypot decides that: each would undo the other."""
+        if not self.tortoise.decides:
+            return ""
+        own = () if self.seen.hpa is None else (f"{self.seen.hpa.namespace}/{self.seen.hpa.name}",)
+        names = [*own, *[other for other in self.seen.others if other not in own]]
+        todo = f"remove it, or the annotation {DECIDE} of this Tortoise"
+        return f"HorizontalPodAutoscaler {names[0]} scales the same target: {todo}" if names else ""
 
     def _undecided(self, replicas: int | None, message: str) -> tuple[Move, State]:
         self.report_failure(message)

@@ -274,7 +274,7 @@ def test_one_shrink_a_day():
 
 def test_only_a_smaller_size_counts_as_a_shrink():
     """A count that hypot decides may fall all day long."""
-    world = example(6, 2, 5.1, annotations={"hypot.dev/decide": "true"})
+    world = example(6, 2, 5.1, annotations={"hypot.dev/decide": "true"}, hpa=None)
     for _ in range(20):
         world.step(5 * MINUTE)
     assert (world.replicas, world.sizes["app"]["cpu"]) == (3, 1700)
