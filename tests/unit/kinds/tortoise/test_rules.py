@@ -132,6 +132,13 @@ def test_refused(data, message):
     assert any(str(problem).startswith(message) for problem in found(data, "error")), found(data, "error")
 
 
+def test_the_fix_of_a_range_names_its_own_fields():
+    """A Tortoise has maxAllocatedResources, not the maxAllowed of a VPA."""
+    one = sized(minAllocatedResources={"cpu": "2"}, maxAllocatedResources={"cpu": "1"})
+    [one] = [each for each in found(one, "error") if each.rule == "allowed-range"]
+    assert one.hint == "swap them, or raise maxAllocatedResources"
+
+
 @pytest.mark.parametrize("data", [data for data, _ in REFUSED])
 def test_the_schema_refuses_the_same(data):
     """An API server has no code of hypot."""

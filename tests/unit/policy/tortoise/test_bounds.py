@@ -181,6 +181,15 @@ def test_an_empty_slot_takes_its_neighbours():
     ]
 
 
+def test_a_history_that_is_older_than_four_weeks():
+    """The last healthy value stays; the message does not call it recent."""
+    [sentence] = sentences(world([8000, *["unmeasured"] * 5], demand={"app": 70}).decided(), "slot")
+    assert sentence == (
+        "Friday 8:00 to 9:00 needed at most 8 of cpu more than 4 weeks ago, and nothing newer is known: "
+        "4 to 16 replicas."
+    )
+
+
 def test_the_slot_in_progress_counts():
     """A peak that was never seen before raises the bounds at once, and lowers them in four weeks."""
     here = world([4000], demand={"app": 7700}, replicas=12)
