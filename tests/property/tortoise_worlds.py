@@ -81,7 +81,7 @@ def named_hpas(draw):
 @st.composite
 def tortoises(draw, decides):
     annotations = {**draw(settings_of), **({"hypot.dev/decide": "true"} if decides else {})}
-    name = draw(among(None, None, "given"))
+    name = None if decides else draw(among(None, None, "given"))
     refs = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
     spec = {
         "targetRefs": {**refs, **({} if name is None else {"horizontalPodAutoscalerName": name})},

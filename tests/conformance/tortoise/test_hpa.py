@@ -81,7 +81,9 @@ def decided_hpa(given, which):
     )
     used = {} if waits else usage_for(wanted, current, requests)
     mode = given["tortoise"].get("spec", {}).get("update_mode") or ("Emergency" if phase == "Emergency" else "Auto")
-    seen = Workload(4, requests, used).seen(now, there)
+    # The minimum falls only while it is known what is needed: little, in these cases.
+    busy = dict.fromkeys(wanted, 1) if phase == "BackToNormal" else {}
+    seen = Workload(4, requests, used, busy).seen(now, there)
     decision, _ = decided(tortoise(given["tortoise"], policies=policies, mode=mode), seen, settings, known)
     return there if decision.dry_run else decision.hpa.after
 

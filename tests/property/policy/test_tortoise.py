@@ -123,6 +123,45 @@ def test_an_outage_never_lowers_the_floor(history, week, reason, share):
     assert with_outage >= bounds(historic([*healthy[:week], 0, *healthy[week:]], demand=demand).decided())
 
 
+@often
+@given(
+    histories,
+    limits_of_administrators,
+    st.integers(1, 40),
+    st.sampled_from([0, 0.2, 0.45]),
+    st.integers(0, 60_000),
+    st.sampled_from(["decides", "own HPA", "no HPA"]),
+    st.sampled_from(["Working", "BackToNormal"]),
+    st.integers(1, 40),
+)
+def test_missing_metrics_remove_nothing(history, annotations, replicas, share, demand, who, phase_before, low):
+    """Neither is the minimum lowered, nor the count or the maximum below the pods that run, except by people."""
+    world = historic(
+        history,
+        annotations,
+        replicas=replicas,
+        measured=int(replicas * share),
+        demand={"app": demand},
+        state=known(history, layout=DAILY, phase=phase_before, low=low),
+        hpa=hpa(low, low + 10) if who == "own HPA" else None,
+    )
+    if who == "decides":
+        world.tortoise["metadata"]["annotations"]["hypot.dev/decide"] = "true"
+    chosen, seen = world.seen()
+    own, _ = world.settings.tortoise.overridden(seen.namespace_annotations, chosen.annotations)
+    kept, least_kept = min(replicas, own.maximum_max_replicas), min(low, own.maximum_max_replicas)
+    for _ in range(4):
+        decision = world.step(400)
+        if who == "decides":
+            world.hpa = None
+            assert decision.desired >= kept
+        else:
+            world.replicas = min(max(replicas, world.hpa["spec"]["minReplicas"]), world.hpa["spec"]["maxReplicas"])
+        assert decision.status["maxReplicas"] >= kept
+        if world.state.tortoise.low:
+            assert decision.status["minReplicas"] >= least_kept
+
+
 names = st.lists(st.sampled_from(["app", "side", "log", "a", "z"]), min_size=1, max_size=3, unique=True)
 
 

@@ -426,12 +426,14 @@ spec:
 """
 
 
-def test_what_a_tortoise_saves(tmp_path):
-    """Against the HPA that it names, with the bounds that were written by hand."""
+@pytest.mark.parametrize("named", [True, False])
+def test_what_a_tortoise_saves(tmp_path, named):
+    """Against the HPA of its target, with the bounds that were written by hand, whether or not it names it."""
+    tortoise = TORTOISE if named else TORTOISE.replace("    horizontalPodAutoscalerName: web\n", "")
     manifests, trace, world = tmp_path / "both.yaml", tmp_path / "web.csv", tmp_path / "world.yaml"
     by_container = "type: ContainerResource\n    containerResource: {container: app, name: cpu,"
     by_hand = HPA.replace("type: Resource\n    resource: {name: cpu,", by_container)
-    manifests.write_text(by_hand.replace("minReplicas: 2", "minReplicas: 8") + TORTOISE)
+    manifests.write_text(by_hand.replace("minReplicas: 2", "minReplicas: 8") + tortoise)
     trace.write_text("timestamp,cores\n" + "".join(f"{1_700_000_000 + 3600 * i},2\n" for i in range(73)))
     world.write_text("tick: 5m\nworkload: {replicas: 8, cpu: 1}\n")
     given = (trace, "-f", manifests, "--world", world)

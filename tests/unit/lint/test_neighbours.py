@@ -15,6 +15,7 @@ from unit.lint.lint_cases import (
     paced,
     pods,
     thing,
+    tortoise,
     workload,
     wpa,
 )
@@ -120,6 +121,15 @@ class TestTwoAutoscalers:
         """KEDA makes a HorizontalPodAutoscaler and owns it."""
         owners = [{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "web", "controller": True}]
         assert not findings("two-autoscalers", hpa("keda-hpa-web", owners=owners), scaled_object())
+
+    @pytest.mark.parametrize("name", ["tortoise-hpa-web", "web"])
+    def test_a_tortoise_that_decides(self, name):
+        """It edits no HPA, so any HPA of its target is a second autoscaler, also one that it made before."""
+        there = hpa(name)
+        assert bool(findings("two-autoscalers", tortoise(), there)) == (name == "web")
+        found = findings("two-autoscalers", tortoise(annotations={"hypot.dev/decide": "true"}), there)
+        assert len(found) == 2
+        assert "remove the annotation hypot.dev/decide of the Tortoise" in found[0].hint
 
     def test_autoscaler_that_keda_takes_over(self):
         """With the annotation the ScaledObject becomes the owner of the autoscaler that it names."""

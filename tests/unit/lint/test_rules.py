@@ -81,6 +81,9 @@ def measured(*metrics):
     return hpa(annotations=prefix, metrics=list(metrics))
 
 
+SCALED = {"containerName": "app", "policy": {"cpu": "Horizontal"}}
+
+
 def quota(**hard):
     return thing("v1", "ResourceQuota", "compute", hard=hard)
 
@@ -134,6 +137,18 @@ CASES = {
         [named_tortoise(), measured(of_container("app"), external("ext-app", type="Value", value="60")), workload()],
         [named_tortoise(), measured(external("ext-app", type="Value", value="60")), workload()],
         "- type: ContainerResource",
+    ),
+    "measured-by-pod": Case(
+        [named_tortoise(), hpa(), workload()],
+        [named_tortoise(), hpa(metrics=[of_container("app")]), workload()],
+        "horizontalPodAutoscalerName: web",
+        on="Tortoise",
+    ),
+    "policy-without-request": Case(
+        [tortoise(autoscalingPolicy=[SCALED]), workload("web", container("app", {"memory": "1Gi"}))],
+        [tortoise(autoscalingPolicy=[SCALED]), workload()],
+        "cpu: Horizontal",
+        on="Tortoise",
     ),
     "target-rings": Case(
         [tortoise(annotations={"hypot.dev/tortoise-target-rule": "plain"}), workload()],

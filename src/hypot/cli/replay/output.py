@@ -17,9 +17,11 @@ from hypot.face.replay.scores import shapes_as_text
 from hypot.face.replay.table import fleet_table, fleet_text, table
 from hypot.face.replay.value import ReplayReport
 from hypot.kinds.base import count_of
+from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import intervals_of
 from hypot.kinds.text.load import Source
+from hypot.kinds.tortoise import Tortoise
 from hypot.policy.model.decision import show_seconds
 from hypot.replay.jobs.comparison import Comparison, Scored, tuned
 from hypot.replay.policies.policy import Policy
@@ -89,18 +91,29 @@ def _message(one: Comparison, families: Families, world: World) -> Iterator[str]
 
 
 def savings(comparisons: Sequence[Comparison], policies: Sequence[Policy]) -> Iterator[str]:
-    """What each Tortoise requests less than the HPA that it names, which is replayed as it was written."""
-    alone = {one.autoscalers: one.name for one in policies}
-    for policy in policies:
-        by_hand = None if policy.named_hpa is None else alone.get((policy.named_hpa,))
-        if by_hand is None:
-            continue
+    """What each Tortoise requests less than each HPA of the same target, which is replayed as it was written."""
+    for policy, by_hand in _by_hand(policies):
         both = [(one.policies[policy.name].cpu_hours, one.policies[by_hand].cpu_hours) for one in comparisons]
         hours = sum(before - now for now, before in both if now is not None and before is not None)
         total = sum(before for _, before in both if before is not None)
         share = f" ({100 * abs(hours) / total:.1f} %)" if total else ""
         saved = "saves" if hours >= 0 else "requests more:"
         yield f"{policy.name} {saved} {abs(hours):,.1f} core-hours{share} against {by_hand}, as written by hand."
+
+
+def _by_hand(policies: Sequence[Policy]) -> Iterator[tuple[Policy, str]]:
+    """Each policy with a Tortoise, and the name of each that is an HPA of the same target and no variant of a grid."""
+    for policy in policies:
+        targets = [_target(one) for one in policy.autoscalers if isinstance(one, Tortoise)]
+        for other in policies:
+            is_written = len(other.autoscalers) == 1 and not other.family
+            if is_written and isinstance(other.autoscalers[0], HPA) and _target(other.autoscalers[0]) in targets:
+                yield policy, other.name
+
+
+def _target(autoscaler: HPA | Tortoise) -> tuple[str | None, str | None, str | None]:
+    ref = autoscaler.target
+    return (None, None, None) if ref is None else (ref.kind, ref.name, ref.group)
 
 
 def some(names: Sequence[str]) -> str:

@@ -35,11 +35,14 @@ def size_at(
 ) -> int:
     """The size of each pod at a count. From the preferred count on it only grows, at the least count it only shrinks.
 
+    A count that is both is the only one, so the size follows the total in both directions.
     `own` is the count that this total asks for; the count may be higher, because another container needs more.
     """
     if own > preferred:
         return max(size, largest)
     needed = min(max(-(-total // count), smallest), largest)
+    if preferred <= count <= least:
+        return needed
     if count >= preferred:
         return max(size, needed)
     return min(size, needed) if count <= least else size

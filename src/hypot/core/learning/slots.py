@@ -71,6 +71,10 @@ class SlotTable:
         """The most that was needed in this slot; 0 if unknown."""
         return max(map(unpacked, self.column(slot)))
 
+    def is_stale(self, slot: int) -> bool:
+        """Whether all that is known of this slot is older than its rows: the last need, which stays."""
+        return max(self.column(slot)) >= STALE
+
     def nearest(self, slot: int, per_day: int) -> tuple[int, tuple[int, ...]]:
         """The most that was needed in the slots nearest to one without history, and these slots; 0 and none if unknown.
 

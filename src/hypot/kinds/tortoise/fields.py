@@ -164,6 +164,11 @@ class TortoiseSpec(Kind):
         return self.annotations.get(DECIDE) in TRUE_WORDS
 
     @property
+    def edited_hpa_name(self) -> str:
+        """The HPA that it edits; empty if hypot decides the replicas: then every HPA of the target is a conflict."""
+        return "" if self.decides else self.hpa_name
+
+    @property
     def knob_annotations(self) -> Mapping[str, str]:
         """The annotations that may contain knobs of the size recommender."""
         return self.annotations

@@ -127,8 +127,8 @@ def _mapping(unit: Unit, why: str, original: str) -> Any:
     return field(default_factory=dict, hash=False, metadata=described)
 
 
-def _replicas(default: int, why: str, original: str) -> Any:
-    return knob(COUNT, default, why, original, least=1, most=MOST_REPLICAS)
+def _replicas(default: int, why: str, original: str, least: int = 1) -> Any:
+    return knob(COUNT, default, why, original, least=least, most=MOST_REPLICAS)
 
 
 def _percent(default: int, why: str, original: str) -> Any:
@@ -187,10 +187,11 @@ class TortoiseSettings:
         3, "The HPA's minimum is never lower; at this count pods shrink.", "MinimumMinReplicas"
     )
     maximum_min_replicas: int = _replicas(10, "The HPA's minimum is never higher.", "MaximumMinReplicas")
+    # The preferred count is between the least and the most: there must be one.
     preferred_max_replicas: int = _replicas(
-        30, "At this count pods grow before their number does.", "PreferredMaxReplicas"
+        30, "At this count pods grow before their number does.", "PreferredMaxReplicas", 2
     )
-    maximum_max_replicas: int = _replicas(100, "The HPA's maximum is never higher.", "MaximumMaxReplicas")
+    maximum_max_replicas: int = _replicas(100, "The HPA's maximum is never higher.", "MaximumMaxReplicas", 3)
     target_rule: str = _choice(
         (FIXED_POINT, PLAIN_FORMULA),
         "How a target utilization is computed: its fixed point at once, or by the original's formula, which may ring.",
@@ -297,8 +298,8 @@ class TortoiseSettings:
     def overridden(self, *layers: Mapping[Any, Any]) -> tuple[Self, tuple[Problem, ...]]:
         """The settings with the annotations of a namespace, then of its object, and what is wrong with them.
 
-        An invalid value is ignored, and so is one that contradicts another setting. Only the preferred maximum and the
-        largest minimum give way, if they are not written: a low maximum alone is valid.
+        An invalid value is ignored, and so is one that contradicts another setting. Only the minimum, the largest
+        minimum and the preferred maximum give way, if they are not written: a low maximum alone is valid.
         """
         made, found = self, list[Problem]()
         for annotations in layers:
@@ -327,10 +328,13 @@ def _overridden(base: S, changes: dict[str, Any], annotations: Mapping[Any, Any]
 
 
 def _settled(made: S, written: Mapping[str, Any]) -> S:
-    least, most = made.minimum_min_replicas + 1, made.maximum_max_replicas
+    least, most = made.minimum_min_replicas, made.maximum_max_replicas
+    if "minimum_min_replicas" not in written:
+        least = min(least, most - 2)
     wanted: dict[str, Any] = {
-        "preferred_max_replicas": max(least, min(made.preferred_max_replicas, most - 1)),
-        "maximum_min_replicas": max(least, min(made.maximum_min_replicas, most)),
+        "minimum_min_replicas": least,
+        "preferred_max_replicas": max(least + 1, min(made.preferred_max_replicas, most - 1)),
+        "maximum_min_replicas": max(least + 1, min(made.maximum_min_replicas, most)),
     }
     moved = {name: count for name, count in wanted.items() if name not in written and count != getattr(made, name)}
     return replace(made, **moved) if moved else made
@@ -442,8 +446,7 @@ def _read_annotations(annotations: Mapping[Any, Any]) -> tuple[dict[str, Any], l
         if name is None:
             near = get_close_matches(key, ANNOTATIONS, 1, 0.7)
             hint = f"did you mean {near[0]}?" if near else ""
-            message = "is not a setting, so it has no effect"
-            found.append(Problem("tortoise-setting", "NotSupported", where, message, key, hint))
+            found.append(Problem("tortoise-setting", "NotSupported", where, "is not a setting", key, hint))
             continue
         f = _FIELDS[name]
         try:
@@ -459,16 +462,21 @@ def _contradiction(broken: _Broken, name: str, annotations: Mapping[Any, Any]) -
     key = _KEYS[name]
     message = f"{broken.names[0].replace('_', '-')} {broken.message(lambda one: one.replace('_', '-'))}"
     where: Where = ("metadata", "annotations", key)
-    return Problem("tortoise-setting", "Invalid", where, f"is ignored: {message}", annotations[key])
+    return Problem("tortoise-setting", "Invalid", where, message, annotations[key])
 
 
 def annotation_problems(annotations: Mapping[Any, Any]) -> Iterator[Problem]:
-    """What is wrong with the settings of one object, whatever those of the administrator are."""
+    """What is wrong with the settings of one object. The administrator's settings may allow what is a warning."""
     read, found = _read_annotations(annotations)
     yield from found
-    for broken in _broken(replace(TortoiseSettings(), **read)):
-        if all(name in read for name in broken.names):
-            yield _contradiction(broken, broken.names[0], annotations)
+    certain = [
+        broken for broken in _broken(replace(TortoiseSettings(), **read)) if all(name in read for name in broken.names)
+    ]
+    for broken in certain:
+        yield _contradiction(broken, broken.names[0], annotations)
+    for problem in () if certain else _overridden(TortoiseSettings(), read, annotations)[1]:
+        message = f"is ignored unless the administrator has other settings: {problem.message} by default"
+        yield replace(problem, message=message, severity="warning")
 
 
 def schema() -> dict[str, Any]:

@@ -285,7 +285,7 @@ def range_problems(
             continue
         if Quantity.parse(most) < Quantity.parse(least):
             message, place = f"must not be below {low_key}, which is {least}", (*where, high_key, resource)
-            yield Problem("allowed-range", "Invalid", place, message, most)
+            yield Problem("allowed-range", "Invalid", place, message, most, f"swap them, or raise {high_key}")
 
 
 def resource_list_problems(amounts: ResourceList, where: Where) -> Iterator[Problem]:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.fields import DECIDE
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import INITIAL, OFF, policy_of
-from hypot.lint.input.item import Key, dig, some, text
+from hypot.lint.input.item import Item, Key, dig, some, text
 from hypot.lint.input.world import (
     BY_HPA,
     AnyAutoscaler,
@@ -30,6 +31,7 @@ _THROUGH_HVPA = (
     "let the HorizontalPodAutoscaler scale the Hvpa (scaleTargetRef of kind Hvpa), or move its metrics into the Hvpa's "
     "hpa block and delete it"
 )
+_DECIDES = f"delete the HorizontalPodAutoscaler, or remove the annotation {DECIDE} of the Tortoise"
 
 
 @CONFLICTS.rule(
@@ -39,7 +41,8 @@ _THROUGH_HVPA = (
     why="Two HorizontalPodAutoscalers switch each other off (AmbiguousSelector). Any other pair undoes each other's "
     "writes at every sync. A KEDA ScaledObject creates its own HorizontalPodAutoscaler, so a second one conflicts. "
     "An Hvpa sets replicas too; an HPA used with it must scale the Hvpa, not the target. The HPA that a Tortoise edits "
-    "does not conflict with it, nor do dry-run, paused and owned autoscalers.",
+    "does not conflict with it, unless the Tortoise decides the replicas itself (hypot.dev/decide). Dry-run, paused "
+    "and owned autoscalers do not conflict.",
     fix="keep one, with the metrics of both: the largest proposal wins within one autoscaler",
     example="Deployment shop/web is also scaled by HorizontalPodAutoscaler shop/web-memory: such a pair stops with "
     "AmbiguousSelector",
@@ -49,12 +52,13 @@ def two_autoscalers(world: InputWorld) -> Iterator[Hit]:
     for target, claims in world.claims.items():
         conflicts = _conflicts(claims) if len(claims) > 1 else {}
         horizontal = sum(1 for key in conflicts if key.kind in BY_HPA)
+        decides = any(_decides(claim.item) for claim in conflicts.values())
         both_axes = any(key.kind == Hvpa.KIND for key in conflicts)
         for one, claim in conflicts.items() if len(conflicts) > 1 else ():
             alike = one.kind in BY_HPA and horizontal > 1
             outcome = "such a pair stops with AmbiguousSelector" if alike else "they undo each other's writes"
             others = some((key for key in conflicts if key != one), len(conflicts) - 1)
-            hint = _THROUGH_HVPA if both_axes and horizontal else ""
+            hint = _THROUGH_HVPA if both_axes and horizontal else _DECIDES if decides and horizontal else ""
             yield Hit(claim.item, claim.reference, f"{target} is also scaled by {others}: {outcome}", hint)
 
 
@@ -64,8 +68,8 @@ def _conflicts(claims: list[Claim]) -> dict[Key, Claim]:
     if len(by_key) < 2:
         return by_key
     items = [claim.item for claim in by_key.values()]
-    made = {(item.kind, item.name) for item in items}
-    edited = {(HPA.KIND, Tortoise.from_dict(item.data).hpa_name) for item in items if item.kind == Tortoise.KIND}
+    made = {(item.kind, item.name) for item in items if not _decides(item)}
+    edited = {(HPA.KIND, Tortoise.from_dict(item.data).edited_hpa_name) for item in items if item.kind == Tortoise.KIND}
     taken = {
         text(dig(item.spec, "advanced", "horizontalPodAutoscalerConfig", "name"))
         for item in items
@@ -76,6 +80,11 @@ def _conflicts(claims: list[Claim]) -> dict[Key, Claim]:
         for key, claim in by_key.items()
         if not claim.item.owners & made and claim.item.name not in taken and (key.kind, key.name) not in edited
     }
+
+
+def _decides(item: Item) -> bool:
+    """Whether this is a Tortoise that sets replicas itself, and so edits no HPA."""
+    return item.kind == Tortoise.KIND and Tortoise.from_dict(item.data).decides
 
 
 @CONFLICTS.rule(

@@ -49,8 +49,9 @@ TORTOISE_FIELDS.known(
 )
 TORTOISE_FIELDS.known(
     "tortoise-setting",
-    title="An annotation that overrides a setting with an invalid value",
-    why="It is ignored, and the setting of the namespace or of the administrator applies.",
+    title="An annotation that overrides a setting, and has no effect",
+    why="A value that is invalid, or that contradicts another setting, is ignored: the setting of the namespace or of "
+    "the administrator applies. It is a warning if only the default of another setting contradicts it.",
     fix="see docs/settings.md for the settings of Tortoises and their values",
     example='Invalid value: "none": is not a whole number such as 2',
 )
@@ -65,7 +66,8 @@ TORTOISE_FIELDS.known(
 UPDATES.known(
     "emergency-phase",
     title="Emergency before anything is learned",
-    why="Emergency raises the minimum to the learned maximum, which does not exist yet.",
+    why="Emergency raises the minimum to the learned maximum, which does not exist yet. A Tortoise that is created "
+    "with Emergency uses the maximum of the HPA that it names instead.",
     fix="wait for the phase Working, or raise the minimum of the HPA by hand",
     example='Invalid value: "Emergency": Emergency needs learned bounds: the phase must be Working, PartlyWorking, '
     "Emergency, BackToNormal",

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 
+from hypot.core.amount import RESOURCES
+from hypot.kinds.tortoise.policies import OFF, written_policies
 from hypot.kinds.tortoise.settings import PLAIN_FORMULA, PREFIX
 from hypot.lint.input.world import InputWorld
 from hypot.lint.rule import TORTOISE_ONLY, Hit, RuleFamily
-from hypot.policy.tortoise.edited_hpa import target_of
+from hypot.policy.tortoise.edited_hpa import target_of, targets_in
+from hypot.policy.tortoise.policies import measured_by_pod
 
 TORTOISES = RuleFamily("Tortoises", "What a Tortoise learns and edits.", kinds=TORTOISE_ONLY)
 _TARGET_RULE = f"{PREFIX}target-rule"
@@ -58,6 +61,53 @@ def hpa_target(world: InputWorld) -> Iterator[Hit]:
                 f"HorizontalPodAutoscaler {hpa.item.name} scales {hpa.target}, and this Tortoise {tortoise.target}"
             )
             yield Hit(tortoise.item, ("spec", "targetRefs"), message)
+
+
+@TORTOISES.rule(
+    "measured-by-pod",
+    "warning",
+    title="A named HPA that measures usage by pod only",
+    why="A Tortoise learns the need of a container. A metric of type Resource is for whole pods, so hypot does not "
+    "edit it, and the resource is Off. Without any Horizontal resource the HPA is not edited at all.",
+    fix="replace the metric by one of type ContainerResource, or write autoscalingPolicy",
+    example="HorizontalPodAutoscaler web measures cpu by pod and nothing by container, so it is not edited",
+)
+def by_pod(world: InputWorld) -> Iterator[Hit]:
+    hpas = {(one.item.namespace, one.item.name): one for one in world.hpas}
+    for tortoise in world.tortoises:
+        hpa = hpas.get((tortoise.item.namespace, tortoise.spec.hpa_name))
+        if hpa is None or not tortoise.spec.names_hpa or tortoise.spec.autoscaling_policy or targets_in(hpa.spec):
+            continue
+        found = sorted(measured_by_pod(hpa.spec) & set(RESOURCES))
+        if found:
+            measures = f"measures {' and '.join(found)} by pod and nothing by container"
+            message = f"HorizontalPodAutoscaler {hpa.item.name} {measures}, so it is not edited"
+            yield Hit(tortoise.item, ("spec", "targetRefs", "horizontalPodAutoscalerName"), message)
+
+
+@TORTOISES.rule(
+    "policy-without-request",
+    "warning",
+    title="A policy for a resource that has no request",
+    why="Utilization is usage as a share of the request, and a size is a request. Without one the resource is Off.",
+    fix="add a request of this resource to the container in the pod template",
+    example="container app of Deployment shop/web has no request of cpu, so cpu is Off, not Horizontal",
+)
+def policy_without_request(world: InputWorld) -> Iterator[Hit]:
+    for tortoise in world.tortoises:
+        template = world.template_of(tortoise)
+        for number, item in enumerate(tortoise.spec.autoscaling_policy or () if template is not None else ()):
+            name = item.container_name or ""
+            written = written_policies((item,)).get(name, {})
+            missing = [
+                resource
+                for resource, word in written.items()
+                if word != OFF and template is not None and template.without_request(resource, name)
+            ]
+            for resource in missing:
+                message = f"container {name} of {tortoise.target} has no request of {resource}"
+                where = ("spec", "autoscalingPolicy", number, "policy", resource)
+                yield Hit(tortoise.item, where, f"{message}, so {resource} is Off, not {written[resource]}")
 
 
 @TORTOISES.rule(

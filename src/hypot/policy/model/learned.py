@@ -2,7 +2,7 @@
 
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self, get_args
 
@@ -153,6 +153,12 @@ class Learned(Deriving):
         known, instead = _known(self, slot)
         now = self.tally.needed if self.tally is not None and self.tally.slot == slot else 0
         return (known, instead) if known > now else (now, ())
+
+    def is_old(self, needed: int, slots: Iterable[int]) -> bool:
+        """Whether this need of these slots is older than the weeks that bounds are learned from."""
+        table = self.table()
+        given = [slot for slot in slots if table.highest(slot) == needed]
+        return bool(given) and all(table.is_stale(slot) for slot in given)
 
     def peak(self) -> int:
         """The most that was needed at any time."""

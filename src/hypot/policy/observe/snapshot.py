@@ -18,7 +18,7 @@ from hypot.policy.model.seen import ClusterNode, Container, Failure, LimitRange,
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.absent import IN_DUMP, Absent
 from hypot.policy.observe.namespace import Namespace, PodIndex
-from hypot.policy.observe.questions import Answers, Questions, Values, of_hpa
+from hypot.policy.observe.questions import Answers, Questions, Values
 from hypot.policy.observe.read_namespace import settings_in
 from hypot.policy.observe.read_pods import labels_of, name_of, read_pod, read_sample
 from hypot.policy.observe.read_scale import has_scale, no_scale, read_scale, scale_of_workload
@@ -240,9 +240,6 @@ class Snapshot:
         if isinstance(scale, Failure):
             return Seen(now, scale, monitor=monitor)
         namespace = self._namespace(autoscaler.namespace)
-        decided = self._edited_hpa(autoscaler) if isinstance(autoscaler, Tortoise) and autoscaler.decides else None
-        if decided is not None:
-            questions = of_hpa(decided, settings, usage=True)
         answers = Answers(questions, self.values, namespace, scale.selector)
         seen = Seen(
             now,
@@ -261,7 +258,7 @@ class Snapshot:
         if not info_of(autoscaler).counts:
             return self._surroundings.conflicts(autoscaler)
         claims = autoscaler.name if info_of(autoscaler).claims_pods else ""
-        own = autoscaler.hpa_name if isinstance(autoscaler, Tortoise) else claims
+        own = autoscaler.edited_hpa_name if isinstance(autoscaler, Tortoise) else claims
         itself = f"{namespace.name}/{own}"
         return tuple([name for name in namespace.claimants(selector) if name != itself])
 

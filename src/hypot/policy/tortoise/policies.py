@@ -33,13 +33,17 @@ def _automatic(tortoise: TortoiseSpec, containers: Iterable[str], hpa: HPA | Non
     if not tortoise.names_hpa:
         return {name: {r: HORIZONTAL if r == CPU else VERTICAL for r in RESOURCES} for name in containers}
     measured = set() if hpa is None else set(targets_in(hpa))
-    # Replicas follow these too, by the requests of whole pods: sizes must not.
-    by_pod = {m.resource.name for m in (hpa.metrics if hpa is not None else None) or () if m.resource is not None}
+    by_pod = set() if hpa is None else measured_by_pod(hpa)
 
     def word(place: Place) -> str:
         return HORIZONTAL if place in measured else OFF if place[1] in by_pod else VERTICAL
 
     return {name: {r: word((name, r)) for r in RESOURCES} for name in containers}
+
+
+def measured_by_pod(hpa: HPA) -> set[str]:
+    """The resources that replicas follow by the requests of whole pods: the sizes of containers must not."""
+    return {metric.resource.name or "" for metric in hpa.metrics or () if metric.resource is not None}
 
 
 def places_of(policies: PolicyTable, word: str) -> tuple[Place, ...]:

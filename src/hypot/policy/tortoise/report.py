@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from hypot.core.amount import brief
+from hypot.core.amount import RESOURCES, brief
 from hypot.core.learning.slots import HOURS, slots_of
 from hypot.kinds.base import count_of
 from hypot.kinds.derived import derived
@@ -12,7 +12,8 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.nested import inner
 from hypot.kinds.problem import Problem
 from hypot.kinds.tortoise import Tortoise
-from hypot.kinds.tortoise.policies import OFF
+from hypot.kinds.tortoise.fields import policies_of
+from hypot.kinds.tortoise.policies import HORIZONTAL, OFF
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.tortoise.status import (
     FAILED,
@@ -35,12 +36,13 @@ from hypot.policy.model.tortoise_state import TortoiseState
 from hypot.policy.stages.report import Effect, Findings, Refusal, sentence
 from hypot.policy.tortoise.edited_hpa import wire_ref
 from hypot.policy.tortoise.needs import Needs, amount_of, unit_size
-from hypot.policy.tortoise.policies import PolicyTable
+from hypot.policy.tortoise.policies import PolicyTable, measured_by_pod, places_of
 from hypot.policy.tortoise.sizes import SizedResource, counts_of
-from hypot.policy.tortoise.tuning import SlotBounds, TortoiseLook, Tuned
+from hypot.policy.tortoise.tuning import SlotBounds, TortoiseLook, Tuned, unlearned_emergency
 from hypot.policy.tortoise.week import BoundsRule, bounds_rule
 
 REQUESTS = "containerResourceRequests"
+BY_CONTAINER = "Use a metric of type ContainerResource, or write autoscalingPolicy."
 
 
 class TortoiseFindings(Findings):
@@ -88,8 +90,28 @@ class TortoiseFindings(Findings):
             f"{name} {', '.join(f'{resource} {word}' for resource, word in words.items())}"
             for name, words in policies.items()
         )
-        origin = "The spec says" if self.tortoise.autoscaling_policy else "Chosen automatically"
+        origin = "By the spec" if self.tortoise.autoscaling_policy else "Chosen automatically"
         self.step("observe", "policies", None, None, f"{origin}: {listed}.", {"policies": _plain(policies)})
+        for name, written in (policies_of(self.tortoise, policies) or {}).items():
+            for resource, word in written.items():
+                if word != policies[name][resource]:
+                    self._report_no_request(name, resource, word)
+        self._report_measured_by_pod(policies)
+
+    def _report_no_request(self, container: str, resource: str, word: str) -> None:
+        text = f"{resource} of {container} is {word} in the spec, but has no request, so it is Off"
+        self.step("observe", "no-request", None, None, f"{sentence(text)} Add a request to the pod template.")
+
+    def _report_measured_by_pod(self, policies: PolicyTable) -> None:
+        """Why a named HPA is not edited although it has a metric of usage."""
+        hpa = self.seen.hpa
+        if hpa is None or not self.tortoise.names_hpa or self.tortoise.autoscaling_policy:
+            return
+        found = sorted(measured_by_pod(hpa) & set(RESOURCES))
+        if found and not places_of(policies, HORIZONTAL):
+            why = f"{' and '.join(found)} by pod (type: Resource), and by container nothing"
+            text = f"HorizontalPodAutoscaler {hpa.name} measures {why}, so it is not edited. {BY_CONTAINER}"
+            self.step("observe", "measured-by-pod", None, None, text)
 
     def report_needs(self, needs: Needs, targets: Mapping[Place, int]) -> None:
         if needs.reason is not None:
@@ -108,7 +130,9 @@ class TortoiseFindings(Findings):
         slot = slot_name(layout, layout.place(self.now)[1])
         who = f"{slot} has no history. {_listed(layout, instead)}" if instead else slot
         weeks = count_of(layout.weeks, "week")
-        text = f"{who} needed at most {amount} of {resource} in the last {weeks}: {low} to {high} replicas."
+        is_old = learned.is_old(needed, instead or (layout.place(self.now)[1],))
+        when = f"more than {weeks} ago, and nothing newer is known" if is_old else f"in the last {weeks}"
+        text = f"{who} needed at most {amount} of {resource} {when}: {low} to {high} replicas."
         numbers = {"needed": needed, "minReplicas": low, "maxReplicas": high, "instead": list(instead)}
         self.step("resolve", "slot", None, None, text, numbers)
 
@@ -157,6 +181,24 @@ class TortoiseFindings(Findings):
         why = "" if healthy else ": its HPA has had no metrics for too long"
         text = f"The phase is {phase}{why}." if not before else f"The phase was {before} and is {phase}{why}."
         self.step("observe", "phase", None, None, text)
+
+    def report_unlearned_emergency(self, look: TortoiseLook) -> None:
+        """What an emergency does and does not do before there are bounds."""
+        floor = unlearned_emergency(look)
+        if not look.horizontal:
+            message = "no resource is Horizontal, so this emergency adds no replicas"
+        elif floor is not None:
+            message = f"no bounds are learned yet: the minimum of the HPA becomes {floor}, its own maximum"
+        else:
+            what = "the replicas of the workload" if look.written is None else "the minimum of the HPA"
+            message = f"no bounds are learned yet, so this emergency adds no replicas: raise {what} by hand"
+        self.condition(OVERRIDDEN, "True", "BoundsNotLearned", message)
+        self.step("restrain", "emergency", None, floor, sentence(message))
+        self.warn("EmergencyModeFailed", sentence(message))
+
+    def report_kept(self, count: int, kept: int) -> None:
+        text = "What is needed now is unknown: no pod is removed."
+        self.step("restrain", "need-unknown", count, kept, text)
 
     def report_sizes(self, resources: Iterable[SizedResource], wanted: Mapping[Place, int]) -> None:
         for one in resources:

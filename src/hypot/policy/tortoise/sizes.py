@@ -15,7 +15,8 @@ from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.model.current_size import CurrentSize
 from hypot.policy.model.size import Place, Size
 
-# A pod grows only if it needs this much more: a utilization within the tolerance of an HPA asks for nothing.
+# Pods change their size only if they need this much more or less: a utilization within the tolerance of an HPA asks for
+# nothing.
 TOLERANCE = 0.1
 GRAINS = {CPU: 1, MEMORY: MIB}
 
@@ -131,6 +132,11 @@ def limit_for(resource: str, request: int, base: int, limit: int, replicas: int,
     made = whole_limit(limit, base, request, UNSET, UNSET, replicas, GRAINS[resource])
     least = int(request * settings.resource_limit_multiplier.get(resource, 1))
     return max(made, least, settings.minimum_cpu_limit if resource == CPU else 0)
+
+
+def is_worth_a_shrink(one: SizedResource, wanted: int) -> bool:
+    """Whether a fall to this size is more than the tolerance, or the size is above its maximum."""
+    return wanted < one.size * (1 - TOLERANCE) or one.size > one.most
 
 
 def may_shrink(per_day: int, last: float | None, now: float) -> bool:

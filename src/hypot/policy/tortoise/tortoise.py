@@ -7,6 +7,7 @@ from typing import NamedTuple
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.fields import DECIDE, EMERGENCY
 from hypot.kinds.tortoise.policies import HORIZONTAL, OFF, scales_horizontally
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.tortoise.status import WORKING
@@ -28,7 +29,17 @@ from hypot.policy.tortoise.phases import is_healthy
 from hypot.policy.tortoise.policies import PolicyTable, in_force, main_of, places_of
 from hypot.policy.tortoise.report import TortoiseFindings
 from hypot.policy.tortoise.sizes import Counts, bounds_of, counts_of, with_requests
-from hypot.policy.tortoise.tuning import TortoiseLook, Tuned, begun, layout_of, left_behind, sized, targets_of, tuned
+from hypot.policy.tortoise.tuning import (
+    TortoiseLook,
+    Tuned,
+    begun,
+    layout_of,
+    least_kept,
+    left_behind,
+    sized,
+    targets_of,
+    tuned,
+)
 from hypot.policy.vertical.ranges import in_ranges
 
 
@@ -83,12 +94,25 @@ class _TortoisePass(TortoiseFindings):
             self.failed(message, "spec")
             self.step("observe", "other-target", None, None, f"{message}: nothing changes.")
             return self._undecided(scale.replicas, message)
+        if message := self._conflict():
+            self.failed(message, "spec")
+            self.step("observe", "conflict", None, None, f"{sentence(message)} Nothing changes.")
+            return self._undecided(scale.replicas, message)
         policies = in_force(self.tortoise, current, self.seen.hpa)
         known = self.state.tortoise.learned.place if self.state.tortoise is not None else ""
         horizontal = places_of(policies, HORIZONTAL)
         counts = counts_of(self.tortoise, self.own)
         self.report_policies(policies)
         return self._decided(Subject(scale, current, policies, counts, horizontal, main_of(horizontal, known)))
+
+    def _conflict(self) -> str:
+        """The conflict with an HPA that sets the same count, if hypot decides that: each would undo the other."""
+        if not self.tortoise.decides:
+            return ""
+        own = () if self.seen.hpa is None else (f"{self.seen.hpa.namespace}/{self.seen.hpa.name}",)
+        names = [*own, *[other for other in self.seen.others if other not in own]]
+        todo = f"remove it, or the annotation {DECIDE} of this Tortoise"
+        return f"HorizontalPodAutoscaler {names[0]} scales the same target: {todo}" if names else ""
 
     def _undecided(self, replicas: int | None, message: str) -> tuple[Move, State]:
         self.report_failure(message)
@@ -103,10 +127,12 @@ class _TortoisePass(TortoiseFindings):
         found = tuned(look, past, self.own)
         self.report_tuning(look, found)
         past, edit = found.past, self._edited(subject, found)
-        count = self._count(subject, edit)
+        count = self._count(look, edit)
         self._sized(subject, look, found, count)
         self.state = self.state._replace(tortoise=past or self._rested())
         self.report_success()
+        if self.tortoise.mode == EMERGENCY and found.slot is None:
+            self.report_unlearned_emergency(look)
         status = self.status(subject.policies, found.phases, found.phase, past, edit, look.used)
         # Where hypot decides the count itself, nobody needs the HPA.
         written = None if edit is not None and edit.before is None and self.tortoise.decides else edit
@@ -140,6 +166,7 @@ class _TortoisePass(TortoiseFindings):
             pressure.twice,
             bool(self.vertical.infeasible),
             None if hpa is None else (hpa.min_replicas or 1, hpa.max_replicas or 1),
+            self.tortoise.names_hpa,
             self.tortoise.floor.replicas,
             decides or is_healthy(hpa, self.now, self.own.emergency_grace_period),
         )
@@ -210,12 +237,14 @@ class _TortoisePass(TortoiseFindings):
         self.step("resolve", "hpa-deleted", None, None, text)
         return HpaEdit(there.name, there, there, deletes=True)
 
-    def _count(self, subject: Subject, edit: HpaEdit | None) -> int:
+    def _count(self, look: TortoiseLook, edit: HpaEdit | None) -> int:
         """The count: as it is, or by the HPA as it should be if hypot decides that too."""
-        replicas = subject.scale.replicas
-        if edit is None or edit.deletes or not self.tortoise.decides or replicas == 0:
-            return replicas
-        return self.decided_count(edit.after, self.all_settings)
+        if edit is None or edit.deletes or not look.decides or look.replicas == 0:
+            return look.replicas
+        count, kept = self.decided_count(edit.after, self.all_settings), least_kept(look)
+        if count < kept:
+            self.report_kept(count, kept)
+        return max(count, kept)
 
     def _sized(self, subject: Subject, look: TortoiseLook, found: Tuned, count: int) -> None:
         """Decide the size of each container."""

@@ -25,6 +25,7 @@ from hypot.policy.tortoise.sizes import (
     Counts,
     SizedResource,
     horizontal_size,
+    is_worth_a_shrink,
     may_shrink,
     settled_count,
     vertical_size,
@@ -62,6 +63,8 @@ class TortoiseLook(NamedTuple):
     infeasible: bool
     # The bounds of the HPA as it is; None if there is no HPA.
     written: tuple[int, int] | None
+    # Whether the HPA is one that the Tortoise names: people wrote its maximum.
+    named: bool
     # The least replicas that are planned for now.
     planned: int
     # Whether the HPA gets its metrics.
@@ -271,22 +274,30 @@ def _bounds(
     look: TortoiseLook, past: TortoiseState, slot: SlotBounds | None, phase: str, own: TortoiseSettings
 ) -> tuple[int, int] | None:
     """The bounds of the HPA; None if it stays as it is."""
-    if slot is None:
-        return (look.counts.least, look.counts.most) if look.written is None else None
     most = look.counts.most
+    if slot is None:
+        known = past.low if look.needs.reason else 0
+        return (max(look.counts.least, min(known, most)), most) if look.written is None else None
     if phase == IN_EMERGENCY:
         # No pod is removed: neither one that runs, nor one that this emergency has asked for.
         asked = past.low if past.phase == IN_EMERGENCY else 0
         high = max(slot.raised, min(max(look.replicas, asked), most))
         return high, high
     if phase == BACK_TO_NORMAL:
-        low = max(stepped_back(past.low, own.replica_reduction_factor), slot.low)
-        return low, max(low, slot.raised)
-    if look.needs.reason is None or look.written is None:
+        low = past.low if look.needs.reason else stepped_back(past.low, own.replica_reduction_factor)
+        low = max(min(low, most), slot.low)
+        return low, max(low, slot.raised, least_kept(look))
+    if look.needs.reason is None:
         return slot.low, slot.held
-    # What is needed now is unknown: nothing that runs is removed.
-    low = max(slot.low, min(look.written[0], most))
-    return low, max(low, slot.held, min(look.replicas, most))
+    # The minimum is not lowered either. Without an HPA it is the one that was decided last.
+    known = past.low if look.written is None else look.written[0]
+    low = max(slot.low, min(known, most))
+    return low, max(low, slot.held, least_kept(look))
+
+
+def least_kept(look: TortoiseLook) -> int:
+    """The pods that must not be removed: those that run, while what is needed now is unknown."""
+    return min(look.replicas, look.counts.most) if look.needs.reason else 0
 
 
 def _planned(
@@ -297,11 +308,22 @@ def _planned(
     if bounds is None and past.planned == low:
         low = past.low
     most = look.counts.most if bounds is not None else min(high, look.counts.most)
-    least = max(low, min(look.planned, most))
+    planned = look.planned if bounds is not None else max(look.planned, unlearned_emergency(look) or 0)
+    least = max(low, min(planned, most))
     # Above a planned minimum there is as much room as above a learned one.
     room = replicas_of(least, 1, own.max_replicas_multiplier) if least > low and bounds is not None else least
     made = (least, max(high, min(room, most), least))
     return low, least, None if bounds is None and made == look.written else made
+
+
+def unlearned_emergency(look: TortoiseLook) -> int | None:
+    """The minimum in an emergency while no bounds are learned: the maximum of a named HPA; else None.
+
+    The maximum of its own HPA is the administrator's then, which may be a hundred times what is needed.
+    """
+    if look.mode != EMERGENCY or look.written is None or not look.named:
+        return None
+    return min(look.written[1], look.counts.most)
 
 
 def sized(look: TortoiseLook, found: Tuned, count: int, last_shrink: float | None, own: TortoiseSettings) -> TunedSizes:
@@ -319,10 +341,12 @@ def sized(look: TortoiseLook, found: Tuned, count: int, last_shrink: float | Non
         else:
             wanted[one.place] = horizontal_size(one, settled, look.counts, own, several=several)
     rises = {one.place for one in resources if wanted.get(one.place, one.size) > one.size}
-    falls = {one.place for one in resources if wanted.get(one.place, one.size) < one.size}
+    falling = [one for one in resources if wanted.get(one.place, one.size) < one.size]
+    falls = {one.place for one in falling}
     waits = False
-    # Pods do not shrink while others grow, nor in an emergency, nor too often.
-    if falls and not rises and found.phase not in {IN_EMERGENCY, BACK_TO_NORMAL}:
+    is_worth = any(is_worth_a_shrink(one, wanted[one.place]) for one in falling)
+    # Pods do not shrink for little, nor while others grow, nor in an emergency, nor too often.
+    if is_worth and not rises and found.phase not in {IN_EMERGENCY, BACK_TO_NORMAL}:
         waits = not may_shrink(own.shrinks_per_day, last_shrink, look.now)
         falls = falls if waits else set()
     wanted = {place: amount for place, amount in wanted.items() if place not in falls}

@@ -15,6 +15,7 @@ from hypot.policy.model.decision import Conditions, Decision, condition_of
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
+from hypot.policy.tortoise.tuning import least_kept
 from hypot.replay.engine.acting import size_of
 from hypot.replay.engine.deciders import DisagreementError, ExplainedDecider, HistoryRecorder, Scene
 from hypot.replay.engine.replica_rules import HpaReplicaRule
@@ -130,9 +131,9 @@ class TortoiseDecider:
         if self.counting is None or after.rule is None or not self.rule.horizontal:
             return current
         self.counting.rule = after.rule
-        if scene.observer.blind(now):
-            return self.counting.blind(current, now)
-        return self.counting.count(scene, i, now)
+        is_blind = scene.observer.blind(now)
+        count = self.counting.blind(current, now) if is_blind else self.counting.count(scene, i, now)
+        return count if self.past.look is None else max(count, least_kept(self.past.look))
 
     def _report(self, scene: Scene, i: int, now: float, after: HPA | None) -> None:
         """Record the full decision, which must agree with the plain numbers."""

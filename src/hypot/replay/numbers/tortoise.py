@@ -14,6 +14,7 @@ from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.tortoise.status import WORKING
 from hypot.policy.model.current_size import LONGEST_WAIT
+from hypot.policy.model.hpa_edit import HpaEdit
 from hypot.policy.model.learned import SlotLayout
 from hypot.policy.model.size import Place
 from hypot.policy.model.tortoise_state import TortoiseState, key_of
@@ -115,6 +116,7 @@ def tortoise_look(
         saturated,
         infeasible=False,
         written=None if hpa is None else (hpa.min_replicas or 1, hpa.max_replicas or 1),
+        named=rule.tortoise.names_hpa,
         planned=0,
         healthy=decides or is_healthy(hpa, now, own.emergency_grace_period),
     )
@@ -156,8 +158,8 @@ def needs(
     return needs_from(pods, crashing, used, targets, s.asked[0], most, saturated)
 
 
-# What an edit of the HPA sets: its bounds, and the target of each place.
-Edit = tuple[tuple[int, int], tuple[tuple[Place, int], ...]]
+# What an edit of the HPA sets: its bounds, and the target of each place; None if only its bounds change.
+Edit = tuple[tuple[int, int], tuple[tuple[Place, int], ...] | None]
 
 
 def edit_of(rule: TortoiseRule, past: TortoisePast) -> Edit | None:
@@ -165,6 +167,8 @@ def edit_of(rule: TortoiseRule, past: TortoisePast) -> Edit | None:
     found = past.found
     if found is None or found.past is None or found.bounds is None:
         return None
+    if found.slot is None and past.hpa is not None:
+        return found.bounds, None
     places = rule.horizontal
     if past.hpa is not None:
         places = tuple([place for place in places if found.phases[place[0]][place[1]] == WORKING])
@@ -173,8 +177,10 @@ def edit_of(rule: TortoiseRule, past: TortoisePast) -> Edit | None:
 
 def edited_by(rule: TortoiseRule, there: HPA | None, edit: Edit) -> HPA:
     """The HPA with this edit."""
+    if there is not None and edit[1] is None:
+        return HpaEdit(there.name, there, there).bounded(*edit[0]).after
     behavior = behavior_of(rule.tortoise, rule.own)
-    return edited(there or new_hpa(rule.tortoise), *edit[0], dict(edit[1]), rule.horizontal, behavior)
+    return edited(there or new_hpa(rule.tortoise), *edit[0], dict(edit[1] or ()), rule.horizontal, behavior)
 
 
 def tortoise_size(rule: TortoiseRule, past: TortoisePast, current: int, count: int) -> bool:

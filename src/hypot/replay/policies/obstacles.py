@@ -15,6 +15,7 @@ from hypot.kinds.hvpa.rules import IN_HPA
 from hypot.kinds.problem import Problem, Where, shown
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.fields import DECIDE
 from hypot.kinds.tortoise.rules import HPA_NAME
 from hypot.kinds.version import NEWEST, Version
 from hypot.kinds.vpa import VPA
@@ -83,6 +84,10 @@ def naming_obstacles(
 ) -> Iterator[Obstacle]:
     """What is wrong with the HPA that a Tortoise names."""
     if not isinstance(autoscaler, Tortoise) or not autoscaler.names_hpa:
+        return
+    if autoscaler.decides:
+        message = f"a Tortoise with {DECIDE} sets the replicas itself, and an HPA would be a conflict"
+        yield Obstacle(HPA_NAME, f"{message}; remove the name or the annotation")
         return
     if named is None:
         message = f"HorizontalPodAutoscaler {autoscaler.hpa_name} is not among the manifests"

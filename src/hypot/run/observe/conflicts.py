@@ -92,7 +92,7 @@ def overruled(
 
 def _edits(row: AutoscalerRow, hpa: Autoscaler) -> bool:
     """Whether this HPA is the one that a Tortoise edits."""
-    return isinstance(row.autoscaler, Tortoise) and row.autoscaler.hpa_name == hpa.name
+    return isinstance(row.autoscaler, Tortoise) and row.autoscaler.edited_hpa_name == hpa.name
 
 
 def precedence(autoscaler: Autoscaler) -> tuple[bool, str, str, str]:

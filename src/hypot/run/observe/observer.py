@@ -12,15 +12,13 @@ from hypot.cluster.discovery import Discovery, path_of
 from hypot.cluster.port import Port, RefusedError, Request, UnreachableError
 from hypot.kinds.base import Ref
 from hypot.kinds.catalogue import Autoscaler, find_autoscaler
-from hypot.kinds.hpa import HPA
-from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.wpa import WPA
 from hypot.policy.families import family_of
 from hypot.policy.model.seen import Failure, PodSample, Reply, Scale, Seen, UsageView
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.absent import InCluster
 from hypot.policy.observe.freshness import Freshness, fresh
-from hypot.policy.observe.questions import Questions, of_hpa
+from hypot.policy.observe.questions import Questions
 from hypot.policy.observe.read_scale import has_scale
 from hypot.policy.observe.snapshot import NOTHING_EARLIER, Snapshot
 from hypot.policy.observe.targets import ScaleTarget, key_of_ref, target_of
@@ -186,14 +184,7 @@ class Observer:
         return found
 
     def _asks(self, key: Key, autoscaler: Autoscaler) -> Questions:
-        """The metrics that the object needs; they depend on the object alone, so they are computed once per version.
-
-        A Tortoise that hypot decides needs those of the HPA that it edits.
-        """
-        if isinstance(autoscaler, Tortoise) and autoscaler.decides:
-            row = self._watches.row((HPA.KIND, autoscaler.namespace, autoscaler.hpa_name))
-            if row is not None and isinstance(row.autoscaler, HPA):
-                return of_hpa(row.autoscaler.readable(), self._settings, usage=True)
+        """The metrics that the object needs; they depend on the object alone, so they are computed once per version."""
         known = self._questions.get(key)
         if known is None or known[0] is not autoscaler:
             known = self._questions[key] = (

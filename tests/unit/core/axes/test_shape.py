@@ -85,3 +85,10 @@ def test_every_count_has_an_interval(least, preferred, most):
     found = intervals(2000, LARGEST, SMALLEST, least, preferred, most)
     assert [each.replicas for each in found] == list(range(least, most + 1))
     assert all(one.high <= two.high for one, two in itertools.pairwise(found))
+
+
+@pytest.mark.parametrize(("total", "expected"), [(9000, 3000), (3000, 1000), (30_000, 5000), (6000, 2000), (300, 1000)])
+def test_a_single_count(total, expected):
+    """Where the least count is the preferred one too, the size follows the total in both directions."""
+    assert count_of(total, 3, 2000, LARGEST, SMALLEST, 3, 3, 3) == 3
+    assert size_at(3, 3, total, 2000, LARGEST, SMALLEST, 3, 3) == expected

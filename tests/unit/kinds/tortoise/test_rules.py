@@ -120,7 +120,7 @@ BEYOND_THE_SCHEMA = [
     (noted(tortoise_max_max_replicas="5"), "metadata.annotations.hypot.dev/tortoise-max-max-replicas: Unsupported"),
     (
         noted(tortoise_minimum_min_replicas="9", tortoise_preferred_max_replicas="9"),
-        'metadata.annotations.hypot.dev/tortoise-minimum-min-replicas: Invalid value: "9": is ignored',
+        'metadata.annotations.hypot.dev/tortoise-minimum-min-replicas: Invalid value: "9": minimum-min-replicas 9 must',
     ),
     (noted(round_cpu="none"), "metadata.annotations.hypot.dev/round-cpu: Invalid value"),
 ]
@@ -130,6 +130,13 @@ BEYOND_THE_SCHEMA = [
 def test_refused(data, message):
     """Each with the field, in the words of an API server."""
     assert any(str(problem).startswith(message) for problem in found(data, "error")), found(data, "error")
+
+
+def test_the_fix_of_a_range_names_its_own_fields():
+    """A Tortoise has maxAllocatedResources, not the maxAllowed of a VPA."""
+    one = sized(minAllocatedResources={"cpu": "2"}, maxAllocatedResources={"cpu": "1"})
+    [one] = [each for each in found(one, "error") if each.rule == "allowed-range"]
+    assert one.hint == "swap them, or raise maxAllocatedResources"
 
 
 @pytest.mark.parametrize("data", [data for data, _ in REFUSED])

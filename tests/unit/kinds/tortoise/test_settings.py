@@ -149,7 +149,7 @@ def test_everything_can_be_set():
         ({"maximumMinReplicas": 101}, "maximumMinReplicas: 101 must not be above maximumMaxReplicas, which is 100"),
         ({"preferredMaxReplicas": 3}, "minimumMinReplicas: 3 must be below preferredMaxReplicas, which is 3"),
         ({"preferredMaxReplicas": 100}, "preferredMaxReplicas: 100 must be below maximumMaxReplicas, which is 100"),
-        ({"maximumMaxReplicas": 10_001}, "maximumMaxReplicas: 10001 must be at least 1 and at most 10000"),
+        ({"maximumMaxReplicas": 10_001}, "maximumMaxReplicas: 10001 must be at least 3 and at most 10000"),
         ({"maxScalingDownRatio": 1.1}, "maxScalingDownRatio: 1.1 must be at least 0 and at most 1"),
         ({"minReplicasMultiplier": 0}, "minReplicasMultiplier: 0 must be above 0 and at most 1"),
         ({"maxReplicasMultiplier": 0.5}, "maxReplicasMultiplier: 0.5 must be at least 1"),
@@ -222,12 +222,15 @@ class TestOverrides:
             "default_hpa_behavior",
         }
 
-    def test_a_low_maximum_alone_is_valid(self):
-        """What the administrator prefers gives way; his minimum does not."""
-        settings, problems = BASE.overridden(noted(maximum_max_replicas="8"))
+    @pytest.mark.parametrize(
+        ("most", "least", "largest_least", "preferred"), [(8, 3, 8, 7), (5, 3, 5, 4), (4, 2, 4, 3), (3, 1, 3, 2)]
+    )
+    def test_a_low_maximum_alone_is_valid(self, most, least, largest_least, preferred):
+        """What is not written gives way: a maximum that is ignored in silence costs what it should save."""
+        settings, problems = BASE.overridden(noted(maximum_max_replicas=str(most)))
         assert problems == ()
-        assert (settings.minimum_min_replicas, settings.maximum_min_replicas) == (3, 8)
-        assert (settings.preferred_max_replicas, settings.maximum_max_replicas) == (7, 8)
+        assert (settings.minimum_min_replicas, settings.maximum_min_replicas) == (least, largest_least)
+        assert (settings.preferred_max_replicas, settings.maximum_max_replicas) == (preferred, most)
 
     def test_a_high_minimum_alone_is_valid(self):
         """As long as it leaves room below the maximum."""
@@ -240,7 +243,9 @@ class TestOverrides:
         [
             ([noted(slot_hours="7")], ["slot-hours"], {}),
             ([noted(slot_hours="x", window_weeks="2")], ["slot-hours"], {"window_weeks": 2}),
-            ([noted(maximum_max_replicas="4")], ["maximum-max-replicas"], {}),
+            ([noted(maximum_max_replicas="2")], ["maximum-max-replicas"], {}),
+            ([noted(maximum_max_replicas="4", minimum_min_replicas="3")], ["minimum-min-replicas"], {}),
+            ([noted(preferred_max_replicas="3")], ["preferred-max-replicas"], {}),
             ([noted(minimum_min_replicas="100")], ["minimum-min-replicas"], {}),
             ([noted(minimum_target_utilization="95")], ["minimum-target-utilization"], {}),
             (
@@ -266,8 +271,16 @@ class TestOverrides:
         assert settings == replace(BASE, **kept)
 
     def test_an_object_is_checked_alone(self):
-        """A file may allow what the defaults do not, but two values of one object must agree."""
-        assert list(annotation_problems(noted(preferred_max_replicas="500"))) == []
+        """Two values of one object must agree. A file may allow what the defaults do not: that is a warning."""
+        [alone] = annotation_problems(noted(preferred_max_replicas="500"))
+        assert alone.severity == "warning"
+        assert alone.message == (
+            "is ignored unless the administrator has other settings: preferred-max-replicas 500 must be below "
+            "maximum-max-replicas, which is 100 by default"
+        )
+        assert list(annotation_problems(noted(maximum_max_replicas="3"))) == []
+        [low] = annotation_problems(noted(maximum_max_replicas="2"))
+        assert (low.severity, low.message) == ("error", "must be at least 3 and at most 10000")
         both = noted(preferred_max_replicas="50", maximum_max_replicas="40")
         assert [problem.field for problem in annotation_problems(both)] == [
             "metadata.annotations.hypot.dev/tortoise-preferred-max-replicas"

@@ -181,6 +181,15 @@ def test_an_empty_slot_takes_its_neighbours():
     ]
 
 
+def test_a_history_that_is_older_than_four_weeks():
+    """The last healthy value stays; the message does not call it recent."""
+    [sentence] = sentences(world([8000, *["unmeasured"] * 5], demand={"app": 70}).decided(), "slot")
+    assert sentence == (
+        "Friday 8:00 to 9:00 needed at most 8 of cpu more than 4 weeks ago, and nothing newer is known: "
+        "4 to 16 replicas."
+    )
+
+
 def test_the_slot_in_progress_counts():
     """A peak that was never seen before raises the bounds at once, and lowers them in four weeks."""
     here = world([4000], demand={"app": 7700}, replicas=12)
@@ -254,11 +263,60 @@ def test_unknown_needs_remove_nothing():
     assert bounds(here.decided())[1] >= 35
 
 
+@pytest.mark.parametrize("measured", [0, 3])
+def test_unknown_needs_remove_nothing_where_hypot_decides(measured):
+    """With little learned, the maximum of 6 would remove 4 of 10 pods at once."""
+    here = world([1000], replicas=10, measured=measured, hpa=None)
+    here.tortoise["metadata"]["annotations"]["hypot.dev/decide"] = "true"
+    for _ in range(40):
+        decision = here.step(60)
+        here.hpa = None
+        assert decision.desired == 10
+    assert decision.status["maxReplicas"] == 10
+
+
+def test_unknown_needs_fall_to_the_maximum_of_the_spec():
+    """People's maximum holds, whether or not metrics are there; the decision says why no more pods are removed."""
+    here = world([1000], replicas=10, measured=0, hpa=None, spec={"maxReplicas": 8})
+    here.tortoise["metadata"]["annotations"]["hypot.dev/decide"] = "true"
+    assert here.decided().desired == 8
+
+
+def test_a_new_hpa_while_needs_are_unknown():
+    """It has room for all pods that run, and the minimum that was decided last."""
+    here = world([1000], replicas=10, measured=2, hpa=None, state=known([1000], low=5))
+    assert bounds(here.decided()) == (5, 10)
+
+
+def test_back_to_normal_waits_until_needs_are_known():
+    """Each step back lowers the minimum, so it needs to be known that nothing needs those pods."""
+    here = world([1000], replicas=20, measured=0, hpa=hpa(20, 20), state=known([1000], phase="BackToNormal", low=20))
+    for _ in range(3):
+        assert bounds(here.step(60)) == (20, 20)
+    here.measured = 20
+    assert bounds(here.step(60)) == (19, 19)
+
+
 def test_settings_that_are_ignored_are_reported():
     """As a step, and as a warning."""
     decision = world([10_000], annotations={"slot_hours": 5, "maximum_max_replicas": "many"}).decided()
     assert len(sentences(decision, "setting-ignored")) == 2
     assert [event.reason for event in decision.events].count("SettingIgnored") == 2
+
+
+def test_settings_that_are_ignored_are_reported_once():
+    """The message says once that it is ignored, and which other setting is the reason."""
+    decision = world([10_000], annotations={"preferred_max_replicas": 3}).decided()
+    [sentence] = sentences(decision, "setting-ignored")
+    assert sentence == (
+        "metadata.annotations.hypot.dev/tortoise-preferred-max-replicas: minimum-min-replicas 3 must be below "
+        "preferred-max-replicas, which is 3: it is ignored."
+    )
+
+
+def test_a_low_maximum_of_an_object():
+    """It holds, although it is not above the administrator's minimum."""
+    assert bounds(world([20_000], annotations={"maximum_max_replicas": 3}).decided()) == (3, 3)
 
 
 def test_pods_that_have_just_started_need_nothing():

@@ -12,6 +12,7 @@ from unit.policy.sizes_world import MI, MINUTE, TARGET, sentences
 from unit.policy.tortoise.tortoise_world import (
     BY_CPU,
     EXAMPLE,
+    NAME,
     World,
     bounds,
     conditions_of,
@@ -226,22 +227,30 @@ def test_hypot_decides_the_count():
     assert world.step(MINUTE).desired <= 16
 
 
-def test_hypot_decides_a_named_hpa():
-    """It is kept as it should be, too."""
-    world = named(container_metric(), own={"hypot.dev/decide": "true"}, demand={"app": 4200})
+DECIDES = {"hypot.dev/decide": "true"}
+
+
+@pytest.mark.parametrize(
+    ("world", "name"),
+    [
+        (World(tortoise=tortoise(annotations=DECIDES, autoscalingPolicy=BY_CPU), demand={"app": 4200}), NAME),
+        (World(tortoise=tortoise(annotations=DECIDES), demand={"app": 4200}, hpa=hpa(name="theirs")), "theirs"),
+        (named(container_metric(), own=DECIDES, demand={"app": 4200}), "legacy"),
+    ],
+)
+def test_an_hpa_next_to_a_tortoise_that_decides_is_a_conflict(world, name):
+    """Its controller would undo each change: nothing is scaled or edited, whatever the name of the HPA is."""
     decision = world.decided()
-    assert (bounds(decision), decision.desired) == ((4, 16), 6)
-
-
-def test_hypot_decides_by_all_metrics_of_a_named_hpa():
-    """The values that the HPA needs are observed too."""
-    queue = {
-        "apiVersion": "external.metrics.k8s.io/v1beta1",
-        "kind": "ExternalMetricValueList",
-        "items": [{"metricName": "queue", "value": "270"}],
-    }
-    world = named(container_metric(), external_metric("queue", "30"), own={"hypot.dev/decide": "true"}, more=(queue,))
-    assert world.decided().desired > 5
+    assert (decision.hpa, decision.desired, decision.moves) == (None, world.replicas, False)
+    assert decision.error == (
+        f"HorizontalPodAutoscaler shop/{name} scales the same target: remove it, or the annotation hypot.dev/decide of "
+        "this Tortoise"
+    )
+    assert conditions_of(decision)["FailedToReconcile"] == "True"
+    assert rules(decision) == ["conflict"]
+    world.hpa = None
+    world.tortoise["spec"]["targetRefs"].pop("horizontalPodAutoscalerName", None)
+    assert world.decided().desired == 6
 
 
 @pytest.mark.parametrize(
@@ -289,9 +298,7 @@ def test_an_unknown_target():
 
 def test_a_count_that_is_decided_here_keeps_the_rate_limits():
     """The minimum holds at once; from there, at most twice as many in a minute."""
-    here = World(
-        tortoise=tortoise(annotations={"hypot.dev/decide": "true"}), state=known([40_000]), demand={"app": 30_000}
-    )
+    here = World(tortoise=tortoise(annotations=DECIDES), hpa=None, state=known([40_000]), demand={"app": 30_000})
     counts = [here.step(15).desired for _ in range(6)]
     assert counts == [10, 10, 10, 10, 20, 20]
 

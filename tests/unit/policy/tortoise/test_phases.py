@@ -11,6 +11,7 @@ from unit.policy.tortoise.tortoise_world import (
     WEEK,
     World,
     bounds,
+    conditions_of,
     container_metric,
     hpa,
     known,
@@ -196,6 +197,57 @@ def test_emergency_before_anything_is_known():
     """There are no bounds yet, so it waits."""
     world = World(tortoise=tortoise("Emergency", autoscalingPolicy=BY_CPU), state=State())
     assert phase(world.step()) == GATHERING
+
+
+FIRST_WORDS = "No bounds are learned yet"
+NOTHING = f"{FIRST_WORDS}, so this emergency adds no replicas: raise the"
+
+
+@pytest.mark.parametrize(
+    ("refs", "there", "expected", "sentence"),
+    [
+        ({"horizontalPodAutoscalerName": "mine"}, "mine", (20, 20), f"{FIRST_WORDS}: the minimum of the HPA becomes"),
+        # The maximum of its own HPA is the administrator's.
+        ({}, "tortoise-hpa-web", (3, 20), f"{NOTHING} minimum of the HPA"),
+        ({}, None, (3, 100), f"{NOTHING} replicas of the workload"),
+    ],
+)
+def test_what_an_emergency_does_before_anything_is_known(refs, there, expected, sentence):
+    """With a maximum that people wrote, the minimum becomes it. The decision says what it can do and what not."""
+    world = World(
+        tortoise=tortoise("Emergency", autoscalingPolicy=BY_CPU, refs=refs),
+        state=State(),
+        hpa=None if there is None else hpa(3, 20, name=there),
+    )
+    for _ in range(3):
+        found = bounds(decision := world.decided())
+        assert found == expected
+        assert sentences(decision, "emergency")[0].startswith(sentence)
+        assert conditions_of(decision)["EffectiveModeOverridden"] == "True"
+        assert "EmergencyModeFailed" in [event.reason for event in decision.events]
+        if there is None:
+            break
+        world.step(60)
+
+
+def test_the_minimum_of_a_named_hpa_comes_back():
+    """When the emergency is over before bounds are learned. Metrics and all else stay."""
+    refs = {"horizontalPodAutoscalerName": "mine"}
+    world = World(
+        tortoise=tortoise("Emergency", autoscalingPolicy=BY_CPU, refs=refs), state=State(), hpa=hpa(4, 9, name="mine")
+    )
+    before = world.hpa["spec"]
+    world.step(60)
+    world.step(60)
+    assert world.hpa["spec"] == {**before, "minReplicas": 9}
+    world.tortoise = tortoise("Auto", autoscalingPolicy=BY_CPU, refs=refs)
+    world.step(60)
+    assert world.hpa["spec"] == before
+
+
+def test_an_emergency_without_replicas_to_add():
+    world = World(tortoise=tortoise("Emergency", autoscalingPolicy=[policy(cpu="Vertical")]), hpa=None, state=State())
+    assert sentences(world.decided(), "emergency") == ["No resource is Horizontal, so this emergency adds no replicas."]
 
 
 def test_back_to_normal_step_by_step():

@@ -10,7 +10,7 @@ from hypot.kinds.catalogue import crd_of
 from hypot.kinds.tortoise import Tortoise
 from hypot.policy.model.learned import LeftOut
 from hypot.policy.model.state import State
-from unit.policy.sizes_world import DAY, MI, NOW
+from unit.policy.sizes_world import DAY, MI, NOW, sentences
 from unit.policy.tortoise.tortoise_world import World, bounds, hpa, known, phase, policy, settings_by, targets, tortoise
 
 SCHEMA = crd_of(Tortoise)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
@@ -152,3 +152,25 @@ def test_what_was_left_out_is_kept():
     learned = known([8000, "crash-loop"]).tortoise.learned
     assert len(learned.left_out) == 168
     assert isinstance(learned.left_out[0], LeftOut)
+
+
+def test_a_policy_without_a_request_is_explained():
+    """The spec says Horizontal, and the decision says why it is Off, and what to do."""
+    both = tortoise(autoscalingPolicy=[policy(cpu="Horizontal", memory="Vertical")])
+    decision = World(tortoise=both, sizes={"app": {"memory": 1024 * MI}}, hpa=None).decided()
+    assert sentences(decision, "policies") == ["By the spec: app cpu Off, memory Vertical."]
+    assert sentences(decision, "no-request") == [
+        "Cpu of app is Horizontal in the spec, but has no request, so it is Off. Add a request to the pod template."
+    ]
+
+
+def test_a_named_hpa_that_measures_by_pod_is_explained():
+    """It is not edited, and the decision says why."""
+    target = {"type": "Utilization", "averageUtilization": 70}
+    metric = {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+    world = World(tortoise=tortoise(refs={"horizontalPodAutoscalerName": "mine"}), hpa=hpa(3, 9, metric, name="mine"))
+    [sentence] = sentences(world.decided(), "measured-by-pod")
+    assert sentence == (
+        "HorizontalPodAutoscaler mine measures cpu by pod (type: Resource), and by container nothing, so it is not "
+        "edited. Use a metric of type ContainerResource, or write autoscalingPolicy."
+    )

@@ -2,9 +2,11 @@
 
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 
+from hypot.policy.model.learned import SlotLayout
 from hypot.policy.model.settings import Settings
 from unit.policy.sizes_world import DAY, HOUR, MI, MINUTE, NOW, limit_range, limits, sentences, sized
 from unit.policy.tortoise.tortoise_world import (
@@ -86,9 +88,44 @@ def test_example_4():
 
 
 def test_one_change_shrinks_by_a_fifth():
-    """The default; a day later it goes on."""
+    """The default; a day later it goes on, until what remains is within the tolerance."""
     world = example(3, 2, 3, annotations=settings_by({"max_scaling_down_ratio": "0.8"}))
-    assert [cpu(world.step(DAY)) for _ in range(5)] == [1600, 1280, 1024, 1000, 1000]
+    assert [cpu(world.step(DAY)) for _ in range(5)] == [1600, 1280, 1024, 1024, 1024]
+
+
+@pytest.mark.parametrize(
+    ("size", "total", "expected"),
+    [
+        # As for growth: a tenth asks for nothing.
+        (2, 5.99, 2000),
+        (2, 5.4, 2000),
+        (2, 5.39, 1797),
+        # The smallest size is no exception.
+        (1.05, 1, 1050),
+        # The largest is: it holds in any case.
+        (5.1, 15.2, 5000),
+    ],
+)
+def test_a_shrink_needs_a_smallest_change(size, total, expected):
+    """Each shrink may restart all pods, so a fall of a thousandth must not."""
+    assert cpu(example(3, size, total).decided()) == expected
+
+
+def test_a_slow_fall_at_the_least_count():
+    """In steps of 1 % pods shrink when a tenth is too much, and end within a tenth of what is needed."""
+    world = example(3, 4, 12, annotations=settings_by({"slot_period": "daily", "slot_hours": 24}))
+    world.state = known([0], layout=SlotLayout(hours=24, daily=True))
+    total, written = 12.0, []
+    while total > 4.5:
+        total *= 0.99
+        world.demand = {"app": round(total * USED)}
+        world.step(DAY)
+        world.follow()
+        if world.sizes["app"]["cpu"] not in written[-1:]:
+            written.append(world.sizes["app"]["cpu"])
+    assert world.replicas == 3
+    assert all(after < before * 0.9 for before, after in pairwise(written))
+    assert written[-1] * 3 * 0.88 < total * CORE <= written[-1] * 3
 
 
 def test_without_usage_pods_do_not_shrink():
@@ -195,6 +232,18 @@ def test_pods_near_their_largest_size_reach_it():
     assert shape(world) == (15, 5)
 
 
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_a_single_count(most):
+    """With a maximum that is not above the minimum only sizes are left: they grow, and shrink again."""
+    world = example(most, 2, 4 * most, annotations=settings_by({"slot_period": "daily"}), hpa=hpa(most, most))
+    world.tortoise["spec"]["maxReplicas"] = most
+    world.state = known([100 * most], layout=SlotLayout(daily=True))
+    assert cpu(world.step(HOUR)) == 4000
+    world.demand = {"app": round(1.5 * most * USED)}
+    found = [cpu(world.step(HOUR)) for _ in range(50)]
+    assert (found[0], found[-1]) == (4000, 1500)
+
+
 def test_growth_is_reported():
     decision = example(10, 4, 48).decided()
     assert conditions_of(decision)["ScaledUpBasedOnPreferredMaxReplicas"] == "True"
@@ -214,28 +263,28 @@ def test_growth_is_over_below_the_preferred_count():
 
 def test_one_shrink_a_day():
     """By default; growing is not counted."""
-    world = example(3, 2, 5.4)
-    assert cpu(world.step(HOUR)) == 1800
+    world = example(3, 2, 5.1)
+    assert cpu(world.step(HOUR)) == 1700
     world.demand = {"app": 3 * USED}
     held = world.step(DAY - HOUR)
-    assert cpu(held) == 1800
+    assert cpu(held) == 1700
     assert sentences(held, "shrinks-per-day") == ["Pods shrink at most once a day: they keep their size."]
     assert cpu(world.step()) == 1000
 
 
 def test_only_a_smaller_size_counts_as_a_shrink():
     """A count that hypot decides may fall all day long."""
-    world = example(6, 2, 5.4, annotations={"hypot.dev/decide": "true"})
+    world = example(6, 2, 5.1, annotations={"hypot.dev/decide": "true"}, hpa=None)
     for _ in range(20):
         world.step(5 * MINUTE)
-    assert (world.replicas, world.sizes["app"]["cpu"]) == (3, 1800)
+    assert (world.replicas, world.sizes["app"]["cpu"]) == (3, 1700)
 
 
 @pytest.mark.parametrize(
-    ("per_day", "expected"), [(0, [2000, 2000, 2000]), (2, [1800, 1800, 1000]), (24, [1800, 1000, 1000])]
+    ("per_day", "expected"), [(0, [2000, 2000, 2000]), (2, [1700, 1700, 1000]), (24, [1700, 1000, 1000])]
 )
 def test_other_shrinks_a_day(per_day, expected):
-    world = example(3, 2, 5.4, annotations=settings_by({"shrinks_per_day": per_day}))
+    world = example(3, 2, 5.1, annotations=settings_by({"shrinks_per_day": per_day}))
     found = [cpu(world.step(6 * HOUR))]
     world.demand = {"app": 3 * USED}
     assert found + [cpu(world.step(6 * HOUR)) for _ in range(2)] == expected

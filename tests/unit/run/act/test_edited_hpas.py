@@ -194,13 +194,16 @@ async def test_without_horizontal_resources_its_own_hpa_goes(policy, left):
         assert bool(world.events("HPADeleted")) is not left
 
 
-async def test_hypot_asks_for_the_metrics_of_an_hpa_that_it_decides():
-    """A named HPA may have others than usage."""
-    theirs = hpa("theirs", minReplicas=2, maxReplicas=40, metrics=[by_container(), QUEUE])
-    objects = (*web(4), theirs, tortoise(named="theirs", annotations={"hypot.dev/decide": "true"}), node())
-    async with World(*objects) as world:
-        world.uses("100m")
-        world.queue(300)
+@pytest.mark.parametrize("name", ["theirs", "tortoise-hpa-web"])
+async def test_an_hpa_next_to_a_count_that_hypot_decides(name):
+    """Two would set the same count: hypot scales nothing, does not edit the HPA, and says so."""
+    theirs = hpa(name, minReplicas=2, maxReplicas=40, metrics=[by_container()])
+    own = tortoise(named=name if name == "theirs" else None, annotations={"hypot.dev/decide": "true"})
+    async with World(*web(4), theirs, own, node()) as world:
+        world.uses("1100m")
         await world.reconcile()
-        assert world.asked("/queue")
-        assert world.replicas > 4
+        assert not world.writes(HPAS)
+        assert world.replicas == 4
+        conditions = world.status("Tortoise")["conditions"]["tortoiseConditions"]
+        failed = next(each for each in conditions if each["type"] == "FailedToReconcile")
+        assert f"{name} scales the same target" in failed["message"]

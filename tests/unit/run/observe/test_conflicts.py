@@ -8,7 +8,7 @@ from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.observe.snapshot import read_autoscaler
 from hypot.run.observe.conflicts import Writers, conflict_hold, counters, lease_hold, overruled, sizer, sizers
 from hypot.run.observe.rows import keep_autoscaler
-from unit.policy.sizes_world import NAMESPACE, TARGET, hvpa, vpa
+from unit.policy.sizes_world import NAMESPACE, TARGET, hvpa, made, vpa
 from unit.run.run_world import NOW, hpa, wpa
 
 
@@ -137,6 +137,14 @@ def test_an_hpa_of_the_same_target_goes_first():
     both = [aged(wpa("a"), 1), aged(wpa("b"), 2)]
     assert given_way(*both, hpas=[hpa("theirs")]) == {"a": "shop/theirs", "b": "shop/theirs"}
     assert given_way(*both, hpas=[hpa("theirs", target=OTHER)]) == {"a": "shop/b"}
+
+
+@pytest.mark.parametrize(("annotations", "found"), [({}, {}), ({"hypot.dev/decide": "true"}, {"web": "shop/own"})])
+def test_the_hpa_that_a_tortoise_edits_is_no_conflict(annotations, found):
+    """Unless hypot decides the count: then nothing edits that HPA, and it is a second autoscaler."""
+    spec = {"targetRefs": {"scaleTargetRef": TARGET, "horizontalPodAutoscalerName": "own"}}
+    one = made("autoscaling.mercari.com/v1beta3", "Tortoise", "web", spec, annotations=annotations)
+    assert given_way(one, hpas=[hpa("own")]) == found
 
 
 def test_the_hold_names_the_conflict():
