@@ -140,8 +140,11 @@ class Victims:
 
 
 def are_alike(some: Victims, others: Victims) -> bool:
-    sizes = zip(some.sizes().values(), others.sizes().values(), strict=True)
-    pairs = [pair for one, other in sizes for pair in zip(one, other, strict=True)]
+    """Whether all have the same pods; they do not while some are still made or removed."""
+    both = list(zip(some.sizes().values(), others.sizes().values(), strict=True))
+    if any(len(one) != len(other) for one, other in both):
+        return False
+    pairs = [pair for one, other in both for pair in zip(one, other, strict=True)]
     return all(abs(one - other) < SMALLEST_CHANGE for one, other in pairs)
 
 

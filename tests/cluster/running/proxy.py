@@ -119,7 +119,7 @@ class Proxy:
         self._open: set[asyncio.Transport] = set()
         self._upstream = ssl.create_default_context()
         plane.ca.configure_trust(self._upstream)
-        self._loop = asyncio.new_event_loop()
+        self._loop = asyncio.SelectorEventLoop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._session: aiohttp.ClientSession | None = None
         self._connector: aiohttp.TCPConnector | None = None
@@ -219,10 +219,14 @@ class Proxy:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        # Only now can no call open another connection. An orderly end of TLS could take longer than the loop lives.
+        # Only now can no call open another connection.
         if self._connector and self._session:
             await self._connector.close(abort_ssl=True)
             await self._session.close()
+        # Connections whose TLS begins or ends, which nobody else knows any more: on a busy machine that could take
+        # longer than the loop lives.
+        for transport in list(self._loop._transports.values()):
+            transport.abort()
         await asyncio.sleep(0.25)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
