@@ -1,0 +1,188 @@
+"""The metrics server: reading bodies next to prometheus_client, scraping thousands of pods, and answering meanwhile."""
+
+import asyncio
+import multiprocessing
+import os
+import resource
+import socket
+import statistics
+import time
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from hypot.kinds.metric_rules.read import rules_of
+from hypot.kinds.metric_values import CUSTOM
+from hypot.metricsapi.ages import Ages
+from hypot.metricsapi.body.totals import Totals, Wanted
+from hypot.metricsapi.plan import plan_of
+from hypot.metricsapi.scrape.fetch import new_session
+from hypot.metricsapi.scrape.scraper import Scraper
+from hypot.metricsapi.scrape.secrets import Secrets
+from hypot.metricsapi.serve.query import read_query
+from hypot.metricsapi.serve.values import Values
+from hypot.metricsapi.served_pods import ServedPod
+from hypot.metricsapi.targets import Targets
+
+NAME, WANTED_LINES = "apiserver_request_total", 200
+LARGE, SMALL = 5_000_000, 1_000_000
+PODS, PERIOD = 6000, 60.0
+# A part of a period is measured, after the first scrapes.
+SECONDS, WARM_UP = 20.0, 5.0
+PER_SECOND = 50
+PIECE = 256 * 1024
+
+
+def body_of(size, lines):
+    """Like the body of an API server: mostly buckets of other metrics, with long labels."""
+    wanted = [
+        f'{NAME}{{code="200",component="apiserver",resource="pods-{i}",scope="cluster",verb="LIST"}} {i * 1000}\n'
+        for i in range(lines)
+    ]
+    other = (
+        'apiserver_request_duration_seconds_bucket{{component="apiserver",group="apps",resource="deployments",'
+        'scope="namespace",subresource="",verb="GET",version="v1",le="{}"}} {}\n'
+    )
+    made, length, i = wanted, sum(map(len, wanted)), 0
+    while length < size:
+        line = other.format(i / 100, i)
+        made.insert((i * 37) % len(made), line) if i < 1000 else made.append(line)
+        length += len(line)
+        i += 1
+    return "".join(made).encode()
+
+
+def measured(work, times):
+    """The shortest of some runs."""
+    found = []
+    for _ in range(times):
+        began = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - began)
+    return min(found)
+
+
+def bodies():
+    body = body_of(LARGE, WANTED_LINES)
+    wanted = [Wanted(NAME)]
+
+    def ours():
+        totals = Totals(wanted)
+        for at in range(0, len(body), PIECE):
+            totals.feed(body[at : at + PIECE])
+        return totals.close()
+
+    def theirs():
+        text = body.decode()
+        families = text_string_to_metric_families(text)
+        return sum(sample.value for family in families for sample in family.samples if sample.name == NAME)
+
+    assert ours() == [theirs()]
+    fast, slow = measured(ours, 20), measured(theirs, 1)
+    size = len(body) / 1e6
+    print(
+        f"A body of {size:.1f} MB with {WANTED_LINES} wanted lines: {size / fast:,.0f} MB/s (bar 400); "
+        f"prometheus_client reads it with {size / slow:.1f} MB/s, {slow / fast:,.0f} times slower (bar 50)."
+    )
+
+
+def answering(listening, body):
+    """Pods: they answer every request with the same body."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+
+    class Pod(asyncio.Protocol):
+        def connection_made(self, transport):
+            self.transport = transport
+
+        def data_received(self, data):
+            for _ in range(data.count(b"\r\n\r\n")):
+                self.transport.writelines((head, body))
+
+    async def serve():
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(Pod, sock=listening)
+        await server.serve_forever()
+
+    asyncio.run(serve())
+
+
+def targets_of(port):
+    rule = {
+        "name": "web",
+        "pods": {},
+        "scrape": {"port": port},
+        "metrics": [{"counter": NAME, "names": ["requests"]}],
+    }
+    head = {"apiVersion": "metrics.hypot.dev/v1alpha1", "kind": "MetricRules", "metadata": {"name": "bench"}}
+    targets = Targets(plan_of([rules_of({**head, "spec": {"rules": [rule]}})]))
+    new = []
+    for i in range(PODS):
+        # Many addresses, as pods have: connections are kept per address.
+        address = f"127.0.{i // 250}.{i % 250 + 1}"
+        pod = ServedPod("shop", f"web-{i}", f"uid-{i}", {"app": "web"}, address, {})
+        new += targets.update(("shop", pod.name), pod, None)
+    return targets, new
+
+
+async def scraped(port):
+    targets, new = targets_of(port)
+    async with new_session(2 * PERIOD) as session:
+        scraper = Scraper(targets, session, Secrets(None), PERIOD)
+        # As in the middle of a period: each pod was scraped at its own time before.
+        now = time.clock_gettime(time.CLOCK_BOOTTIME)
+        for i, target in enumerate(new):
+            target.began = now - PERIOD + PERIOD * i / PODS
+        scraper.schedule.add(new)
+        running = asyncio.ensure_future(scraper.run())
+        await asyncio.sleep(WARM_UP)
+        alone = await cores_of(scraper, asyncio.sleep(SECONDS))
+        waits = []
+        beside = await cores_of(scraper, listed(targets, waits))
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert not scraper.counts.faults, scraper.counts.faults
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    p99 = statistics.quantiles(waits, n=100)[-1]
+    print(
+        f"{PODS:,} pods with bodies of {SMALL / 1e6:.0f} MB, one scrape each in {PERIOD:.0f} s: "
+        f"{alone[0]:.0f} scrapes/s, {alone[1]:.2f} cores (bar 0.5) and {peak:.0f} MB (bar 500)."
+    )
+    print(
+        f"With {PER_SECOND} lists of all these pods per second beside the scrapes: {beside[1]:.2f} cores, "
+        f"median {1000 * statistics.median(waits):.0f} ms, p99 {1000 * p99:.0f} ms (bar 50)."
+    )
+
+
+async def cores_of(scraper, work):
+    """Scrapes per second and processor time per second meanwhile."""
+    before, began, used = scraper.counts.scrapes, time.perf_counter(), time.process_time()
+    await work
+    passed = time.perf_counter() - began
+    return (scraper.counts.scrapes - before) / passed, (time.process_time() - used) / passed
+
+
+async def listed(targets, waits):
+    """Lists of all pods at a steady rate; a list that is late for its time has waited."""
+    values = Values(targets, Ages())
+    query = read_query(f"/apis/{CUSTOM}/v1beta2/namespaces/shop/pods/%2A/requests", {"labelSelector": "app=web"})
+    began = time.perf_counter()
+    for i in range(int(SECONDS * PER_SECOND)):
+        due = began + i / PER_SECOND
+        await asyncio.sleep(max(due - time.perf_counter(), 0.0))
+        values.answer(query)
+        waits.append(time.perf_counter() - due)
+
+
+def scraping():
+    listening = socket.create_server(("0.0.0.0", 0), backlog=1024)  # noqa: S104  only loopback addresses are asked
+    pods = multiprocessing.Process(target=answering, args=(listening, body_of(SMALL, WANTED_LINES)), daemon=True)
+    pods.start()
+    asyncio.run(scraped(listening.getsockname()[1]))
+    pods.terminate()
+    pods.join()
+    listening.close()
+
+
+if __name__ == "__main__":
+    print(f"{os.cpu_count()} cores")
+    bodies()
+    scraping()
