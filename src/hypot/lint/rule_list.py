@@ -18,6 +18,7 @@ from hypot.lint.rules.own_vpa import VPA_FIELDS
 from hypot.lint.rules.pace import PACE
 from hypot.lint.rules.requests import REQUESTS
 from hypot.lint.rules.schedule import SCHEDULES
+from hypot.lint.rules.served import SERVED
 from hypot.lint.rules.sizes import SIZES
 from hypot.lint.rules.target import TARGET
 from hypot.lint.rules.tortoise import TORTOISES
@@ -36,6 +37,7 @@ FAMILIES: tuple[RuleFamily, ...] = (
     AXES,
     TORTOISES,
     SCHEDULES,
+    SERVED,
     VERSIONS,
     GIVEN,
     OBJECTS,

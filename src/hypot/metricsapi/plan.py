@@ -22,7 +22,7 @@ class RulePlan(NamedTuple):
 
     name: str
     names: frozenset[str]
-    prefix: str
+    by_name: RuleNamespaces
     namespaces: Selector
     pods: Selector
     scrape: Scrape
@@ -31,9 +31,7 @@ class RulePlan(NamedTuple):
 
     def chooses_namespace(self, name: str, labels: Mapping[str, str] | None) -> bool:
         """Whether pods of a namespace are scraped; its labels are None if they are not known."""
-        if self.names and name not in self.names:
-            return False
-        if not name.startswith(self.prefix):
+        if not self.by_name.may_choose(name):
             return False
         return not self.namespaces.requirements or (labels is not None and self.namespaces.matches(labels))
 
@@ -70,7 +68,7 @@ def _rule_plan(rule: MetricRule) -> RulePlan:
     return RulePlan(
         rule.name or "",
         frozenset(namespaces.names or ()),
-        namespaces.prefix or "",
+        namespaces,
         read_selector(namespaces.selector),
         read_selector(rule.pods),
         rule.scrape or Scrape(),

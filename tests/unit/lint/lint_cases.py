@@ -32,6 +32,16 @@ def external(name="queue", **target):
     return {"type": "External", "external": {"metric": {"name": name}, "target": target}}
 
 
+def metric_rules(namespaces=None, **scrape) -> Manifest:
+    """Rules of the metrics server that serve `hits` of the pods of an app."""
+    served = [{"counter": "hits_total", "names": ["hits"]}]
+    rule = {"name": "web", "pods": {"matchLabels": {"app": "web"}}, "scrape": {"port": 80, **scrape}, "metrics": served}
+    if namespaces:
+        rule["namespaces"] = namespaces
+    head = {"apiVersion": "metrics.hypot.dev/v1alpha1", "kind": "MetricRules", "metadata": {"name": "shop"}}
+    return {**head, "spec": {"rules": [rule]}}
+
+
 def hpa(name="web", *, target=None, annotations=None, api_version="autoscaling/v2", owners=None, **spec) -> Manifest:
     """A HorizontalPodAutoscaler without findings, with these fields; None removes a field."""
     metadata = {"name": name, "namespace": "shop"}

@@ -21,8 +21,10 @@ from unit.lint.lint_cases import (
     hvpa,
     limited,
     memory,
+    metric_rules,
     of_container,
     paced,
+    pods,
     recommended,
     sized,
     thing,
@@ -109,6 +111,18 @@ def planned(**least):
 
 
 CASES = {
+    "metric-rules": Case(
+        [metric_rules(pth="/x"), hpa(), workload()],
+        [metric_rules(path="/x"), hpa(), workload()],
+        "pth: /x",
+        on="MetricRules",
+    ),
+    "metric-not-served": Case(
+        [metric_rules(), hpa(metrics=[pods(name="hit")]), workload()],
+        [metric_rules(), hpa(metrics=[pods(name="hits")]), workload()],
+        "name: hit",
+        on="HorizontalPodAutoscaler",
+    ),
     "schedule-unreadable": Case(
         [hpa(annotations=scheduled("[{}]")), workload()],
         [hpa(annotations=planned(minReplicas=9)), workload()],

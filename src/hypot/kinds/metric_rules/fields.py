@@ -47,6 +47,10 @@ class RuleNamespaces(Node):
     prefix: str | None = wire("prefix", STRING, "what their names begin with")
     selector: Mapping[str, Any] | None = wire("selector", SELECTOR, "selects namespaces by label")
 
+    def may_choose(self, name: str) -> bool:
+        """Whether a namespace is chosen, as far as its name says."""
+        return (not self.names or name in self.names) and name.startswith(self.prefix or "")
+
 
 @node
 class SecretKey(Node):
