@@ -19,9 +19,9 @@ from hypot.metricsapi.scrape.fetch import new_session
 from hypot.metricsapi.scrape.scraper import Scraper
 from hypot.metricsapi.scrape.secrets import Secrets
 from hypot.metricsapi.serve.query import read_query
-from hypot.metricsapi.serve.values import Values
+from hypot.metricsapi.serve.values import ServedValues
 from hypot.metricsapi.served_pods import ServedPod
-from hypot.metricsapi.targets import Targets
+from hypot.metricsapi.targets import ScrapeTargets
 
 NAME, WANTED_LINES = "apiserver_request_total", 200
 LARGE, SMALL = 5_000_000, 1_000_000
@@ -113,7 +113,7 @@ def targets_of(port):
         "metrics": [{"counter": NAME, "names": ["requests"]}],
     }
     head = {"apiVersion": "metrics.hypot.dev/v1alpha1", "kind": "MetricRules", "metadata": {"name": "bench"}}
-    targets = Targets(plan_of([rules_of({**head, "spec": {"rules": [rule]}})]))
+    targets = ScrapeTargets(plan_of([rules_of({**head, "spec": {"rules": [rule]}})]))
     new = []
     for i in range(PODS):
         # Many addresses, as pods have: connections are kept per address.
@@ -162,7 +162,7 @@ async def cores_of(scraper, work):
 
 async def listed(targets, waits):
     """Lists of all pods at a steady rate; a list that is late for its time has waited."""
-    values = Values(targets, Ages())
+    values = ServedValues(targets, Ages())
     query = read_query(f"/apis/{CUSTOM}/v1beta2/namespaces/shop/pods/%2A/requests", {"labelSelector": "app=web"})
     began = time.perf_counter()
     for i in range(int(SECONDS * PER_SECOND)):

@@ -20,14 +20,14 @@ from hypot.kinds.metric_rules.read import RulesError
 from hypot.metricsapi.collector import Collector
 from hypot.metricsapi.config import MetricsConfig
 from hypot.metricsapi.own_metrics import ServerState, exposition
-from hypot.metricsapi.plan import Plan
+from hypot.metricsapi.plan import ScrapePlan
 from hypot.metricsapi.registration import Registration
 from hypot.metricsapi.rules_file import RulesFile
 from hypot.metricsapi.scrape.fetch import new_session
 from hypot.metricsapi.scrape.scraper import ScrapeCounts
 from hypot.metricsapi.scrape.secrets import OwnAccount, Secrets
-from hypot.metricsapi.serve.api import LIMITS, MetricsApi
-from hypot.metricsapi.serve.values import Values
+from hypot.metricsapi.serve.api import LIMITS, MetricsPages
+from hypot.metricsapi.serve.values import ServedValues
 from hypot.serving.certificate_holder import CertificateHolder
 from hypot.serving.certificate_secret import CertificateSecret
 from hypot.serving.certificates import Issued, names_of
@@ -61,17 +61,17 @@ async def _end(several: Iterable[_Running]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class App:
+class MetricsServer:
     """One replica. The one that leads scrapes and is ready; the others wait, or scrape too if they are warm."""
 
-    def __init__(self, config: MetricsConfig, access: Access, rules: RulesFile, plan: Plan) -> None:
+    def __init__(self, config: MetricsConfig, access: Access, rules: RulesFile, plan: ScrapePlan) -> None:
         self.config, self.rules, self.plan = config, rules, plan
         self.plain = Api(access, user_agent="hypot-metrics")
         self.identity = own_identity(socket.gethostname())
         self.lease = Lease(self.plain, config.namespace, LEASE, self.identity)
         self.clients = ClientCertificates(self.plain)
         readers = Readers(self.plain, certified=self.clients.user)
-        self.api = MetricsApi(self._values, readers, self._ready)
+        self.api = MetricsPages(self._values, readers, self._ready)
         self.listener = Listener(self.api.answer, LIMITS)
         self.probes = Probes(str, self._ready)
         self.metrics = MetricsEndpoint(self._exposition, readers if config.metrics_auth else None)
@@ -129,7 +129,7 @@ class App:
         """Apply the rules. If the file changes, the former ones stay until the pods of the new ones are known."""
         secrets = Secrets(self.plain, OwnAccount(SERVICE_ACCOUNT / "token", SERVICE_ACCOUNT / "ca.crt"))
 
-        def begun(plan: Plan) -> _Running:
+        def begun(plan: ScrapePlan) -> _Running:
             def active() -> bool:
                 return self._active() and self.collector is made
 
@@ -167,7 +167,7 @@ class App:
         self.collector = collector
         log.info("rules applied", rules=[rule.name for rule in collector.plan.rules], targets=len(collector.targets))
 
-    def _new_plan(self) -> Plan | None:
+    def _new_plan(self) -> ScrapePlan | None:
         """The rules of the file if it has changed; invalid ones are reported, and the last valid ones stay."""
         if not self.rules.changed():
             return None
@@ -235,7 +235,7 @@ class App:
         """Whether this replica scrapes."""
         return self.config.warm or self.lease.leading
 
-    def _values(self) -> Values | None:
+    def _values(self) -> ServedValues | None:
         """The values to serve. After SIGTERM they are still good for a moment."""
         serves = self._active() or self.stopping.is_set()
         return self.collector.values if self.collector is not None and serves else None

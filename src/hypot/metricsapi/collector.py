@@ -7,12 +7,12 @@ import aiohttp
 
 from hypot.cluster.port import Port
 from hypot.metricsapi.config import MetricsConfig
-from hypot.metricsapi.plan import Plan
+from hypot.metricsapi.plan import ScrapePlan
 from hypot.metricsapi.scrape.scraper import ScrapeCounts, Scraper
 from hypot.metricsapi.scrape.secrets import Secrets
-from hypot.metricsapi.serve.values import Values
+from hypot.metricsapi.serve.values import ServedValues
 from hypot.metricsapi.served_pods import PodAddresses
-from hypot.metricsapi.targets import Target
+from hypot.metricsapi.targets import ScrapeTarget
 from hypot.metricsapi.watch import PodWatch
 
 
@@ -22,7 +22,7 @@ class Collector:
     def __init__(
         self,
         port: Port,
-        plan: Plan,
+        plan: ScrapePlan,
         session: aiohttp.ClientSession,
         secrets: Secrets,
         config: MetricsConfig,
@@ -35,14 +35,14 @@ class Collector:
         self.scraper = Scraper(
             self.targets, session, secrets, config.scrape_period, config.ages, active=active, counts=counts
         )
-        self.values = Values(self.targets, config.ages)
+        self.values = ServedValues(self.targets, config.ages)
 
     @property
     def awaited(self) -> str:
         """What has not been listed yet; empty if everything has."""
         return self.watch.awaited
 
-    def _add(self, new: list[Target]) -> None:
+    def _add(self, new: list[ScrapeTarget]) -> None:
         self.scraper.schedule.add(new)
 
     async def run(self) -> None:

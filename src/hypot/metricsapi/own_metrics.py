@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.collector import Collector
 from hypot.metricsapi.scrape.scraper import ScrapeCounts
-from hypot.metricsapi.targets import Target
+from hypot.metricsapi.targets import ScrapeTarget
 from hypot.serving.text_format import MetricFamily, Sample, family_table, labelled, rendered, sort_in
 
 LEADER = "hypot_metrics_leader"
@@ -98,7 +98,7 @@ def _of_server(state: ServerState) -> Iterator[Sample]:
         yield Sample(ANSWERS, labelled(code=str(code)), count)
 
 
-def _of_rule(rule: str, targets: list[Target], state: ServerState) -> Iterator[Sample]:
+def _of_rule(rule: str, targets: list[ScrapeTarget], state: ServerState) -> Iterator[Sample]:
     own = labelled(rule=rule)
     complete = [target for target in targets if target.is_complete(state.now, state.ages)]
     yield Sample(TARGETS, own, len(targets))

@@ -45,7 +45,7 @@ class RulePlan(NamedTuple):
         return credentials is not None and any((credentials.token, credentials.ca, credentials.certificate))
 
 
-class Plan(NamedTuple):
+class ScrapePlan(NamedTuple):
     """All rules. If a pod is chosen by two that serve the same name, the first one counts for that name."""
 
     rules: tuple[RulePlan, ...]
@@ -57,8 +57,8 @@ class Plan(NamedTuple):
         return tuple(sorted(frozenset[str]().union(*(rule.names for rule in self.rules))))
 
 
-def plan_of(several: Iterable[MetricRules]) -> Plan:
-    return Plan(tuple([_rule_plan(rule) for rules in several for rule in rules.rules or ()]))
+def plan_of(several: Iterable[MetricRules]) -> ScrapePlan:
+    return ScrapePlan(tuple([_rule_plan(rule) for rules in several for rule in rules.rules or ()]))
 
 
 def _rule_plan(rule: MetricRule) -> RulePlan:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from hypot.kinds.metric_rules import PRESETS
 from hypot.kinds.metric_rules.read import RulesError, read_rules, rules_of
-from hypot.metricsapi.plan import Plan, plan_of
+from hypot.metricsapi.plan import ScrapePlan, plan_of
 
 LARGEST = 2**20
 
@@ -25,7 +25,7 @@ class RulesFile:
         except OSError:
             return True
 
-    def read(self) -> Plan:
+    def read(self) -> ScrapePlan:
         """Raises RulesError with everything that is wrong."""
         if not self._file:
             self._seen = b""

@@ -10,14 +10,14 @@ from hypot.core.scraping.rate import Counter, CounterSample
 from hypot.kinds.metric_values import MetricValue
 from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.body.totals import Scraped
-from hypot.metricsapi.plan import Plan, RulePlan
+from hypot.metricsapi.plan import RulePlan, ScrapePlan
 from hypot.metricsapi.served_pods import ServedPod
 
 Named = tuple[str, str]
 
 
 @dataclass(slots=True, eq=False)
-class Target:
+class ScrapeTarget:
     """A pod and a rule that chooses it."""
 
     rule: RulePlan
@@ -71,7 +71,7 @@ class Target:
         new = self.samples[i].new if self.samples else None
         return float("-inf") if new is None else new.at + ages.oldest
 
-    def adopt(self, former: "Target") -> None:
+    def adopt(self, former: "ScrapeTarget") -> None:
         """Take over the samples of the same pod from a target of former rules, if they mean the same."""
         if former.pod.uid == self.pod.uid and former.rule.wanted == self.rule.wanted and former.url == self.url:
             self.samples = former.samples
@@ -81,32 +81,34 @@ class Target:
         return all(self.value(i, now, ages) is not None for i in range(len(self.rule.served)))
 
 
-class Targets:
+class ScrapeTargets:
     """All targets."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ScrapePlan) -> None:
         self.plan = plan
-        self._by_pod: dict[Named, tuple[Target, ...]] = {}
+        self._by_pod: dict[Named, tuple[ScrapeTarget, ...]] = {}
         # For each rule: its targets by namespace and pod.
-        self._by_rule: dict[str, dict[str, dict[str, Target]]] = {rule.name: {} for rule in plan.rules}
+        self._by_rule: dict[str, dict[str, dict[str, ScrapeTarget]]] = {rule.name: {} for rule in plan.rules}
         # Changes whenever a target comes, goes or gets other labels.
         self.generation = 0
         # Pods without the port that a rule names.
         self.without_port: dict[Named, str] = {}
 
-    def __iter__(self) -> Iterator[Target]:
+    def __iter__(self) -> Iterator[ScrapeTarget]:
         return (target for several in self._by_pod.values() for target in several)
 
     def __len__(self) -> int:
         return sum(len(several) for several in self._by_pod.values())
 
-    def of_rule(self, rule: str, namespace: str) -> Mapping[str, Target]:
+    def of_rule(self, rule: str, namespace: str) -> Mapping[str, ScrapeTarget]:
         return self._by_rule.get(rule, {}).get(namespace, {})
 
     def namespaces(self, rule: str) -> Iterator[str]:
         return iter(self._by_rule.get(rule, {}))
 
-    def update(self, key: Named, pod: ServedPod | None, namespace_labels: Mapping[str, str] | None) -> list[Target]:
+    def update(
+        self, key: Named, pod: ServedPod | None, namespace_labels: Mapping[str, str] | None
+    ) -> list[ScrapeTarget]:
         """Take the newest state of a pod; None if it is gone. Returns the targets that are new.
 
         A pod of the same name with another uid is another pod. A changed label or address keeps the samples.
@@ -123,7 +125,7 @@ class Targets:
                 known.made.clear()
                 kept.append(known)
             elif pod is not None:
-                new.append(Target(rule, pod, url))
+                new.append(ScrapeTarget(rule, pod, url))
         for target in before.values():
             target.gone = True
             self._forget(target)
@@ -144,7 +146,7 @@ class Targets:
             else:
                 yield rule, url
 
-    def _forget(self, target: Target) -> None:
+    def _forget(self, target: ScrapeTarget) -> None:
         by_namespace = self._by_rule[target.rule.name]
         pods = by_namespace.get(target.pod.namespace, {})
         if pods.get(target.pod.name) is target:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from hypot.cluster.port import Port
 from hypot.cluster.reflector import NamespacedName, Reflector
 from hypot.kinds.nested import inner
-from hypot.metricsapi.plan import Plan
+from hypot.metricsapi.plan import ScrapePlan
 from hypot.metricsapi.served_pods import PodAddresses, ServedPod, read_served_pod
-from hypot.metricsapi.targets import Target, Targets
+from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets
 
 Labels = Mapping[str, str]
 
@@ -16,8 +16,10 @@ Labels = Mapping[str, str]
 class PodWatch:
     """Watches pods of all namespaces, or only of those that the rules name. `on_new` gets new targets."""
 
-    def __init__(self, port: Port, plan: Plan, addresses: PodAddresses, on_new: Callable[[list[Target]], None]) -> None:
-        self.targets = Targets(plan)
+    def __init__(
+        self, port: Port, plan: ScrapePlan, addresses: PodAddresses, on_new: Callable[[list[ScrapeTarget]], None]
+    ) -> None:
+        self.targets = ScrapeTargets(plan)
         self._plan, self._addresses, self._on_new = plan, addresses, on_new
         places = [f"/api/v1/namespaces/{name}/pods" for name in plan.watched()] or ["/api/v1/pods"]
         self._pods: list[Reflector[ServedPod]] = [

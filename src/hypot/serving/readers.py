@@ -73,15 +73,15 @@ class User(NamedTuple):
         return {"user": self.name, "uid": self.uid or None, "groups": list(self.groups), "extra": extra or None}
 
 
-class Refusal(NamedTuple):
+class Denial(NamedTuple):
     """Why a client may not read."""
 
     status: HTTPStatus
     message: str
 
 
-_TOO_MANY = Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many clients to check at once")
-_NO_ANSWER = Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "the API server cannot check the client")
+_TOO_MANY = Denial(HTTPStatus.SERVICE_UNAVAILABLE, "too many clients to check at once")
+_NO_ANSWER = Denial(HTTPStatus.SERVICE_UNAVAILABLE, "the API server cannot check the client")
 
 
 class Readers:
@@ -104,13 +104,13 @@ class Readers:
         self._known: set[Held] = set()
         self._unknown: set[Held] = set()
 
-    async def refusal(self, request: web.BaseRequest, wanted: Attributes) -> Refusal | None:
+    async def refusal(self, request: web.BaseRequest, wanted: Attributes) -> Denial | None:
         """Why the client may not do this; None if it may."""
         user, token = self._certified(request), ""
         if user is None:
             token = _token_of(request)
             if not token:
-                return Refusal(HTTPStatus.UNAUTHORIZED, f"send a bearer token of an account that may {wanted}")
+                return Denial(HTTPStatus.UNAUTHORIZED, f"send a bearer token of an account that may {wanted}")
             user = self._user_of(token)
         known = None if user is None else self._known_right(user, wanted)
         if user is not None and known is not None:
@@ -132,7 +132,7 @@ class Readers:
         allowed, until = self._rights.get((user, wanted), (False, 0.0))
         return allowed if until > self._clock() else None
 
-    async def _checked(self, client: str, user: User | None, token: str, wanted: Attributes) -> Refusal | None:
+    async def _checked(self, client: str, user: User | None, token: str, wanted: Attributes) -> Denial | None:
         is_known = user is not None or _hash(token) in self._users
         checks, most = (self._known, MOST_KNOWN_ASKED) if is_known else (self._unknown, MOST_ASKED)
         if not _has_place(checks, client, most):
@@ -143,7 +143,7 @@ class Readers:
             async with check.within:
                 user = user or await self._asked_user(token)
                 if user is None:
-                    return Refusal(HTTPStatus.UNAUTHORIZED, "the token is not valid")
+                    return Denial(HTTPStatus.UNAUTHORIZED, "the token is not valid")
                 return None if await self._asked_right(user, wanted) else _forbidden(user, wanted)
         except (UnreachableError, RefusedError, TimeoutError):
             return _TOO_MANY if check.dropped else _NO_ANSWER
@@ -210,8 +210,8 @@ def _texts(written: Any) -> tuple[str, ...]:
     return tuple(map(str, written)) if isinstance(written, list) else ()
 
 
-def _forbidden(user: User, wanted: Attributes) -> Refusal:
-    return Refusal(HTTPStatus.FORBIDDEN, f"{user.name} may not {wanted}; give it a ClusterRole")
+def _forbidden(user: User, wanted: Attributes) -> Denial:
+    return Denial(HTTPStatus.FORBIDDEN, f"{user.name} may not {wanted}; give it a ClusterRole")
 
 
 def _has_place(checks: set[Held], client: str, most: int) -> bool:

@@ -11,9 +11,9 @@ from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.plan import plan_of
 from hypot.metricsapi.serve.documents import resource_list
 from hypot.metricsapi.serve.query import read_query
-from hypot.metricsapi.serve.values import UnknownMetricError, Values
+from hypot.metricsapi.serve.values import ServedValues, UnknownMetricError
 from hypot.metricsapi.served_pods import PodAddresses, read_served_pod
-from hypot.metricsapi.targets import Targets
+from hypot.metricsapi.targets import ScrapeTargets
 from unit.metricsapi.pods_world import AHEAD, add, only, pod, rule, scraped, targets_of
 
 METRIC = "shoot:apiserver_request_total:sum"
@@ -40,7 +40,7 @@ def all_targets(given):
 
 def answered(targets, path, given, **parameters):
     """The items that a client gets, or None for 404 NotFound."""
-    values = Values(targets, ages(given), lambda: given.get("now_seconds", 0))
+    values = ServedValues(targets, ages(given), lambda: given.get("now_seconds", 0))
     try:
         return json.loads(values.answer(read_query(path, parameters)))["items"]
     except UnknownMetricError:
@@ -125,7 +125,7 @@ def registry(given, expect):
 
 def pod_is_relevant(given, expect):
     """An event is relevant if the pod is a target before or after it."""
-    targets = Targets(plan_of([rules_of(GARDENER)]))
+    targets = ScrapeTargets(plan_of([rules_of(GARDENER)]))
     several = [given] if given["event"] == "create" else [given["old"], given["new"]]
     found = []
     for each in several:

@@ -21,7 +21,7 @@ from hypot.kinds.metric_values import (
 )
 from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.serve.query import read_query
-from hypot.metricsapi.serve.values import UnknownMetricError, Values
+from hypot.metricsapi.serve.values import ServedValues, UnknownMetricError
 from hypot.run.observe.pod_metrics import METRICS, MetricsApi
 from unit.metricsapi.pods_world import pod, rule, scraped, targets_of
 
@@ -42,7 +42,7 @@ def provider():
     for target in targets:
         for at in (0.0, 60.0, NOW):
             target.sampled(scraped(at, at), Ages())
-    return Values(targets, Ages(), lambda: NOW)
+    return ServedValues(targets, Ages(), lambda: NOW)
 
 
 def route(given, expect):

@@ -4,7 +4,7 @@ from hypot.kinds.metric_rules.read import rules_of
 from hypot.metricsapi.body.totals import Scraped
 from hypot.metricsapi.plan import plan_of
 from hypot.metricsapi.served_pods import ServedPod
-from hypot.metricsapi.targets import Targets
+from hypot.metricsapi.targets import ScrapeTargets
 
 # What the wall clock shows when the other clock shows 0.
 AHEAD = 1_800_000_000.0
@@ -32,7 +32,7 @@ def pod(name="web-0", **changes):
 
 def targets_of(*rules, pods=()):
     """All targets of these rules and pods."""
-    targets = Targets(plan_with(*rules))
+    targets = ScrapeTargets(plan_with(*rules))
     for one in pods:
         add(targets, one)
     return targets

@@ -12,7 +12,7 @@ from aiohttp import web
 from fake_cluster import FakeCluster
 from hypot.cluster.port import Answer, encoded
 from hypot.metricsapi import app as module
-from hypot.metricsapi.app import App
+from hypot.metricsapi.app import MetricsServer
 from hypot.metricsapi.config import MetricsConfig
 from hypot.metricsapi.rules_file import RulesFile
 from hypot.serving.readers import ACCESS_REVIEWS, TOKEN_REVIEWS
@@ -113,7 +113,7 @@ async def running(cluster, file, **config):
     made = MetricsConfig(listen="127.0.0.1", pod_networks=("127.0.0.0/8",), **{**ports, **fast, **config})
     async with serving(served(cluster)) as access:
         source = RulesFile(str(file))
-        app = App(made, access, source, source.read())
+        app = MetricsServer(made, access, source, source.read())
         task = asyncio.ensure_future(app.run())
         try:
             yield app

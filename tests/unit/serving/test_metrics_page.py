@@ -11,7 +11,7 @@ from builders import NOW
 from hypot.run.report.gauges import MetricsSnapshot, exposition
 from hypot.serving import metrics_page
 from hypot.serving.metrics_page import MetricsEndpoint
-from hypot.serving.readers import Attributes, Refusal
+from hypot.serving.readers import Attributes, Denial
 from unit.run.outcomes import representative
 from unit.serving.started import got, started
 
@@ -93,7 +93,7 @@ class OneReader:
 @pytest.mark.asyncio
 async def test_who_may_not_read_is_refused(status, challenge):
     """It is checked at each scrape. Without an identity, the answer says which kind is wanted."""
-    readers = OneReader(Refusal(HTTPStatus(status), "no"))
+    readers = OneReader(Denial(HTTPStatus(status), "no"))
     async with metrics(readers=readers) as (_, client):
         async with client.get("/metrics") as answer:
             assert (answer.status, await answer.text()) == (status, "no\n")

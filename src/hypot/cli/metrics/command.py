@@ -38,7 +38,7 @@ def command(
         raise BadInput("write either -f FILE with the rules or --preset NAME")
     try:
         from hypot.cli.run.process import read_cluster, served  # noqa: PLC0415 - only servers need a network
-        from hypot.metricsapi.app import App  # noqa: PLC0415
+        from hypot.metricsapi.app import MetricsServer  # noqa: PLC0415
         from hypot.metricsapi.rules_file import RulesFile  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise BadInput(f"the metrics server needs {error.name}: pip install 'hypot[run]'") from error
@@ -50,4 +50,4 @@ def command(
     except RulesError as error:
         raise BadInput(str(error)) from error
     access = read_cluster(kubeconfig, context)
-    return served(lambda: App(config, access, rules, plan), log_format, "the metrics server")
+    return served(lambda: MetricsServer(config, access, rules, plan), log_format, "the metrics server")

@@ -61,7 +61,7 @@ class SecretKey(Node):
 
 
 @node
-class Credentials(Node):
+class ScrapeCredentials(Node):
     """What is sent to a pod, and what its certificate is verified with. Sent only over verified TLS."""
 
     token: SecretKey | None = wire("token", SecretKey, "a bearer token")
@@ -79,11 +79,11 @@ class Scrape(Node):
     path: str | None = wire("path", STRING, "/metrics by default", schema={"pattern": "^/"})
     parameters: Mapping[str, list[str]] | None = wire("parameters", _PARAMETERS, "parameters of the URL")
     server_name: str | None = wire("serverName", STRING, "the name that the certificate of a pod must have")
-    credentials: Credentials | None = wire("credentials", Credentials, "what is sent to the pod")
+    credentials: ScrapeCredentials | None = wire("credentials", ScrapeCredentials, "what is sent to the pod")
 
 
 @node
-class Weight(Node):
+class LineWeight(Node):
     """How much a request counts. Of several weights, the first that matches counts."""
 
     where: Mapping[str, Any] | None = wire("where", SELECTOR, "selects lines by label")
@@ -97,7 +97,9 @@ class ServedMetric(Node):
     counter: str | None = wire("counter", STRING, "a counter; its increase per second is served")
     gauge: str | None = wire("gauge", STRING, "a gauge; its value is served")
     where: Mapping[str, Any] | None = wire("where", SELECTOR, "selects lines by label; all of them count by default")
-    weights: tuple[Weight, ...] | None = wire("weights", Weight, "how much each line counts; 1 by default", many=True)
+    weights: tuple[LineWeight, ...] | None = wire(
+        "weights", LineWeight, "how much each line counts; 1 by default", many=True
+    )
     names: list[str] | None = wire("names", TEXTS, "the names under which it is served")
     external: bool | None = wire("external", BOOL, "also serve it as an external metric, one series per pod")
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from hypot.kinds.metric_rules.fields import (
     SCHEMES,
-    Credentials,
+    LineWeight,
     MetricRule,
     MetricRulesSpec,
     RuleNamespaces,
     Scrape,
+    ScrapeCredentials,
     SecretKey,
     ServedMetric,
-    Weight,
 )
 from hypot.kinds.metric_values import ALL
 from hypot.kinds.names import dns_label, dns_subdomain, path_segment
@@ -118,7 +118,7 @@ def _scrape_problems(scrape: Scrape, where: Where) -> Iterator[Problem]:
         yield from _credential_problems(scrape.credentials, (*where, "credentials"), tls=scrape.scheme == "https")
 
 
-def _credential_problems(credentials: Credentials, where: Where, *, tls: bool) -> Iterator[Problem]:
+def _credential_problems(credentials: ScrapeCredentials, where: Where, *, tls: bool) -> Iterator[Problem]:
     secrets = {"token": credentials.token, "ca": credentials.ca, "certificate": credentials.certificate}
     for key, secret in secrets.items():
         if secret is not None:
@@ -163,7 +163,7 @@ def _metric_problems(metric: ServedMetric, where: Where, names: set[str]) -> Ite
         names.add(name)
 
 
-def _weight_problems(weight: Weight, where: Where) -> Iterator[Problem]:
+def _weight_problems(weight: LineWeight, where: Where) -> Iterator[Problem]:
     yield from _selector_problems(weight.where, (*where, "where"))
     if weight.weight is None:
         yield _required((*where, "weight"), "the factor is missing")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from hypot.kinds.metric_rules import MetricRules
-from hypot.kinds.metric_rules.fields import MetricRule, MetricRulesSpec, Scrape, SecretKey, ServedMetric, Weight
+from hypot.kinds.metric_rules.fields import LineWeight, MetricRule, MetricRulesSpec, Scrape, SecretKey, ServedMetric
 from hypot.kinds.node import Node, Scalar, Wire
 
 _REQUIRED: dict[type[Node], tuple[str, ...]] = {
@@ -12,7 +12,7 @@ _REQUIRED: dict[type[Node], tuple[str, ...]] = {
     Scrape: ("port",),
     SecretKey: ("name",),
     ServedMetric: ("names",),
-    Weight: ("weight",),
+    LineWeight: ("weight",),
 }
 
 

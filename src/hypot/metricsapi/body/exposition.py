@@ -28,7 +28,7 @@ class ExpositionError(ValueError):
     """A body that cannot be used: its target is faulty."""
 
 
-class Sample(NamedTuple):
+class BodyLine(NamedTuple):
     """One line: its labels as they are written, and its value."""
 
     labels: bytes
@@ -39,12 +39,12 @@ def is_metric_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def samples_of(body: bytes, name: str) -> list[Sample]:
+def samples_of(body: bytes, name: str) -> list[BodyLine]:
     """All samples of this metric. Raises an ExpositionError if one of them cannot be read."""
     return list(_samples(body, name.encode("ascii")))
 
 
-def _samples(body: bytes, name: bytes) -> Iterator[Sample]:
+def _samples(body: bytes, name: bytes) -> Iterator[BodyLine]:
     at, length = body.find(name), len(name)
     while at >= 0:
         after = at + length
@@ -65,17 +65,17 @@ def _begins_line(body: bytes, at: int) -> bool:
     return start < 0 or body[start] == 10  # a line feed
 
 
-def _sample(body: bytes, start: int, end: int, name: bytes) -> Sample:
+def _sample(body: bytes, start: int, end: int, name: bytes) -> BodyLine:
     match = _REST.fullmatch(body, start, end)
     if match is None:
         raise ExpositionError(f"a line of {name.decode()} cannot be read: {_shown(body[start:end])}")
     labels, number = match.groups()
     if _NUMBER.fullmatch(number) is None or not isfinite(value := float(number)):
         raise ExpositionError(f"a value of {name.decode()} is not a number: {_shown(number)}")
-    return Sample(labels or b"", value)
+    return BodyLine(labels or b"", value)
 
 
-def labels_of(sample: Sample) -> Mapping[str, str]:
+def labels_of(sample: BodyLine) -> Mapping[str, str]:
     """The labels by name. Raises an ExpositionError if they cannot be read, or if a name occurs twice."""
     found: dict[str, str] = {}
     text, at = sample.labels, 0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hypot.kinds.metric_rules.fields import ServedMetric
 from hypot.kinds.selector import Selector, read_selector
-from hypot.metricsapi.body.exposition import ExpositionError, Sample, labels_of, samples_of
+from hypot.metricsapi.body.exposition import BodyLine, ExpositionError, labels_of, samples_of
 
 _EVERYTHING = Selector()
 # A line without an end fails the scrape.
@@ -87,7 +87,7 @@ class Totals:
             for sample in samples_of(lines, wanted.name):
                 self._add(i, wanted, sample)
 
-    def _add(self, i: int, wanted: Wanted, sample: Sample) -> None:
+    def _add(self, i: int, wanted: Wanted, sample: BodyLine) -> None:
         # A line that does not count still shows that the metric is there: its total may be 0.
         self._lines[i] += 1
         self._sums[i] += sample.value * (wanted.weight_of(labels_of(sample)) if wanted.by_label else 1.0)

@@ -32,7 +32,7 @@ class ScrapeError(Exception):
         self.unauthorized = unauthorized
 
 
-class Question(NamedTuple):
+class ScrapeRequest(NamedTuple):
     """Where to send the GET, with what, and what is needed of the body."""
 
     url: URL
@@ -53,7 +53,7 @@ def new_session(keep: float) -> aiohttp.ClientSession:
     )
 
 
-async def fetch(session: aiohttp.ClientSession, asked: Question, within: float, largest: int) -> Scraped:
+async def fetch(session: aiohttp.ClientSession, asked: ScrapeRequest, within: float, largest: int) -> Scraped:
     """Send the GET and read the totals. Raises a ScrapeError; nothing of the body is in its message."""
     try:
         async with asyncio.timeout(within):
@@ -66,7 +66,7 @@ async def fetch(session: aiohttp.ClientSession, asked: Question, within: float, 
         raise ScrapeError("connection", _shown(error)) from error
 
 
-async def _fetched(session: aiohttp.ClientSession, asked: Question, largest: int) -> Scraped:
+async def _fetched(session: aiohttp.ClientSession, asked: ScrapeRequest, largest: int) -> Scraped:
     async with session.get(
         asked.url,
         headers=asked.headers,

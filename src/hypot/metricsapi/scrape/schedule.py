@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from itertools import count
 
 from hypot.core.scraping.pacemaker import Pacemaker
-from hypot.metricsapi.targets import Target
+from hypot.metricsapi.targets import ScrapeTarget
 
 # How many scrapes may begin per second if many are due, and how many at once.
 HIGHEST_RATE, MOST_AT_ONCE = 100.0, 50.0
@@ -18,19 +18,19 @@ class Schedule:
 
     def __init__(self, period: float, size: Callable[[], int]) -> None:
         self._period, self._size = period, size
-        self._heap: list[tuple[float, int, Target]] = []
+        self._heap: list[tuple[float, int, ScrapeTarget]] = []
         self._order = count()
         # How many targets wait that are scraped less often.
         self._slow = 0
         self._pace = Pacemaker(0.0, HIGHEST_RATE, 0.0, MOST_AT_ONCE)
 
-    def add(self, targets: Iterable[Target]) -> None:
+    def add(self, targets: Iterable[ScrapeTarget]) -> None:
         """New targets are due at once, and a target that was scraped a period later."""
         for target in targets:
             self._slow += is_slow(target)
             heapq.heappush(self._heap, (self.due_at(target), next(self._order), target))
 
-    def due_at(self, target: Target) -> float:
+    def due_at(self, target: ScrapeTarget) -> float:
         if target.began is None:
             return float("-inf")
         return target.began + self._period * pause_of(target.faults)
@@ -39,7 +39,7 @@ class Schedule:
         """How many targets are due and wait."""
         return sum(1 for at, _, target in self._heap if at <= now and not target.gone)
 
-    def next(self, now: float) -> Target | None:
+    def next(self, now: float) -> ScrapeTarget | None:
         """The next target, if a scrape may begin now. The caller adds it again after its scrape."""
         while self._heap and self._heap[0][2].gone:
             self._take()
@@ -57,13 +57,13 @@ class Schedule:
         target.began = now
         return target
 
-    def _take(self) -> Target:
+    def _take(self) -> ScrapeTarget:
         target = heapq.heappop(self._heap)[2]
         self._slow -= is_slow(target)
         return target
 
 
-def is_slow(target: Target) -> bool:
+def is_slow(target: ScrapeTarget) -> bool:
     """Whether its scrapes failed so often that it waits longer than a period."""
     return pause_of(target.faults) > 1
 

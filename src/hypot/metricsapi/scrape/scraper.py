@@ -10,10 +10,10 @@ import structlog
 
 from hypot.cluster.clock import boot
 from hypot.metricsapi.ages import Ages
-from hypot.metricsapi.scrape.fetch import Question, ScrapeError, fetch
+from hypot.metricsapi.scrape.fetch import ScrapeError, ScrapeRequest, fetch
 from hypot.metricsapi.scrape.schedule import Schedule
 from hypot.metricsapi.scrape.secrets import Secrets
-from hypot.metricsapi.targets import Target, Targets
+from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets
 
 log = structlog.get_logger()
 # How often it is decided which scrapes begin.
@@ -39,7 +39,7 @@ class Scraper:
 
     def __init__(
         self,
-        targets: Targets,
+        targets: ScrapeTargets,
         session: aiohttp.ClientSession,
         secrets: Secrets,
         period: float = 60.0,
@@ -86,7 +86,7 @@ class Scraper:
         if self._runs:
             self._begin_some()
 
-    async def scrape(self, target: Target) -> None:
+    async def scrape(self, target: ScrapeTarget) -> None:
         """One scrape. What fails is the target's own trouble."""
         began = self._clock()
         try:
@@ -99,17 +99,17 @@ class Scraper:
             if not target.gone:
                 self.schedule.add([target])
 
-    async def _scraped(self, target: Target) -> None:
+    async def _scraped(self, target: ScrapeTarget) -> None:
         scrape, pod = target.rule.scrape, target.pod
         access = await self._secrets.access(pod.namespace, scrape.scheme or "", scrape.credentials)
-        asked = Question(target.url, target.rule.wanted, access.headers, access.tls, scrape.server_name or "")
+        asked = ScrapeRequest(target.url, target.rule.wanted, access.headers, access.tls, scrape.server_name or "")
         scraped = await fetch(self._session, asked, self.period / 2, self._largest)
         self.counts.bytes += scraped.size
         # The pod may have been replaced in the meantime.
         if target.pod.uid == pod.uid:
             self.counts.rejected.update(target.sampled(scraped, self.ages))
 
-    def _failed(self, target: Target, error: ScrapeError) -> None:
+    def _failed(self, target: ScrapeTarget, error: ScrapeError) -> None:
         target.faults += 1
         target.trouble = str(error)
         self.counts.faults[error.fault] += 1

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from hypot.cluster.clock import boot
 from hypot.cluster.port import Port, Request, UnreachableError
 from hypot.cluster.secret_file import secret_file
-from hypot.kinds.metric_rules.fields import Credentials, SecretKey
+from hypot.kinds.metric_rules.fields import ScrapeCredentials, SecretKey
 from hypot.metricsapi.scrape.fetch import ScrapeError
 
 # How long a Secret is used before it is read again, and how soon a missing one is looked for again.
@@ -31,7 +31,7 @@ class _Kept(NamedTuple):
     trouble: str
 
 
-class Access(NamedTuple):
+class ScrapeAccess(NamedTuple):
     """What a scrape sends, and how it verifies the pod."""
 
     headers: Mapping[str, str]
@@ -57,11 +57,11 @@ class Secrets:
         # Scrapes that need the same Secret wait for one of them to read it.
         self._turns: WeakValueDictionary[Named, asyncio.Lock] = WeakValueDictionary()
 
-    async def access(self, namespace: str, scheme: str, credentials: Credentials | None) -> Access:
+    async def access(self, namespace: str, scheme: str, credentials: ScrapeCredentials | None) -> ScrapeAccess:
         """Raises a ScrapeError if something is missing: nothing is sent then."""
         if scheme != "https":
-            return Access({}, None)
-        credentials = credentials or Credentials()
+            return ScrapeAccess({}, None)
+        credentials = credentials or ScrapeCredentials()
         headers = {}
         if credentials.token is not None:
             headers["Authorization"] = f"Bearer {_token(await self._value(namespace, credentials.token))}"
@@ -80,7 +80,7 @@ class Secrets:
                 await self._value(namespace, SecretKey(name, _CERTIFICATE)),
                 await self._value(namespace, SecretKey(name, _KEY)),
             )
-        return Access(headers, self._context(ca, pair))
+        return ScrapeAccess(headers, self._context(ca, pair))
 
     def forget(self, namespace: str) -> None:
         """Read the Secrets of a namespace again: a pod refused what they say."""

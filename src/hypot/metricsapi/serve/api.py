@@ -12,7 +12,7 @@ from aiohttp import web
 from hypot.kinds.metric_values import CUSTOM
 from hypot.metricsapi.serve import documents
 from hypot.metricsapi.serve.query import GROUPS, BadQueryError, ValueQuery, read_query, versions_of
-from hypot.metricsapi.serve.values import UnknownMetricError, Values
+from hypot.metricsapi.serve.values import ServedValues, UnknownMetricError
 from hypot.serving.answers import JSON, failure, said
 from hypot.serving.listener import Limits
 from hypot.serving.readers import Attributes, Readers
@@ -33,10 +33,10 @@ _DOCUMENTS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
 _OPENAPI = "/openapi/v3"
 
 
-class MetricsApi:
+class MetricsPages:
     """The pages of the server. `values` are None while this replica has none to serve; `ready` says what is wrong."""
 
-    def __init__(self, values: Callable[[], Values | None], readers: Readers, ready: Callable[[], str]) -> None:
+    def __init__(self, values: Callable[[], ServedValues | None], readers: Readers, ready: Callable[[], str]) -> None:
         self._values, self._readers = values, readers
         self._probes: dict[str, Callable[[], str]] = {"/healthz": str, "/livez": str, "/readyz": ready}
         # How many requests were answered with each code.

@@ -21,7 +21,7 @@ from hypot.kinds.metric_values import (
 from hypot.kinds.selector import Selector
 from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.serve.query import PODS, ValueQuery
-from hypot.metricsapi.targets import Target, Targets
+from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets
 
 _encode = msgspec.json.Encoder().encode
 MOST_CHOICES = 256
@@ -40,13 +40,13 @@ class _Place(NamedTuple):
     i: int
 
 
-class Values:
+class ServedValues:
     """Answers queries from the targets."""
 
-    def __init__(self, targets: Targets, ages: Ages, clock: Callable[[], float] = boot) -> None:
+    def __init__(self, targets: ScrapeTargets, ages: Ages, clock: Callable[[], float] = boot) -> None:
         self._targets, self._ages, self._clock = targets, ages, clock
         self._places = {external: self._served(external=external) for external in (False, True)}
-        self._choices: OrderedDict[tuple[str, str, Selector], tuple[int, list[Target]]] = OrderedDict()
+        self._choices: OrderedDict[tuple[str, str, Selector], tuple[int, list[ScrapeTarget]]] = OrderedDict()
 
     def _served(self, *, external: bool) -> dict[str, list[_Place]]:
         found: dict[str, list[_Place]] = {}
@@ -89,7 +89,7 @@ class Values:
                 if len(places) > 1:
                     seen.add(target.pod.name)
 
-    def _chosen(self, rule: str, query: ValueQuery) -> list[Target] | Iterator[Target]:
+    def _chosen(self, rule: str, query: ValueQuery) -> list[ScrapeTarget] | Iterator[ScrapeTarget]:
         pods = self._targets.of_rule(rule, query.namespace)
         if query.group != CUSTOM:
             return (each for each in pods.values() if query.objects.matches(_series_labels(each)))
@@ -106,7 +106,7 @@ class Values:
                 self._choices.popitem(last=False)
         return known[1]
 
-    def _item(self, target: Target, i: int, query: ValueQuery, now: float) -> bytes | None:
+    def _item(self, target: ScrapeTarget, i: int, query: ValueQuery, now: float) -> bytes | None:
         """A value in the form of this API, made at its first use."""
         key = (query.group, query.version, query.metric, bool(query.series.requirements))
         kept = target.made.get(key)
@@ -126,7 +126,7 @@ class Values:
         return made
 
 
-def _series_labels(target: Target) -> Mapping[str, str]:
+def _series_labels(target: ScrapeTarget) -> Mapping[str, str]:
     return {**target.pod.labels, POD_LABEL: target.pod.name}
 
 

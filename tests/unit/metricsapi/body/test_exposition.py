@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from hypot.metricsapi.body.exposition import LONGEST_LINE, ExpositionError, Sample, labels_of, samples_of
+from hypot.metricsapi.body.exposition import LONGEST_LINE, BodyLine, ExpositionError, labels_of, samples_of
 
 NAME = "http_requests_total"
 
@@ -73,8 +73,8 @@ def test_lines_that_are_refused(line):
 
 def test_bytes_that_are_not_text():
     with pytest.raises(ExpositionError):
-        labels_of(Sample(b'a="\xff"', 1.0))
-    assert samples_of(b"\xff\xfe\n" + NAME.encode() + b" 3\n", NAME) == [Sample(b"", 3.0)]
+        labels_of(BodyLine(b'a="\xff"', 1.0))
+    assert samples_of(b"\xff\xfe\n" + NAME.encode() + b" 3\n", NAME) == [BodyLine(b"", 3.0)]
 
 
 NAMES = st.sampled_from([NAME, f"{NAME}_x", "other", f"my_{NAME}"])

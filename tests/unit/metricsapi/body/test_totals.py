@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from hypot.kinds.metric_rules.fields import ServedMetric, Weight
+from hypot.kinds.metric_rules.fields import LineWeight, ServedMetric
 from hypot.kinds.selector import parse_selector
 from hypot.metricsapi.body.exposition import ExpositionError
 from hypot.metricsapi.body.totals import Totals, Wanted, wanted_of
@@ -41,7 +41,7 @@ def test_the_first_weight_counts():
     """A LIST costs as much as five others, and a failure nothing."""
     metric = ServedMetric(
         counter="requests_total",
-        weights=(Weight({"matchLabels": {"code": "503"}}, 0), Weight({"matchLabels": {"verb": "LIST"}}, 5)),
+        weights=(LineWeight({"matchLabels": {"code": "503"}}, 0), LineWeight({"matchLabels": {"verb": "LIST"}}, 5)),
     )
     assert totals(BODY, wanted_of(metric)) == [100 + 0 * 7 + 5 * 3]
 

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from hypot.cluster.clock import boot, wall
 from hypot.metricsapi.body.totals import Wanted
-from hypot.metricsapi.scrape.fetch import Question, ScrapeError, fetch, new_session
+from hypot.metricsapi.scrape.fetch import ScrapeError, ScrapeRequest, fetch, new_session
 from unit.metricsapi.answering import answering
 
 if sys.version_info >= (3, 14):
@@ -31,7 +31,7 @@ LONG = 10.0
 
 async def get(url, headers=(), largest=2**20, within=LONG, **more):
     async with new_session(1.0) as session:
-        return await fetch(session, Question(url, [Wanted(NAME)], dict(headers), **more), within, largest)
+        return await fetch(session, ScrapeRequest(url, [Wanted(NAME)], dict(headers), **more), within, largest)
 
 
 async def fault(url, **more):
@@ -76,7 +76,7 @@ async def test_connections_are_reused():
     """One of them is enough for scrapes that follow each other."""
     async with answering(BODY) as (url, asked), new_session(LONG) as session:
         for _ in range(3):
-            await fetch(session, Question(url, [Wanted(NAME)], {}), LONG, 2**20)
+            await fetch(session, ScrapeRequest(url, [Wanted(NAME)], {}), LONG, 2**20)
         assert len({request.transport.get_extra_info("peername") for request in asked}) == 1
 
 
@@ -130,7 +130,7 @@ async def test_cookies_are_not_kept():
 
     async with answering(answer) as (url, asked), new_session(LONG) as session:
         for _ in range(2):
-            await fetch(session, Question(url, [Wanted(NAME)], {}), LONG, 2**20)
+            await fetch(session, ScrapeRequest(url, [Wanted(NAME)], {}), LONG, 2**20)
         assert "Cookie" not in asked[1].headers
 
 

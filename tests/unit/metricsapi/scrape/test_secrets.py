@@ -9,16 +9,16 @@ import trustme
 
 from fake_cluster import FakeCluster
 from hypot.cluster.port import Answer, UnreachableError, encoded
-from hypot.kinds.metric_rules.fields import Credentials, SecretKey
+from hypot.kinds.metric_rules.fields import ScrapeCredentials, SecretKey
 from hypot.metricsapi.scrape.fetch import ScrapeError
 from hypot.metricsapi.scrape.secrets import OwnAccount, Secrets
 
 pytestmark = pytest.mark.asyncio
 TOKEN = "very-secret"  # noqa: S105 - of the tests
 PATH = "/api/v1/namespaces/shop/secrets/access"
-BY_TOKEN = Credentials(token=SecretKey("access", "token"))
-BY_CA = Credentials(token=SecretKey("access", "token"), ca=SecretKey("access", "ca.crt"))
-BY_PAIR = Credentials(certificate=SecretKey("access"))
+BY_TOKEN = ScrapeCredentials(token=SecretKey("access", "token"))
+BY_CA = ScrapeCredentials(token=SecretKey("access", "token"), ca=SecretKey("access", "ca.crt"))
+BY_PAIR = ScrapeCredentials(certificate=SecretKey("access"))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ async def test_nothing_is_sent_without_tls(scheme):
     assert world.cluster.calls == []
 
 
-@pytest.mark.parametrize("credentials", [None, Credentials(), BY_TOKEN, BY_CA])
+@pytest.mark.parametrize("credentials", [None, ScrapeCredentials(), BY_TOKEN, BY_CA])
 async def test_tls_is_always_verified(authority, credentials):
     access = await World(token=TOKEN, ca_crt=text(authority.cert_pem)).access(credentials)
     assert access.tls.verify_mode is ssl.CERT_REQUIRED
@@ -179,7 +179,7 @@ async def test_a_token_that_a_pod_refused():
 async def test_the_own_account(authority, tmp_path):
     """Its files are read for each scrape, because the kubelet renews the token."""
     own = OwnAccount(tmp_path / "token", tmp_path / "ca.crt")
-    world, credentials = World(own), Credentials(service_account=True)
+    world, credentials = World(own), ScrapeCredentials(service_account=True)
     assert await world.refused(credentials) == "the token of the service account cannot be read"
     own.token.write_text(TOKEN)
     assert await world.refused(credentials) == "the ca of the service account cannot be read"
@@ -197,7 +197,7 @@ async def test_the_own_account(authority, tmp_path):
 async def test_without_an_own_account():
     """A metrics server outside a cluster has none."""
     message = "the metrics server has no service account"
-    assert await World().refused(Credentials(service_account=True)) == message
+    assert await World().refused(ScrapeCredentials(service_account=True)) == message
 
 
 async def test_one_context_for_equal_settings(authority):

@@ -6,7 +6,7 @@ import pytest
 
 from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.serve.query import read_query
-from hypot.metricsapi.serve.values import MOST_CHOICES, UnknownMetricError, Values
+from hypot.metricsapi.serve.values import MOST_CHOICES, ServedValues, UnknownMetricError
 from unit.metricsapi.pods_world import DEPTH, RATE, add, only, pod, rule, scraped, targets_of
 
 AGES = Ages()
@@ -20,7 +20,7 @@ class World:
         self.targets = targets_of(*(rules or [rule("web", RATE, DEPTH)]), pods=pods or [pod()])
         for target in self.targets:
             self.sample(target, 450)
-        self.values = Values(self.targets, AGES, lambda: self.now)
+        self.values = ServedValues(self.targets, AGES, lambda: self.now)
 
     def sample(self, target, per_second):
         for at in (0.0, 60.0):
