@@ -200,7 +200,7 @@ def test_the_hpa_controller_scales_by_the_rate(
     web = autoscaled(stage, shop)
     pods.serve(1350, web)
     eventually(lambda: web.replicas() == 5, LONG)
-    assert stays(web.replicas, 5) == 5
+    assert stays(web.replicas, 8) == 5
     pods.serve(300, web)
     eventually(lambda: web.replicas() == 3, LONG)
     eventually(lambda: [round(value, -1) for value in values(stage, shop).values()] == [100] * 3, LONG)
