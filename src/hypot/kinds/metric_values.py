@@ -11,6 +11,8 @@ CUSTOM, EXTERNAL, RESOURCE = "custom.metrics.k8s.io", "external.metrics.k8s.io",
 # The versions of custom metrics, the preferred one first.
 CUSTOM_VERSIONS = ("v1beta2", "v1beta1")
 VERSION = "v1beta1"
+# The APIServices under which the API server finds both APIs.
+API_SERVICES = (*(f"{version}.{CUSTOM}" for version in CUSTOM_VERSIONS), f"{VERSION}.{EXTERNAL}")
 CUSTOM_LIST, EXTERNAL_LIST = "MetricValueList", "ExternalMetricValueList"
 # What autoscalers assume if a value has no window.
 DEFAULT_WINDOW = 60.0

@@ -1,16 +1,19 @@
 """The configuration of the metrics server: how often it scrapes, what still counts, and where it listens."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_network
 from typing import Any, Self
 
-from hypot.kinds.names import dns_label, wire_name
+from hypot.kinds.names import dns_label
 from hypot.metricsapi.ages import Ages
 from hypot.serving.config import (
+    DEFAULT_NAMESPACE,
     IP_SCHEMA,
     LABEL_SCHEMA,
     ConfigError,
+    configured,
     metrics_auth,
     monitoring_namespace,
     plain_value,
@@ -26,6 +29,7 @@ from hypot.serving.config import (
 )
 
 SERVICE = "hypot-metrics"
+PORTS = frozenset({"securePort", "probePort", "metricsPort"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class MetricsConfig:
     """The configuration; the file of `hypot metrics --config` has the same names."""
 
     namespace: str = text(
-        "hypot-system", "The namespace of hypot: its Lease and its certificate are there.", LABEL_SCHEMA
+        DEFAULT_NAMESPACE, "The namespace of hypot: its Lease and its certificate are there.", LABEL_SCHEMA
     )
     scrape_period: float = seconds(60.0, "How often each pod is scraped, in seconds.", 1, 3600)
     min_sample_gap: float = seconds(10.0, "Two samples of a counter that are closer give no rate, in seconds.", 0, 3600)
@@ -70,21 +74,7 @@ class MetricsConfig:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The configuration from a mapping of names to values, checked; unknown names are refused."""
-        names = {wire_name(f.name): f.name for f in fields(cls)}
-        values: dict[str, Any] = {}
-        found: list[ConfigError] = []
-        for name, value in data.items():
-            if name not in names:
-                known = ", ".join(names)
-                found.append(ConfigError(f"{name}: no such setting; known settings: {known}", names=(name,)))
-                continue
-            try:
-                values[names[name]] = plain_value(cls, name, value)
-            except ConfigError as error:
-                found.append(ConfigError(*error.problems, names=(name,)))
-        if found:
-            raise ConfigError.of(found)
-        return cls(**values)
+        return configured(cls, data, partial(plain_value, cls), PORTS)
 
 
 def _wrong(config: MetricsConfig) -> Iterator[ConfigError]:

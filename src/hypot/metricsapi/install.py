@@ -9,14 +9,13 @@ import yaml
 
 from hypot.kinds.metric_rules import MetricRules
 from hypot.kinds.metric_rules.fields import MetricRule
-from hypot.kinds.metric_values import CUSTOM, CUSTOM_VERSIONS, EXTERNAL, VERSION
+from hypot.kinds.metric_values import API_SERVICES, CUSTOM, CUSTOM_VERSIONS, EXTERNAL, VERSION
 from hypot.kinds.names import wire_name
 from hypot.metricsapi.config import MetricsConfig
 from hypot.serving.component import Component, Manifest, Rule, from_anywhere, from_namespace
-from hypot.serving.config import ConfigError
+from hypot.serving.config import ConfigError, installed_name
 
 METRICS = Component("hypot-metrics", "metrics-server")
-DEFAULT_NAMESPACE = "hypot-system"
 FOLDER, RULES_KEY, CONFIG_KEY = "/etc/hypot", "rules.yaml", "config.yaml"
 CERTIFICATE_VOLUME = "certificate"
 # The Role of Kubernetes for those who check requests that the API server passes on.
@@ -76,17 +75,13 @@ def _api_service(group: str, version: str, priority: int, config: MetricsConfig)
 
 def _roles(rules: MetricRules, config: MetricsConfig) -> Iterator[Manifest]:
     """Who may do what. Secrets may be read by name only, and where rules name namespaces only there."""
-    where = config.namespace
+    where, name = config.namespace, installed_name(METRICS.name, config.namespace)
     everywhere, by_namespace = _rights(rules)
-    yield from METRICS.cluster_role(_cluster_name(where), [*_cluster_rules(rules), *everywhere], where)
+    yield from METRICS.cluster_role(name, [*_cluster_rules(rules), *everywhere], where)
     yield from METRICS.role_in(METRICS.name, _own_rules(config), where, where)
     for namespace, rights in by_namespace.items():
-        yield from METRICS.role_in(f"{_cluster_name(where)}-scraped", rights, namespace, where)
-    yield METRICS.role_binding(f"{_cluster_name(where)}-authentication", READER, TRUST_NAMESPACE, where)
-
-
-def _cluster_name(namespace: str) -> str:
-    return METRICS.name if namespace == DEFAULT_NAMESPACE else f"{METRICS.name}-{namespace}"
+        yield from METRICS.role_in(f"{name}-scraped", rights, namespace, where)
+    yield METRICS.role_binding(f"{name}-authentication", READER, TRUST_NAMESPACE, where)
 
 
 def _rights(rules: MetricRules) -> tuple[list[Rule], dict[str, list[Rule]]]:
@@ -134,7 +129,7 @@ def _cluster_rules(rules: MetricRules) -> Iterator[Rule]:
     yield {
         "apiGroups": ["apiregistration.k8s.io"],
         "resources": ["apiservices"],
-        "resourceNames": [*(f"{version}.{CUSTOM}" for version in CUSTOM_VERSIONS), f"{VERSION}.{EXTERNAL}"],
+        "resourceNames": list(API_SERVICES),
         "verbs": ["get", "patch"],
     }
 

@@ -4,14 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from hypot.cluster.port import Port, Request
-from hypot.kinds.metric_values import CUSTOM, CUSTOM_VERSIONS, EXTERNAL, VERSION
+from hypot.kinds.metric_values import API_SERVICES
 from hypot.kinds.nested import inner
 from hypot.serving.ca_bundle import publish
 
 PATH = "/apis/apiregistration.k8s.io/v1/apiservices"
-CUSTOM_NAMES = tuple(f"{version}.{CUSTOM}" for version in CUSTOM_VERSIONS)
-EXTERNAL_NAME = f"{VERSION}.{EXTERNAL}"
-NAMES = (*CUSTOM_NAMES, EXTERNAL_NAME)
 
 
 class Registration:
@@ -23,7 +20,7 @@ class Registration:
     async def publish(self, ca_pem: str) -> list[str]:
         """Returns the APIServices that name this server. Without a CA nothing is written: others keep it."""
         found = []
-        for name in NAMES:
+        for name in API_SERVICES:
             if not await self._is_ours(name):
                 continue
             if ca_pem:

@@ -1,18 +1,21 @@
 """The configuration of the controller: what it watches, what it may do, and where it listens. Read once, frozen."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from hypot.kinds.catalogue import Mode, controlled, sizing
-from hypot.kinds.names import dns_label, dns_subdomain, wire_name
+from hypot.kinds.names import dns_label, dns_subdomain
 from hypot.policy.model.settings import Settings, SettingsError, settings_schema
 from hypot.run.addresses import read_rule
 from hypot.serving.config import (
+    DEFAULT_NAMESPACE,
     IP_SCHEMA,
     LABEL_SCHEMA,
     ConfigError,
+    configured,
+    installed_name,
     is_ip,
     metrics_auth,
     monitoring_namespace,
@@ -28,7 +31,6 @@ from hypot.serving.config import (
 
 # Which namespaces are acted on: those with the label, or all of them.
 OptIn = Literal["label", "all"]
-DEFAULT_NAMESPACE = "hypot-system"
 OPT_IN_LABEL = "hypot.dev/scaling"
 OPT_IN_VALUE = "enabled"
 # The shortest and longest reconcile period, in seconds.
@@ -38,8 +40,8 @@ PORTS = frozenset({"probePort", "metricsPort", "webhookPort"})
 
 
 def cluster_name(namespace: str) -> str:
-    """The name of the objects outside of any namespace: each installation has its own."""
-    return "hypot" if namespace == DEFAULT_NAMESPACE else f"hypot-{namespace}"
+    """The name of the objects of the controller outside of any namespace."""
+    return installed_name("hypot", namespace)
 
 
 def default_kinds() -> dict[str, Mode]:
@@ -153,26 +155,7 @@ class RunConfig:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The configuration from a mapping of names to values, checked; unknown names are refused."""
-        names = {wire_name(f.name): f.name for f in fields(cls)}
-        values: dict[str, Any] = {}
-        found: list[ConfigError] = []
-        for name, value in data.items():
-            try:
-                values[names[name]] = _checked(name, value)
-            except KeyError:
-                found.append(ConfigError(f"{name}: no such setting; known settings: {', '.join(names)}", names=(name,)))
-            except ConfigError as error:
-                # The default of one port must not conflict with the value that is given for the other.
-                found.append(ConfigError(*error.problems, names=PORTS if name in PORTS else (name,)))
-        if any(PORTS & error.names for error in found):
-            values = {name: value for name, value in values.items() if wire_name(name) not in PORTS}
-        try:
-            made = cls(**values)
-        except ConfigError as error:
-            found.append(error)
-        if found:
-            raise ConfigError.of(found)
-        return made
+        return configured(cls, data, _checked, PORTS)
 
 
 def _wrong_names(config: RunConfig) -> Iterator[ConfigError]:

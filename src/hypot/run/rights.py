@@ -10,8 +10,9 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.run.config import DEFAULT_NAMESPACE, RunConfig, cluster_name
+from hypot.run.config import RunConfig, cluster_name
 from hypot.serving.component import Rule
+from hypot.serving.config import DEFAULT_NAMESPACE
 
 # Cluster-wide, only in hypot's own namespace, or in the namespaces it watches, which may be all of them.
 Scope = Literal["cluster", "own-namespace", "watched"]

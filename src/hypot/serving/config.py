@@ -3,19 +3,31 @@
 Each field says why it is there and has a JSON Schema; reading, checking and the schema of the file follow from that.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from ipaddress import ip_address
 from itertools import combinations
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from hypot.kinds.names import wire_name
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+DEFAULT_NAMESPACE = "hypot-system"
 # The same rule as `dns_label`, for tools that validate against the schema.
 LABEL_SCHEMA = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63}
 _BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 IP_SCHEMA = {"type": "string", "pattern": rf"^localhost$|^({_BYTE}\.){{3}}{_BYTE}$|^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$"}
+# Checks the value of the setting with this name, and returns it as it is kept. Raises ConfigError.
+Checked = Callable[[str, Any], Any]
+_C = TypeVar("_C", bound="DataclassInstance")
 _TYPES = {"string": (str,), "boolean": (bool,), "integer": (int,), "number": (int, float)}
+
+
+def installed_name(name: str, namespace: str) -> str:
+    """The name of a component's objects outside of any namespace: each installation has its own."""
+    return name if namespace == DEFAULT_NAMESPACE else f"{name}-{namespace}"
 
 
 class ConfigError(ValueError):
@@ -90,6 +102,30 @@ def plain_value(of: type, name: str, value: Any) -> Any:
         what = "is not a port" if declared["type"] == "integer" else f"is not within {least:g} to {most:g} seconds"
         raise ConfigError(f"{name}: {value} {what}")
     return value
+
+
+def configured(of: type[_C], data: Mapping[str, Any], checked: Checked, ports: frozenset[str]) -> _C:
+    """The configuration from a mapping of names to values; unknown names are refused, and all problems are reported."""
+    names = {wire_name(f.name): f.name for f in fields(of)}
+    values: dict[str, Any] = {}
+    found: list[ConfigError] = []
+    for name, value in data.items():
+        try:
+            values[names[name]] = checked(name, value)
+        except KeyError:
+            found.append(ConfigError(f"{name}: no such setting; known settings: {', '.join(names)}", names=(name,)))
+        except ConfigError as error:
+            # The default of one port must not conflict with the value that is given for the other.
+            found.append(ConfigError(*error.problems, names=ports if name in ports else (name,)))
+    if any(ports & error.names for error in found):
+        values = {name: value for name, value in values.items() if wire_name(name) not in ports}
+    try:
+        made = of(**values)
+    except ConfigError as error:
+        found.append(error)
+    if found:
+        raise ConfigError.of(found)
+    return made
 
 
 def wrong_listen(address: str) -> Iterator[ConfigError]:

@@ -92,7 +92,7 @@ def test_a_success_ends_the_faults():
 
 
 def test_another_pod_of_the_same_name():
-    """Its counter begins anew, so nothing of the former pod counts."""
+    """Its counter starts at zero, so samples of the former pod do not count."""
     targets = targets_of(pods=[pod()])
     former = only(targets)
     former.sampled(scraped(0, 0), AGES)

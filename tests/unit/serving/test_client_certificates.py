@@ -103,7 +103,7 @@ async def test_any_name_of_the_authority_if_none_is_given():
 
 
 async def test_an_intermediate_authority_does_not_count():
-    """Only what the authority signed itself: whoever got such an authority could pass on any request."""
+    """Only what the authority signed itself counts: an intermediate authority could pass on any request."""
     middle = PROXIES.create_child_ca()
     async with server() as (asked, _):
         assert await asked(certificate(middle), **ALICE) == "None"

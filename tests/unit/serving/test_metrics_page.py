@@ -79,7 +79,7 @@ async def test_other_pages_are_not_here():
 
 
 class OneReader:
-    """Refuses whoever asks first."""
+    """Refuses the first request."""
 
     def __init__(self, refused):
         self.refused, self.wanted = [refused], []

@@ -129,7 +129,7 @@ def _credential_problems(credentials: ScrapeCredentials, where: Where, *, tls: b
     if credentials.token is not None and credentials.service_account:
         yield Problem("two-tokens", "Forbidden", (*where, "serviceAccount"), "a token of a Secret is sent already")
     if credentials.ca is not None and credentials.service_account:
-        # Else whoever can write that Secret could make the metrics server send its token to a pod of theirs.
+        # Otherwise a tenant who can write that Secret could make the metrics server send its token to their own pod.
         message = "this token is sent only to pods whose certificate is issued by the authority of the cluster"
         yield Problem("own-token", "Forbidden", (*where, "ca"), message)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hypot.kinds.names import dns_label, dns_subdomain
-from hypot.run.config import DEFAULT_NAMESPACE, RunConfig, cluster_name
+from hypot.run.config import RunConfig, cluster_name
 from hypot.run.install.objects import (
     CONTROLLER,
     NAME,
@@ -26,7 +26,7 @@ from hypot.run.rights import (
 )
 from hypot.run.webhook.registration import configuration
 from hypot.serving.component import Manifest
-from hypot.serving.config import ConfigError
+from hypot.serving.config import DEFAULT_NAMESPACE, ConfigError
 
 REPLICAS = 2
 # Also checked by the chart: addresses that only the pod itself can reach, and valid names of a Service.

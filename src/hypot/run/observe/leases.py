@@ -8,8 +8,9 @@ import structlog
 from hypot.cluster.lease import API_VERSION, Record, record_of
 from hypot.cluster.port import Port, Request, UnreachableError
 from hypot.core.instant import read_time
-from hypot.run.config import DEFAULT_NAMESPACE, RunConfig
+from hypot.run.config import RunConfig
 from hypot.run.rights import ACTS, LEASE, features_of, leases_of_others
+from hypot.serving.config import DEFAULT_NAMESPACE
 
 log = structlog.get_logger()
 # How often Leases are read, in seconds.

@@ -121,7 +121,7 @@ async def test_a_target_that_comes_and_goes():
 
 
 async def test_a_pod_that_is_replaced():
-    """The new pod begins anew, and the scrape of the former one counts for nobody."""
+    """The new pod has no samples yet, and the scrape of the former one does not count."""
     world = World()
     world.pods.takes = 5.0
     async with world.running():
