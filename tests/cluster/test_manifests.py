@@ -21,8 +21,8 @@ from hypot.kinds.problem import Problem
 from hypot.kinds.text.load import LoadError, load
 from hypot.lint import check as check_all
 from hypot.lint.rule import HPA_ONLY
-from hypot.lint.rules.own import OBJECTS
-from hypot.lint.rules.own_fields import FIELDS
+from hypot.lint.rules.own.fields import FIELDS
+from hypot.lint.rules.own.objects import OBJECTS
 
 RULES = {rule.id for rule in (*OBJECTS.rules, *FIELDS.rules) if set(HPA_ONLY) <= set(rule.kinds)}
 # About the request, not about the manifest: the name of another namespace is a valid name.

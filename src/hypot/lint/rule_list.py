@@ -10,11 +10,11 @@ from hypot.lint.rules.bounds import BOUNDS
 from hypot.lint.rules.conflicts import CONFLICTS
 from hypot.lint.rules.given import GIVEN, IGNORE_ANNOTATION, ignored_by
 from hypot.lint.rules.metrics import METRICS
-from hypot.lint.rules.own import OBJECTS, UPDATES
-from hypot.lint.rules.own_fields import FIELDS
-from hypot.lint.rules.own_hvpa import HVPA_FIELDS
-from hypot.lint.rules.own_tortoise import TORTOISE_FIELDS
-from hypot.lint.rules.own_vpa import VPA_FIELDS
+from hypot.lint.rules.own.fields import FIELDS
+from hypot.lint.rules.own.hvpa import HVPA_FIELDS
+from hypot.lint.rules.own.objects import OBJECTS, UPDATES
+from hypot.lint.rules.own.tortoise import TORTOISE_FIELDS
+from hypot.lint.rules.own.vpa import VPA_FIELDS
 from hypot.lint.rules.pace import PACE
 from hypot.lint.rules.requests import REQUESTS
 from hypot.lint.rules.schedule import SCHEDULES

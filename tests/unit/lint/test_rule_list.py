@@ -15,7 +15,7 @@ from hypot.kinds.tortoise.rules import update_problems as tortoise_update_proble
 from hypot.kinds.vpa import VPA
 from hypot.lint import check
 from hypot.lint.rule_list import FAMILIES, RULES, UnknownRule, known_ids
-from hypot.lint.rules.own import UPDATES
+from hypot.lint.rules.own.objects import UPDATES
 from unit.lint.lint_cases import OWN, OWN_KUBERNETES, tortoise, vpa
 
 ROOT = Path(__file__).parents[3]

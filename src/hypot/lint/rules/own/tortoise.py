@@ -1,7 +1,7 @@
 """Texts of the rules for Tortoises that the kind itself reports: policies, the HPA, settings and former versions."""
 
 from hypot.lint.rule import TORTOISE_ONLY, RuleFamily
-from hypot.lint.rules.own import UPDATES
+from hypot.lint.rules.own.objects import UPDATES
 
 TORTOISE_FIELDS = RuleFamily(
     "Fields of Tortoises",
