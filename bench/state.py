@@ -1,5 +1,7 @@
 """Prints what the state of 20,000 Hvpas costs: bytes per object, shards, processor time, and how long the loop waits.
 
+Also the bytes of Tortoises that learned for four weeks.
+
 Each Hvpa has one container (every fourth has two), three pods, and a day of samples. The state goes to an API server in
 memory, so the figures are hypot's own. Medians of several rounds.
 """
@@ -12,6 +14,7 @@ import statistics
 import sys
 import time
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,12 +26,15 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "tests"))
 from fake_cluster import FakeCluster  # noqa: E402
 from hypot.cluster.port import Answer  # noqa: E402
+from hypot.kinds.tortoise.status import WORKING  # noqa: E402
 from hypot.kinds.vpa import VPA  # noqa: E402
 from hypot.policy.continuity import Remembered  # noqa: E402
 from hypot.policy.model.decision import Condition  # noqa: E402
+from hypot.policy.model.learned import MOST_LEFT_OUT, REASONS, Learned, LeftOut, SlotLayout  # noqa: E402
 from hypot.policy.model.seen import Container, Pod, PodSample  # noqa: E402
 from hypot.policy.model.settings import Settings  # noqa: E402
 from hypot.policy.model.state import RecentUse, Recount, State, Vertical  # noqa: E402
+from hypot.policy.model.tortoise_state import TortoiseState  # noqa: E402
 from hypot.run.store.checkpoints import restore  # noqa: E402
 from hypot.run.store.shards import Shards  # noqa: E402
 from hypot.run.store.usage_history import UsageHistory  # noqa: E402
@@ -119,6 +125,50 @@ class World:
         )
         uid = UUID(int=drawn.getrandbits(128))
         return Remembered(state, 3, NOW, f"{uid} Deployment/{key[2]}").to_dict()
+
+
+# What a Tortoise may need in each hour: a daily cycle with noise; a demand that falls, of which nothing is left out.
+NEEDS = {
+    "usual": lambda drawn, hour: (20_000 + 15_000 * np.sin(2 * np.pi * hour / 24)) * drawn.lognormal(0, 0.1),
+    "falling for four weeks": lambda drawn, hour: 40_000 * (1 - hour / 700) + drawn.integers(0, 60),
+}
+TORTOISES, SLOTS, WEEKS = 20, 168, 4
+
+
+def tortoise_states(learned):
+    """What is stored of Tortoises that learned this, without their usage."""
+    uid = UUID(int=random.Random(6).getrandbits(128))  # noqa: S311  figures, no secrets
+    for each in learned:
+        state = State(
+            desired=12,
+            last_scale=NOW - HOUR,
+            conditions=tuple(Condition(*one, NOW - DAY) for one in CONDITIONS),
+            tortoise=TortoiseState(
+                each, WORKING, {each.place: NOW - 30 * DAY}, {each.place: 70}, retargeted=NOW - HOUR, low=6
+            ),
+        )
+        yield Remembered(state, 12, NOW, f"{uid} Deployment/web").to_dict()
+
+
+def learning(need):
+    """Tortoises that have observed four weeks."""
+    for seed in range(TORTOISES):
+        drawn, made = np.random.default_rng(seed), Learned.begun(SlotLayout(), "app/cpu", NOW)
+        for hour in range(SLOTS * WEEKS + 1):
+            made = made.observed(NOW + hour * HOUR, int(need(drawn, hour)))
+        yield made
+
+
+def incompressible():
+    """The most that can be stored: codes that do not compress, and every slot was left out once."""
+    for seed in range(TORTOISES):
+        drawn, begun = np.random.default_rng(seed), Learned.begun(SlotLayout(), "app/cpu", NOW)
+        codes = drawn.integers(1, 1 << 15, SLOTS * WEEKS).astype(np.uint16).tobytes()
+        left_out = tuple(
+            LeftOut(int(drawn.integers(100, 3000)), int(slot), REASONS[slot % len(REASONS)])
+            for slot in drawn.permutation(SLOTS)
+        )
+        yield replace(begun, codes=codes, left_out=left_out[:MOST_LEFT_OUT])
 
 
 class Server(FakeCluster):
@@ -220,6 +270,9 @@ async def run(count):
     usage = await world.history.entries(NOW)
     assert await shards.save({**decided, **usage}) == []
     row("bytes per Hvpa, decision state, unpacked / packed", per_object(decided.values(), count))
+    for name, need in NEEDS.items():
+        row(f"bytes per Tortoise, decision state, {name}", per_object(list(tortoise_states(learning(need))), TORTOISES))
+    row("bytes per Tortoise, decision state, the most", per_object(list(tortoise_states(incompressible())), TORTOISES))
     row("bytes per Hvpa, usage, unpacked / packed", per_object(usage.values(), count))
     row("bytes per Hvpa in ConfigMaps", f"{sum(server.written.values()) / count:.0f} B")
     row("ConfigMaps, the largest", f"{len(server.written)}, {max(server.written.values()) / 1024:.0f} KiB")
