@@ -1,6 +1,7 @@
 """Servers with TLS on loopback, in place of an API server: well-behaved ones, and ones that send arbitrary bytes."""
 
 import asyncio
+import gc
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -100,3 +101,19 @@ def served(cluster: Any) -> Handler:
         return response
 
     return answer
+
+
+@asynccontextmanager
+async def until_stopped(app: Any, cluster: Any, within: float = 30.0) -> AsyncIterator[Any]:
+    """A server of hypot that runs until the end of the block."""
+    task = asyncio.ensure_future(app.run())
+    try:
+        yield app
+    finally:
+        app.stopping.set()
+        try:
+            await asyncio.wait_for(task, within)
+        finally:
+            gc.unfreeze()
+            # Else the API server would wait for streams that are no longer read.
+            cluster.end_watches()

@@ -1,7 +1,6 @@
 """The metrics server as a process runs it: real pods on the loopback, a cluster in memory, and the API over TLS."""
 
 import asyncio
-import gc
 import json
 from contextlib import asynccontextmanager
 
@@ -18,7 +17,7 @@ from hypot.metricsapi.config import MetricsConfig
 from hypot.metricsapi.rules_file import RulesFile
 from hypot.serving.readers import ACCESS_REVIEWS, TOKEN_REVIEWS
 from ports import free_port
-from unit.cluster.server import served, serving
+from unit.cluster.server import served, serving, until_stopped
 from unit.serving.front_proxy import PROXIES, certificate, config_map, presenting
 
 pytestmark = pytest.mark.asyncio
@@ -115,16 +114,8 @@ async def running(cluster, file, **config):
     async with serving(served(cluster)) as access:
         source = RulesFile(str(file))
         app = MetricsServer(made, access, source, source.read())
-        task = asyncio.ensure_future(app.run())
-        try:
+        async with until_stopped(app, cluster):
             yield app
-        finally:
-            app.stopping.set()
-            try:
-                await asyncio.wait_for(task, WITHIN)
-            finally:
-                gc.unfreeze()
-                cluster.end_watches()
 
 
 @pytest.fixture

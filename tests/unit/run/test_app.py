@@ -1,7 +1,6 @@
 """The controller as a process runs it, against a cluster in memory that is served over HTTPS on the loopback."""
 
 import asyncio
-import gc
 import os
 import signal
 import ssl
@@ -30,7 +29,7 @@ from hypot.run.store.shard_text import VERSION, pack
 from hypot.run.store.shards import Shards
 from hypot.run.webhook.server import Times
 from ports import free_port
-from unit.cluster.server import served, serving
+from unit.cluster.server import served, serving, until_stopped
 from unit.policy.sizes_world import TARGET, hvpa
 from unit.run.run_world import KINDS, OWN, QUEUE, WEB, World, web, wpa
 
@@ -54,19 +53,8 @@ async def running(cluster, **config):
     """An app that runs until the end of the block."""
     usual = {"opt_in": "all", "listen": "127.0.0.1", "probe_port": 0, "metrics_port": 0, "webhook_port": 0}
     setup = RunConfig(**{**usual, "settings": Settings(sync_period=0.2), **config})
-    async with serving(served(cluster)) as access:
-        app = App(setup, access)
-        task = asyncio.ensure_future(app.run())
-        try:
-            yield app
-        finally:
-            app.stopping.set()
-            try:
-                await asyncio.wait_for(task, WITHIN)
-            finally:
-                gc.unfreeze()
-                # Else the server would wait for streams that are no longer read.
-                cluster.end_watches()
+    async with serving(served(cluster)) as access, until_stopped(App(setup, access), cluster) as app:
+        yield app
 
 
 async def eventually(what):
