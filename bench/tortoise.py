@@ -102,7 +102,7 @@ class Sweep:
         states, now = self.reconciler.judge.states, self.clock[0]
         for key, known in states.items():
             past = TortoiseState(
-                learned(int(key[2].removeprefix("w")), now),
+                (learned(int(key[2].removeprefix("w")), now),),
                 "Working",
                 {"app/cpu": now - WEEKS * WEEK},
                 {"app/cpu": 70},

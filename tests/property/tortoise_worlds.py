@@ -118,8 +118,9 @@ def learned_states(draw, daily):
     long_ago = 3 * WEEK
     since = EPOCH - draw(among(0.0, WEEK - 600.0, long_ago, long_ago, long_ago))
     keys = draw(among(("app/cpu",), ("app/cpu", "app/memory"), ("app/cpu", "app/memory"), ("app/memory",)))
+    other = replace(learned, place="app/memory" if place == "app/cpu" else "app/cpu")
     return TortoiseState(
-        learned,
+        draw(among((learned,), (learned, other), (other, learned))),
         draw(among("", "Working", "PartlyWorking", "GatheringData", "Emergency", "BackToNormal")),
         dict.fromkeys(keys, since),
         {key: draw(percents) for key in keys},

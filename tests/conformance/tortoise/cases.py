@@ -215,27 +215,27 @@ def horizontal(policies):
     return [(name, r) for name, each in policies.items() for r in RESOURCES if each.get(r) == "Horizontal"]
 
 
-def main_of(policies):
-    """The place that needs are counted in."""
-    return min(horizontal(policies), key=lambda place: (place[1] == MEMORY, place[0]), default=None)
-
-
 def past(policies, requests, now, settings, *, replicas=0.0, gathering=(), **kept):
     """A Tortoise that has observed for long, and needed so many replicas when this slot last occurred.
 
     `gathering`: since when each place is observed, if that is later.
     """
-    main = main_of(policies)
-    learned = Learned.begun(layout_of(settings), key_of(main), now - LONG)
-    if replicas:
-        size = of_milli(main[1], requests[main[0]][main[1]])
-        needed = round(replicas * (-(-size // MIB) if main[1] == MEMORY else size))
-        turn, slot = learned.layout.place(now)
-        table = learned.table()
-        table.record(turn - 1, slot, needed)
-        learned = replace(learned, codes=table.codes.tobytes())
+    learned = tuple([_learned(place, requests, now, settings, replicas) for place in horizontal(policies)])
     since = {key_of(place): dict(gathering).get(place, now - LONG) for place in horizontal(policies)}
     return TortoiseState(learned, since=since, **kept)
+
+
+def _learned(place, requests, now, settings, replicas):
+    container, resource = place
+    learned = Learned.begun(layout_of(settings), key_of(place), now - LONG)
+    if not replicas:
+        return learned
+    size = of_milli(resource, requests[container][resource])
+    needed = round(replicas * (-(-size // MIB) if resource == MEMORY else size))
+    turn, slot = learned.layout.place(now)
+    table = learned.table()
+    table.record(turn - 1, slot, needed)
+    return replace(learned, codes=table.codes.tobytes())
 
 
 def decided(tortoise, seen, settings, past=None, vertical=None, conditions=()):

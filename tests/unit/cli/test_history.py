@@ -67,6 +67,9 @@ def stored(folder, key="Tortoise/shop/web"):
     return json.loads((folder / "state.json").read_text())["autoscalers"][key]["tortoise"]
 
 
+BOTH = workload("Deployment", 4, box("app", cpu="1"), box("proxy", cpu="200m"))
+
+
 class TestImport:
     """Traces become the state that `hypot decide` continues from."""
 
@@ -145,12 +148,33 @@ class TestImport:
         result = learn(tmp_path, tmp_path / "usage.parquet", more=["--from", since, "--to", show_time(END)])
         assert f"1.0 weeks, {since} to {show_time(END)}" in result.out
 
-    def test_several_containers(self, tmp_path):
-        """Needs are counted in the first one, so the trace should be its own."""
-        both = workload("Deployment", 4, box("app", cpu="1"), box("proxy", cpu="200m"))
-        result = learn(tmp_path, trace(tmp_path, rows()), tortoise(), both)
-        assert "replicas also follow proxy: the trace should be that of app alone" in result.out
+    def test_one_of_several_containers(self, tmp_path):
+        """A trace without a container is that of the first one; the other is observed first."""
+        result = learn(tmp_path, trace(tmp_path, rows()), tortoise(), BOTH)
+        missing = "replicas also follow cpu of proxy, which is not learned: a trace of it is called shop/web/proxy"
+        assert missing in result.out
+        assert set(stored(tmp_path)["since"]) == {"app/cpu"}
+
+    @pytest.mark.parametrize("names", [("web", "shop/web/proxy"), ("shop/web/proxy", "shop/web/app")])
+    def test_each_of_several_containers(self, tmp_path, names):
+        """Each with its own trace, in any order; the history shows both."""
+        result = learn(tmp_path, trace(tmp_path, *[(name, rows()) for name in names]), tortoise(), BOTH)
+        assert result.status == 0, result.err
+        assert result.out.endswith("1 Tortoise of 1 learned.\n")
         assert set(stored(tmp_path)["since"]) == {"app/cpu", "proxy/cpu"}
+        arguments = ["history", "-f", tmp_path / "dump.yaml", "--state", tmp_path / "state.json"]
+        found = json.loads(hypot(*arguments, "-o", "json").out)["tortoises"]
+        assert {(one["container"], one["size"], one["slots"][0]["needed"]) for one in found} == {
+            ("app", "1", found[0]["slots"][0]["needed"]),
+            ("proxy", "200m", found[0]["slots"][0]["needed"]),
+        }
+        assert hypot(*arguments).out.count("shop/web  Tortoise") == 2
+
+    def test_a_container_twice(self, tmp_path):
+        """With and without its name."""
+        result = learn(tmp_path, trace(tmp_path, ("web", rows(1)), ("shop/web/app", rows(1))), tortoise(), BOTH)
+        assert result.status == 2
+        assert "are both that of shop/web: keep one of them" in result.err
 
     def test_what_is_known_otherwise_stays(self, tmp_path):
         """Phase and targets of earlier decisions, and other autoscalers."""

@@ -17,6 +17,7 @@ from hypot.cli.verdict import glyphs_for, safe_for
 from hypot.face.history.charts import LearnedWeek
 from hypot.face.style import printable
 from hypot.policy.continuity import Remembered
+from hypot.policy.model.learned import Learned
 from hypot.policy.tortoise.needs import unit_size
 from hypot.policy.tortoise.week import bounds_rule, slots_learned
 
@@ -57,38 +58,45 @@ def command(
     found = read_tortoises(paths, read_settings(settings_file))
     entries = chosen_by_name("Tortoise", found, lambda entry: entry.tortoise, namespace, name)
     states = read_state(state_file)
-    weeks = [_week(entry, states.get(entry.key)) for entry in entries]
-    known = [week for week in weeks if isinstance(week, LearnedWeek)]
+    shown = [(entry, week) for entry in entries for week in _weeks(entry, states.get(entry.key))]
+    known = [week for _, week in shown if isinstance(week, LearnedWeek)]
+    learned = {entry.key for entry, week in shown if isinstance(week, LearnedWeek)}
     if plot is not None and known:
         write_plot(plot, lambda: _page(known), lambda form: _picture(known, form))
-    _print(entries, weeks, output)
+    _print(shown, output)
     if plot is not None:
         click.echo(f"drawn: {plot}" if known else f"{plot}: not drawn, because nothing was learned", err=True)
-    return 0 if len(known) == len(entries) else 1
+    return 0 if len(learned) == len(entries) else 1
 
 
 command.add_command(imported.command)
 
 
-def _week(entry: TortoiseEntry, remembered: Remembered | None) -> LearnedWeek | str:
-    """What a Tortoise learned, or why there is nothing to show."""
+def _weeks(entry: TortoiseEntry, remembered: Remembered | None) -> list[LearnedWeek | str]:
+    """What a Tortoise learned of each place that its replicas follow, or why there is nothing to show."""
     past = None if remembered is None else remembered.state.tortoise
     if entry.fault:
-        return entry.fault
+        return [entry.fault]
     if past is None:
-        return "the state has nothing about it: let hypot decide --state or hypot history import write it"
-    learned = past.learned
+        return ["the state has nothing about it: let hypot decide --state or hypot history import write it"]
+    several = len(past.learned) > 1
+    return [_week(entry, learned, several=several) for learned in past.learned]
+
+
+def _week(entry: TortoiseEntry, learned: Learned, *, several: bool) -> LearnedWeek | str:
     container, _, resource = learned.place.rpartition("/")
+    what = f"{resource} of {container}"
     size = entry.sizes.get((container, resource), 0)
     if not size:
-        return f"its needs are counted in {learned.place}, which its pods do not request any more"
+        return f"it learned what it needs of {what}, which its pods do not request any more"
     if learned.layout != entry.layout:
         return "its slots have changed, so learning starts over"
     unit = unit_size(resource, size)
     slots = slots_learned(learned, unit, bounds_rule(entry.counts, entry.own))
     if not any(slot.needed for slot in slots):
-        return "it learned nothing yet: a slot counts once it is over"
-    return LearnedWeek(entry.name, str(entry.target), learned, unit, slots)
+        return f"it learned nothing{f' of {what}' if several else ''} yet: a slot counts once it is over"
+    name = f"{entry.name}, {what}" if several else entry.name
+    return LearnedWeek(name, str(entry.target), learned, unit, slots)
 
 
 def _page(weeks: list[LearnedWeek]) -> str:
@@ -104,16 +112,14 @@ def _picture(weeks: list[LearnedWeek], form: str) -> bytes:
     return picture(weeks[0], form)
 
 
-def _print(entries: list[TortoiseEntry], weeks: list[LearnedWeek | str], output: str) -> None:
+def _print(shown: list[tuple[TortoiseEntry, LearnedWeek | str]], output: str) -> None:
     if output == "json":
-        document: dict[str, Any] = {
-            "tortoises": [as_dict(entry, week) for entry, week in zip(entries, weeks, strict=True)]
-        }
+        document: dict[str, Any] = {"tortoises": [as_dict(entry, week) for entry, week in shown]}
         click.echo(to_json(document).encode("utf-8", "replace"), nl=False)
         return
     glyphs = glyphs_for(sys.stdout)
     lines: list[str] = []
-    for entry, week in zip(entries, weeks, strict=True):
+    for entry, week in shown:
         name = glyphs.style(printable(entry.name), bold=True)
         lines += [f"{name}  Tortoise {glyphs.arrow} {printable(str(entry.target))}", *lines_of(week, glyphs), ""]
     click.echo(safe_for(sys.stdout, "\n".join(lines)), nl=False, color=glyphs.colour)

@@ -33,7 +33,6 @@ from hypot.policy.model.size import Place
 from hypot.policy.model.state import State
 from hypot.policy.model.tortoise_state import TortoiseState, key_of
 from hypot.policy.tortoise.phases import gathers_for
-from hypot.policy.tortoise.policies import main_of
 
 if TYPE_CHECKING:
     from hypot.policy.tortoise.history import LearnedHistory, UsageSeries
@@ -111,7 +110,7 @@ def command(
     except TraceError as error:
         raise BadInput(str(error)) from error
     _print(entries, taught, lesson, state_file)
-    return 0 if len(taught) == len(entries) else 1
+    return 0 if len({one.match.entry.key for one in taught}) == len(entries) else 1
 
 
 class _Lesson:
@@ -119,12 +118,15 @@ class _Lesson:
 
     def __init__(self, entries: list[TortoiseEntry], states: dict[str, Remembered]) -> None:
         self._entries, self._states = entries, states
-        self._by_name: dict[str, list[TortoiseEntry]] = {}
+        # What a trace of this name is the usage of: the first container, or the one that is named.
+        self._by_name: dict[str, list[tuple[TortoiseEntry, Place | None]]] = {}
         for entry in entries:
             name = entry.target.name or ""
-            for each in (f"{entry.tortoise.namespace}/{name}", name):
-                self._by_name.setdefault(each, []).append(entry)
-        self._taken: dict[str, str] = {}
+            places = _measured(entry)
+            named = {f"{_full_name(entry)}/{container}": (container, resource) for container, resource in places}
+            for each, place in [(name, None), (_full_name(entry), None), *named.items()]:
+                self._by_name.setdefault(each, []).append((entry, place or next(iter(places), None)))
+        self._taken: dict[tuple[str, Place | None], str] = {}
         self._problems: list[str] = []
         # Why a Tortoise can learn nothing, by its key.
         self.faults = {entry.key: entry.fault for entry in entries if entry.fault}
@@ -158,32 +160,34 @@ class _Lesson:
 
     def _match(self, trace: "Trace", *, only: bool) -> _Match | None:
         """The Tortoise of a trace; None if there is none, or if there is a problem, which is kept."""
-        found = self._entries if only else self._by_name.get(trace.workload, [])
+        found = self._by_name.get(trace.workload, [])
+        if only and not found:
+            found = self._by_name[_full_name(self._entries[0])]
         if not found:
             self.others.append(trace.workload)
             return None
         problem = self._problem(trace, found)
-        entry = found[0]
+        entry, place = found[0]
         if problem:
             self._problems.append(f"{trace.source}: workload {trace.workload!r} {problem}")
         if problem or entry.key in self.faults:
             return None
-        self._taken[entry.key] = trace.workload
-        past = _past(self._states.get(entry.key))
-        place = main_of(entry.targets, "" if past is None else past.learned.place)
-        if place is None or place[1] != CPU:
+        self._taken[entry.key, place] = trace.workload
+        if place is None:
             self.faults[entry.key] = "its replicas follow memory, and a trace has only cores"
             return None
+        past = _past(self._states.get(entry.key))
         known = {} if past is None else past.targets
         targets = {each: known.get(key_of(each)) or entry.targets[each] for each in entry.targets}
         return _Match(entry, place, targets, float(trace.times[-1]), trace.notes)
 
-    def _problem(self, trace: "Trace", found: list[TortoiseEntry]) -> str:
+    def _problem(self, trace: "Trace", found: list[tuple[TortoiseEntry, Place | None]]) -> str:
         if len(found) > 1:
-            names = " and ".join(one.name for one in found)
+            names = " and ".join(one.name for one, _ in found)
             return f"may be that of the Tortoises {names}: name it by namespace and name"
-        if found[0].key in self._taken:
-            return f"and {self._taken[found[0].key]!r} are both that of {found[0].name}: keep one of them"
+        entry, place = found[0]
+        if (entry.key, place) in self._taken:
+            return f"and {self._taken[entry.key, place]!r} are both that of {entry.name}: keep one of them"
         if trace.unit == "requests":
             return f"is in requests/s, and a Tortoise learns from usage: record cores, such as {QUERY}"
         if trace.times[0] < FIRST_DATE:
@@ -197,10 +201,19 @@ class _Lesson:
             for entry in self._entries
             if entry.key in self.faults
         ]
-        wanted = [f"{one.tortoise.namespace}/{one.target.name}" for one in self._entries if one.key not in self.faults]
+        wanted = [_full_name(one) for one in self._entries if one.key not in self.faults]
         if wanted:
             lines.append(f"no trace is that of a target: there are {_listed(self.others)}, wanted is {_listed(wanted)}")
         return "\n".join(lines)
+
+
+def _full_name(entry: TortoiseEntry) -> str:
+    return f"{entry.tortoise.namespace}/{entry.target.name}"
+
+
+def _measured(entry: TortoiseEntry) -> list[Place]:
+    """What replicas follow and a trace of cores can say."""
+    return [place for place in entry.targets if place[1] == CPU]
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -216,11 +229,12 @@ def _past(earlier: Remembered | None) -> TortoiseState | None:
 def _state(taught: _Taught, earlier: Remembered | None) -> Remembered:
     """The state of a Tortoise that watched the history: nothing else that is known of it changes."""
     learned, past = taught.found.learned, _past(earlier)
-    known = past or TortoiseState(learned)
+    known = past or TortoiseState(())
+    others = [each for each in known.learned if each.layout == learned.layout and each.place != learned.place]
     began = learned.since if learned.is_enough() else taught.match.until
-    since = {key_of(place): min(began, known.since.get(key_of(place), began)) for place in taught.match.targets}
+    since = {**known.since, learned.place: min(began, known.since.get(learned.place, began))}
     targets = {key_of(place): percent for place, percent in taught.match.targets.items()}
-    made = replace(known, learned=learned, since=since, targets=targets)
+    made = replace(known, learned=(*others, learned), since=since, targets=targets)
     if earlier is None:
         return Remembered(State(tortoise=made), at=taught.match.until)
     at = taught.match.until if earlier.at is None else max(earlier.at, taught.match.until)
@@ -229,16 +243,20 @@ def _state(taught: _Taught, earlier: Remembered | None) -> Remembered:
 
 def _print(entries: list[TortoiseEntry], taught: list[_Taught], lesson: _Lesson, state_file: str) -> None:
     glyphs = glyphs_for(sys.stdout)
-    by_key = {one.match.entry.key: one for one in taught}
+    by_key: dict[str, list[_Taught]] = {}
+    for one in taught:
+        by_key.setdefault(one.match.entry.key, []).append(one)
     lines = []
     for entry in entries:
         lines.append(
             f"{glyphs.style(printable(entry.name), bold=True)}  Tortoise {glyphs.arrow} {printable(str(entry.target))}"
         )
-        known = by_key.get(entry.key)
-        lines += _not_taught(entry, lesson.faults.get(entry.key)) if known is None else _lines(known)
+        known = by_key.get(entry.key, [])
+        for one in known:
+            lines += _lines(one)
+        lines += _untaught_places(entry, known) if known else _not_taught(entry, lesson.faults.get(entry.key))
         lines.append("")
-    lines.append(f"{state_file}: {count_of(len(taught), 'Tortoise')} of {len(entries)} learned.")
+    lines.append(f"{state_file}: {count_of(len(by_key), 'Tortoise')} of {len(entries)} learned.")
     click.echo(safe_for(sys.stdout, "\n".join(lines)), color=glyphs.colour)
     if lesson.others:
         click.echo(
@@ -252,8 +270,16 @@ def _not_taught(entry: TortoiseEntry, fault: str | None) -> Iterator[str]:
         yield f"    not learned: {printable(first)}"
         yield from (f"        {printable(line)}" for line in rest)
         return
-    name = f"{entry.tortoise.namespace}/{entry.target.name}"
-    yield f"    not learned: no trace is called {printable(name)} or {printable(entry.target.name or '')}"
+    names = f"{printable(_full_name(entry))} or {printable(entry.target.name or '')}"
+    yield f"    not learned: no trace is called {names}"
+
+
+def _untaught_places(entry: TortoiseEntry, known: list[_Taught]) -> Iterator[str]:
+    taught = {one.match.place for one in known}
+    for container, resource in entry.targets:
+        if (container, resource) not in taught:
+            named = f": a trace of it is called {_full_name(entry)}/{container}" if resource == CPU else ""
+            yield printable(f"    replicas also follow {resource} of {container}, which is not learned{named}")
 
 
 def _lines(taught: _Taught) -> Iterator[str]:
@@ -269,10 +295,6 @@ def _lines(taught: _Taught) -> Iterator[str]:
     lost = f"; {left_out} left out for lack of samples" if left_out else ""
     yield f"    {learned.known()} of {slots} slots have data, from {count_of(counted, 'occurrence')}{lost}"
     yield f"    most needed: {brief(resource, learned.peak())} of {resource} in total"
-    others = [printable(name) for name in sorted({place[0] for place in match.targets} - {container})]
-    if others:
-        alone = f"the trace should be that of {printable(container)} alone"
-        yield f"    replicas also follow {', '.join(others)}: {alone}"
     gathers = gathers_for(match.entry.own)
     if match.until - learned.since < gathers or not learned.is_enough():
         yield f"    too little to work at once: it gathers data for {count_of(round(gathers / DAY), 'day')}"

@@ -23,7 +23,7 @@ _MARGIN = 0.05
 
 
 class LearnedWeek(NamedTuple):
-    """What one Tortoise learned, by slot, at today's size in the unit of needs."""
+    """What one Tortoise learned of one resource, by slot, at today's size in the unit of needs."""
 
     name: str
     target: str

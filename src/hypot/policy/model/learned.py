@@ -1,4 +1,4 @@
-"""What was learned about a workload over weeks: the most that it needed in each slot, and what was left out."""
+"""What was learned over weeks: the most that a workload needed of a resource in each slot, and what was left out."""
 
 import zlib
 from base64 import b64decode, b64encode
@@ -72,10 +72,10 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Learned(Deriving):
-    """The needs of the main resource by slot, in millicores or mebibytes. Values derived from it ignore the tally."""
+    """The needs of one place by slot, in millicores or mebibytes. Values derived from it ignore the tally."""
 
     layout: SlotLayout
-    # The container and the resource that needs are counted in.
+    # The container and the resource.
     place: str
     # When it began to observe.
     since: float
@@ -88,10 +88,6 @@ class Learned(Deriving):
     @classmethod
     def begun(cls, layout: SlotLayout, place: str, at: float) -> Self:
         return cls(layout, place, at, bytes(empty(layout.weeks, layout.hours, layout.daily).codes))
-
-    def covers(self, layout: SlotLayout, place: str) -> bool:
-        """Whether it is about these slots, and about this container and resource."""
-        return self.layout == layout and self.place == place
 
     def table(self) -> SlotTable:
         """A copy of the table, which may be changed."""

@@ -1,13 +1,13 @@
 """What a Tortoise keeps from one decision to the next, beyond what every autoscaler keeps."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Self
 
 from hypot.kinds.hvpa.fields import MOST_REPLICAS
 from hypot.kinds.tortoise.status import PHASES
-from hypot.policy.model.learned import Learned
+from hypot.policy.model.learned import Learned, SlotLayout
 from hypot.policy.model.size import Place
 
 PERCENT = 100
@@ -21,7 +21,8 @@ def key_of(place: Place) -> str:
 class TortoiseState:
     """What it learned, its phase, and what its HPA should have."""
 
-    learned: Learned
+    # One for each place that is scaled by replicas, at least one; the last ones stay if none is.
+    learned: tuple[Learned, ...]
     phase: str = ""
     # `container/resource` -> since when it is scaled by replicas and observed.
     since: Mapping[str, float] = field(default_factory=dict, hash=False)
@@ -45,13 +46,30 @@ class TortoiseState:
         targets = {key: percent for key, percent in self.targets.items() if key in since}
         return replace(self, since=since, targets=targets)
 
-    def taught(self, history: Learned) -> "TortoiseState":
+    def learned_in(self, place: str) -> Learned | None:
+        """What was learned about this place."""
+        return next((each for each in self.learned if each.place == place), None)
+
+    def learns(self, layout: SlotLayout, places: Iterable[Place], at: float) -> "TortoiseState":
+        """With a table for each of these places, and no others; a new one begins now."""
+        known = {each.place: each for each in self.learned if each.layout == layout}
+        keys = [key_of(place) for place in places]
+        if [each.place for each in self.learned] == keys == list(known):
+            return self
+        learned = tuple([known.get(key) or Learned.begun(layout, key, at) for key in keys])
+        # Slots of another length are observed from the beginning.
+        since = {key: began for key, began in self.since.items() if key in known}
+        return replace(self, learned=learned, since=since)
+
+    def taught(self, histories: Sequence[Learned]) -> "TortoiseState":
         """With what recorded usage says about the time before it began to observe.
 
-        It need not observe for a week itself if the history has enough data.
+        A place need not be observed for a week if its history has enough data.
         """
-        learned, is_enough = self.learned.after(history), history.is_enough()
-        since = {key: min(at, history.since) for key, at in self.since.items()} if is_enough else self.since
+        known = {each.place: each for each in histories}
+        learned = tuple([each.after(known[each.place]) if each.place in known else each for each in self.learned])
+        enough = {place: history.since for place, history in known.items() if history.is_enough()}
+        since = {key: min(at, enough.get(key, at)) for key, at in self.since.items()}
         return replace(self, learned=learned, since=since)
 
     def until(self, now: float) -> "TortoiseState":
@@ -67,13 +85,13 @@ class TortoiseState:
 
     def essence(self) -> tuple[Any, ...]:
         """What must not be lost: all but the slot in progress."""
-        learned = self.learned
-        slots = (learned.layout, learned.place, learned.since, learned.codes, learned.left_out)
+        slots = [(each.layout, each.place, each.since, each.codes, each.left_out) for each in self.learned]
         return slots, self.phase, self.since, self.targets, self.retargeted, self.low, self.planned
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "learned": self.learned.to_dict(),
+            "learned": self.learned[0].to_dict(),
+            **({"alsoLearned": [each.to_dict() for each in self.learned[1:]]} if self.learned[1:] else {}),
             "phase": self.phase,
             "since": dict(self.since),
             "targets": dict(self.targets),
@@ -89,7 +107,7 @@ class TortoiseState:
         try:
             phase, retargeted = str(data["phase"]), data["retargeted"]
             return cls(
-                Learned.from_dict(data["learned"]),
+                tuple([Learned.from_dict(each) for each in (data["learned"], *data.get("alsoLearned", ()))]),
                 phase if phase in PHASES else "",
                 {str(key): _time(at) for key, at in data["since"].items()},
                 {str(key): int(percent) for key, percent in data["targets"].items() if 0 < int(percent) <= PERCENT},

@@ -28,10 +28,6 @@ class Needs(NamedTuple):
     reason: Reason | None = None
     message: str = ""
 
-    def replicas(self, sizes: Mapping[Place, int]) -> float:
-        """How many pods of these sizes hold all totals."""
-        return max([total / sizes[place] for place, total in self.totals.items() if sizes.get(place)], default=0.0)
-
 
 class MeasuredUsage(NamedTuple):
     """The usage of one place in milli-units, of how many pods, and how many others serve without a usable sample."""
@@ -95,9 +91,9 @@ def _unmeasured(pods: Iterable[Pod], use: RequestUse, look: MetricContext) -> in
     return sum(pod.made is not None and pod.made <= before for pod in pods if pod.name in unknown)
 
 
-def counted_in(place: Place, needs: Needs, sizes: Mapping[Place, int]) -> int:
-    """The needs as one number, in millicores or mebibytes of this place: that of the place that needs most replicas."""
-    return max(round(needs.replicas(sizes) * sizes[place] / _unit(place[1])), 0)
+def counted(resource: str, total: int) -> int:
+    """A need as it is learned, in millicores or mebibytes."""
+    return max(round(total / _unit(resource)), 0)
 
 
 def unit_size(resource: str, size: int) -> int:

@@ -8,7 +8,6 @@ from hypot.kinds.tortoise.fields import TortoiseSpec, policies_of
 from hypot.kinds.tortoise.policies import HORIZONTAL, OFF, VERTICAL
 from hypot.policy.model.current_size import CurrentSize
 from hypot.policy.model.size import Place
-from hypot.policy.model.tortoise_state import key_of
 from hypot.policy.tortoise.edited_hpa import targets_in
 
 PolicyTable = Mapping[str, Mapping[str, str]]
@@ -49,12 +48,3 @@ def measured_by_pod(hpa: HPA) -> set[str]:
 def places_of(policies: PolicyTable, word: str) -> tuple[Place, ...]:
     """The containers and resources with this policy."""
     return tuple([(name, r) for name, words in policies.items() for r in RESOURCES if words.get(r) == word])
-
-
-def main_of(places: Iterable[Place], known: str = "") -> Place | None:
-    """The place that needs are counted in: the same as before (`known`), else cpu before memory, then by name."""
-
-    def rank(place: Place) -> tuple[bool, bool, str]:
-        return key_of(place) != known, place[1] != CPU, place[0]
-
-    return min(places, key=rank, default=None)

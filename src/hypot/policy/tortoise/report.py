@@ -32,7 +32,7 @@ from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Place, Size, briefly, changes_of, shown
 from hypot.policy.model.state import State
-from hypot.policy.model.tortoise_state import TortoiseState
+from hypot.policy.model.tortoise_state import TortoiseState, key_of
 from hypot.policy.stages.report import Effect, Findings, Refusal, sentence
 from hypot.policy.tortoise.edited_hpa import wire_ref
 from hypot.policy.tortoise.needs import Needs, amount_of, unit_size
@@ -123,21 +123,22 @@ class TortoiseFindings(Findings):
             text = f"{resource} of {container} needs {brief(resource, total)} in total at its target of {target} %."
             self.step("recommend", "needed", None, None, sentence(text), {"total": total, "target": target})
 
-    def _report_slot(self, learned: Learned, bounds: SlotBounds, main: Place) -> None:
-        needed, instead, low, high, *_ = bounds
-        resource, layout = main[1], learned.layout
+    def _report_slot(self, learned: Learned, bounds: SlotBounds, *, several: bool) -> None:
+        (container, resource), needed, instead, low, high, *_ = bounds
+        layout = learned.layout
+        what = f"{resource} of {container}" if several else resource
         amount = brief(resource, amount_of(resource, needed))
         slot = slot_name(layout, layout.place(self.now)[1])
         who = f"{slot} has no history. {_listed(layout, instead)}" if instead else slot
         weeks = count_of(layout.weeks, "week")
         is_old = learned.is_old(needed, instead or (layout.place(self.now)[1],))
         when = f"more than {weeks} ago, and nothing newer is known" if is_old else f"in the last {weeks}"
-        text = f"{who} needed at most {amount} of {resource} {when}: {low} to {high} replicas."
+        text = f"{who} needed at most {amount} of {what} {when}: {low} to {high} replicas."
         numbers = {"needed": needed, "minReplicas": low, "maxReplicas": high, "instead": list(instead)}
         self.step("resolve", "slot", None, None, text, numbers)
 
     def report_new_start(self) -> None:
-        message = "slots, or the container that needs are counted in, have changed: learning starts over"
+        message = "the slots have changed: learning starts over"
         self.step("observe", "learning-starts-over", None, None, sentence(message))
 
     def report_tuning(self, look: TortoiseLook, found: Tuned) -> None:
@@ -146,8 +147,11 @@ class TortoiseFindings(Findings):
             self._report_target(place, look.targets[place], percent, look.used[place], look.sizes[place])
         if found.targets:
             self.condition(TARGET_UPDATED, "True", "TargetsComputed", "the target utilizations were computed")
-        if found.slot is not None and found.past is not None and look.main is not None:
-            self._report_slot(found.past.learned, found.slot, look.main)
+        learned = None
+        if found.slot is not None and found.past is not None:
+            learned = found.past.learned_in(key_of(found.slot.place))
+        if found.slot is not None and learned is not None:
+            self._report_slot(learned, found.slot, several=len(look.horizontal) > 1)
             self._report_maximum(found.slot, look.counts.preferred)
         before = self.state.tortoise.phase if self.state.tortoise is not None else ""
         if found.past is not None and found.phase != INITIALIZING:
@@ -321,11 +325,24 @@ class TortoiseFindings(Findings):
             "vertical": vertical,
         }
 
-    def _slots(self, learned: Learned) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        container, _, resource = learned.place.rpartition("/")
-        size = next((each.requests.get(resource, 0) for each in self.sizes if each.container == container), 0)
+    def _slots(self, learned: tuple[Learned, ...]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """The bounds of every slot: those of the place that asks for most."""
         rule = bounds_rule(counts_of(self.tortoise, self.own), self.own)
-        return _slots(learned, unit_size(resource, size), rule)
+        tables = [_slots(each, self._unit_size(each.place), rule) for each in learned]
+        if len(tables) == 1:
+            return tables[0]
+        lows, highs = zip(*tables, strict=True)
+        return _highest(lows), _highest(highs)
+
+    def _unit_size(self, place: str) -> int:
+        container, _, resource = place.rpartition("/")
+        size = next((each.requests.get(resource, 0) for each in self.sizes if each.container == container), 0)
+        return unit_size(resource, size)
+
+
+def _highest(bounds: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The highest bound of each slot."""
+    return [max(slot, key=lambda bound: int(bound["value"])) for slot in zip(*bounds, strict=True)]
 
 
 @derived

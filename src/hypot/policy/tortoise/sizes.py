@@ -89,7 +89,7 @@ def horizontal_size(
     if several and counts.least < count < counts.preferred and one.used is not None:
         wanted = max(min(balanced(size, one.used, one.target), size), min(size, -(-total // count)))
     if wanted < size:
-        wanted = min(size, max(wanted, _kept(one, counts.preferred, several=several)))
+        wanted = min(size, max(wanted, _kept(one, counts.preferred)))
     return bounded(wanted, size, one.least, one.most, settings.max_scaling_down_ratio)
 
 
@@ -105,15 +105,12 @@ def settled_count(resources: Iterable[SizedResource], count: int, counts: Counts
     return min(count, max(counts.preferred, *asked))
 
 
-def _kept(one: SizedResource, preferred: int, *, several: bool) -> int:
+def _kept(one: SizedResource, preferred: int) -> int:
     """What a pod keeps when it shrinks: its usage, and what a peak asks for at the preferred count.
 
-    With less it would grow again each day. The highest need of one of several containers is not known: then its usage
-    should be at its target.
+    With less it would grow again each day.
     """
-    if one.used is None:
-        return one.size
-    return max(one.used, -(-one.peak // preferred), 100 * one.used // one.target if several else 0)
+    return one.size if one.used is None else max(one.used, -(-one.peak // preferred))
 
 
 def with_requests(one: CurrentSize, requests: Mapping[str, int], replicas: int, settings: TortoiseSettings) -> Size:

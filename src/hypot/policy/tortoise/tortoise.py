@@ -26,7 +26,7 @@ from hypot.policy.stages.saturation import Saturation, saturation
 from hypot.policy.tortoise.edited_hpa import behavior_of, edited, new_hpa, targets_in
 from hypot.policy.tortoise.needs import Needs, needs_of, sizes_by_place
 from hypot.policy.tortoise.phases import is_healthy
-from hypot.policy.tortoise.policies import PolicyTable, in_force, main_of, places_of
+from hypot.policy.tortoise.policies import PolicyTable, in_force, places_of
 from hypot.policy.tortoise.report import TortoiseFindings
 from hypot.policy.tortoise.sizes import Counts, bounds_of, counts_of, with_requests
 from hypot.policy.tortoise.tuning import (
@@ -59,8 +59,6 @@ class Subject(NamedTuple):
     policies: PolicyTable
     counts: Counts
     horizontal: tuple[Place, ...]
-    # The place that needs are counted in.
-    main: Place | None
 
 
 class _TortoisePass(TortoiseFindings):
@@ -99,11 +97,10 @@ class _TortoisePass(TortoiseFindings):
             self.step("observe", "conflict", None, None, f"{sentence(message)} Nothing changes.")
             return self._undecided(scale.replicas, message)
         policies = in_force(self.tortoise, current, self.seen.hpa)
-        known = self.state.tortoise.learned.place if self.state.tortoise is not None else ""
         horizontal = places_of(policies, HORIZONTAL)
         counts = counts_of(self.tortoise, self.own)
         self.report_policies(policies)
-        return self._decided(Subject(scale, current, policies, counts, horizontal, main_of(horizontal, known)))
+        return self._decided(Subject(scale, current, policies, counts, horizontal))
 
     def _conflict(self) -> str:
         """The conflict with an HPA that sets the same count, if hypot decides that: each would undo the other."""
@@ -120,8 +117,8 @@ class _TortoisePass(TortoiseFindings):
 
     def _decided(self, subject: Subject) -> tuple[Move, State]:
         known = self.state.tortoise
-        past = begun(known, layout_of(self.own), subject.main, subject.horizontal, self.now)
-        if known is not None and past is not None and not known.learned.covers(past.learned.layout, past.learned.place):
+        past = begun(known, layout_of(self.own), subject.horizontal, self.now)
+        if known is not None and past is not None and known.learned[0].layout != past.learned[0].layout:
             self.report_new_start()
         look = self._look(subject)
         found = tuned(look, past, self.own)
@@ -157,7 +154,6 @@ class _TortoisePass(TortoiseFindings):
             subject.counts,
             subject.policies,
             subject.horizontal,
-            subject.main,
             sizes,
             {place: bounds_of(self.tortoise, place, self.own) for place in scaled},
             targets,

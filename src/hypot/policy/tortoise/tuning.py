@@ -17,7 +17,7 @@ from hypot.policy.model.learned import Learned, SlotLayout
 from hypot.policy.model.size import Place
 from hypot.policy.model.tortoise_state import TortoiseState, key_of
 from hypot.policy.tortoise.edited_hpa import FIRST_TARGET, UtilizationTarget
-from hypot.policy.tortoise.needs import Needs, amount_of, counted_in, unit_size
+from hypot.policy.tortoise.needs import Needs, amount_of, counted, unit_size
 from hypot.policy.tortoise.phases import gathers_for, overall, phase_after, stepped_back
 from hypot.policy.tortoise.policies import PolicyTable
 from hypot.policy.tortoise.sizes import (
@@ -48,9 +48,8 @@ class TortoiseLook(NamedTuple):
     replicas: int
     counts: Counts
     policies: PolicyTable
-    # The places that replicas follow, and the one that needs are counted in.
+    # The places that replicas follow.
     horizontal: tuple[Place, ...]
-    main: Place | None
     # The request of each place, and how small and how large it may become.
     sizes: Mapping[Place, int]
     ranges: Mapping[Place, tuple[int, int]]
@@ -74,6 +73,8 @@ class TortoiseLook(NamedTuple):
 class SlotBounds(NamedTuple):
     """The least and the most replicas of the slot of now, and how they were found."""
 
+    # The place that asks for most, and what it needed.
+    place: Place
     needed: int
     # The slots that the need was taken from instead.
     instead: tuple[int, ...]
@@ -116,15 +117,12 @@ def layout_of(settings: TortoiseSettings) -> SlotLayout:
 
 
 def begun(
-    known: TortoiseState | None, layout: SlotLayout, main: Place | None, horizontal: tuple[Place, ...], now: float
+    known: TortoiseState | None, layout: SlotLayout, horizontal: tuple[Place, ...], now: float
 ) -> TortoiseState | None:
     """What was learned so far; it starts over if the slots have changed. None if replicas follow nothing."""
-    if main is None:
+    if not horizontal:
         return None
-    if known is None or not known.learned.covers(layout, key_of(main)):
-        kept = TortoiseState(Learned.begun(layout, key_of(main), now))
-        known = kept if known is None else replace(kept, targets=known.targets, phase=known.phase, low=known.low)
-    return known.scales(horizontal, now)
+    return (known or TortoiseState(())).learns(layout, horizontal, now).scales(horizontal, now)
 
 
 def targets_of(
@@ -140,13 +138,13 @@ def targets_of(
 
 def tuned(look: TortoiseLook, past: TortoiseState | None, own: TortoiseSettings) -> Tuned:
     """What the HPA should have."""
-    learned = None if past is None else _learned(look, past)
+    learned = () if past is None else _learned(look, past)
     made = {} if past is None else _new_targets(look, past, own)
     phases = _phases(look, past, own)
     short_since = _short_since(look, past)
     slot = _slot(look, learned, phases, own, short_since)
     phase = _phase(look, past, phases, slot, own)
-    if past is None or learned is None:
+    if past is None:
         return Tuned(None, made, phases, slot, phase, None)
     low, least, bounds = _planned(look, past, _bounds(look, past, slot, phase, own), own)
     after = replace(
@@ -162,11 +160,10 @@ def tuned(look: TortoiseLook, past: TortoiseState | None, own: TortoiseSettings)
     return Tuned(after, made, phases, slot, phase, bounds)
 
 
-def _learned(look: TortoiseLook, past: TortoiseState) -> Learned:
-    needed = None
-    if look.main is not None and look.needs.reason is None:
-        needed = counted_in(look.main, look.needs, look.sizes)
-    return past.learned.observed(look.now, needed, look.needs.reason)
+def _learned(look: TortoiseLook, past: TortoiseState) -> tuple[Learned, ...]:
+    """With what each place needs now: what asks for most replicas is the same at any size, and so is what it asked."""
+    totals = {key_of(place): counted(place[1], total) for place, total in look.needs.totals.items()}
+    return tuple([each.observed(look.now, totals.get(each.place), look.needs.reason) for each in past.learned])
 
 
 def _new_targets(look: TortoiseLook, past: TortoiseState, own: TortoiseSettings) -> dict[Place, int]:
@@ -217,34 +214,41 @@ def _short_since(look: TortoiseLook, past: TortoiseState | None) -> float | None
 
 def _slot(
     look: TortoiseLook,
-    learned: Learned | None,
+    learned: tuple[Learned, ...],
     phases: PhaseTable,
     own: TortoiseSettings,
     short_since: float | None,
 ) -> SlotBounds | None:
     """The bounds of the slot of now; None if they are unknown."""
-    if learned is None or look.main is None or not any(phases[c][r] == WORKING for c, r in look.horizontal):
+    if not any(phases[c][r] == WORKING for c, r in look.horizontal):
         return None
-    needed, instead = learned.needed(look.now)
-    if not needed:
+    needs = [(place, *each.needed(look.now)) for place, each in zip(look.horizontal, learned, strict=True)]
+    needs = [each for each in needs if each[1]]
+    if not needs:
         return None
+
+    def pods(need: tuple[Place, int, tuple[int, ...]]) -> float:
+        place, needed, _ = need
+        return needed / unit_size(place[1], look.sizes[place])
+
+    place, needed, instead = max(needs, key=pods)
     most = look.counts.most
-    low, high = bounds_rule(look.counts, own).bounds(needed, unit_size(look.main[1], look.sizes[look.main]))
+    low, high = bounds_rule(look.counts, own).bounds(needed, unit_size(place[1], look.sizes[place]))
     raised = high
     if look.needs.reason == "saturated":
         raised = max(high, min(replicas_of(look.replicas, 1, own.max_replicas_multiplier), most))
-    held, lifted = _held(look, look.main, raised, short_since)
-    return SlotBounds(needed, instead, low, high, raised, max(held, low), lifted)
+    held, lifted = _held(look, place, raised, short_since)
+    return SlotBounds(place, needed, instead, low, high, raised, max(held, low), lifted)
 
 
-def _held(look: TortoiseLook, main: Place, high: int, short_since: float | None) -> tuple[int, str]:
+def _held(look: TortoiseLook, learned: Place, high: int, short_since: float | None) -> tuple[int, str]:
     """The maximum, held at the preferred count while pods can grow instead; and why it is not."""
     preferred = look.counts.preferred
     if high <= preferred:
         return high, ""
     totals = look.needs.totals
     ratios = {place: total / look.sizes[place] for place, total in totals.items() if look.sizes.get(place)}
-    place = max(ratios, key=lambda each: (ratios[each], each), default=main)
+    place = max(ratios, key=lambda each: (ratios[each], each), default=learned)
     if look.sizes[place] >= look.ranges[place][1]:
         return high, "the size is at its maximum"
     if look.infeasible:
@@ -365,8 +369,7 @@ def _works(phases: PhaseTable, place: Place) -> bool:
 
 
 def _resources(look: TortoiseLook, past: TortoiseState | None) -> tuple[SizedResource, ...]:
-    # Of several containers it is not known which of them needed that much.
-    peak = past.learned.last_peak(look.now) if past is not None and len(look.horizontal) == 1 else 0
+    learned = {} if past is None else {each.place: each for each in past.learned}
     made = []
     for name, words in look.policies.items():
         for resource, word in words.items():
@@ -374,7 +377,8 @@ def _resources(look: TortoiseLook, past: TortoiseState | None) -> tuple[SizedRes
             size = look.sizes.get(place)
             if word == OFF or not size:
                 continue
-            highest = amount_of(resource, peak) if place == look.main else 0
+            known = learned.get(key_of(place))
+            highest = 0 if known is None else amount_of(resource, known.last_peak(look.now))
             target = past.targets.get(key_of(place), FIRST_TARGET) if past is not None else FIRST_TARGET
             total = look.needs.totals.get(place) if word == HORIZONTAL else None
             made.append(SizedResource(place, size, *look.ranges[place], look.used.get(place), total, highest, target))

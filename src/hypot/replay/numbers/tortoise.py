@@ -21,7 +21,7 @@ from hypot.policy.model.tortoise_state import TortoiseState, key_of
 from hypot.policy.tortoise.edited_hpa import UtilizationTarget, behavior_of, edited, new_hpa, targets_in
 from hypot.policy.tortoise.needs import MeasuredUsage, Needs, needs_from
 from hypot.policy.tortoise.phases import is_healthy
-from hypot.policy.tortoise.policies import PolicyTable, main_of
+from hypot.policy.tortoise.policies import PolicyTable
 from hypot.policy.tortoise.sizes import GRAINS, Counts, limit_for
 from hypot.policy.tortoise.tuning import TortoiseLook, Tuned, begun, left_behind, sized, targets_of, tuned
 from hypot.replay.numbers.hpa import UTILIZATION, HpaRule, measure_pods
@@ -89,7 +89,6 @@ def tortoise_look(
 ) -> None:
     """Observe after tick `i`, learn, and decide what the HPA should have."""
     columns, current, own, hpa = past.columns, s.asked[0], rule.own, past.hpa
-    main = main_of(rule.horizontal, "" if past.known is None else past.known.learned.place)
     record_current_size(columns, c, s, current)
     stay(columns, current)
     detect_saturation(columns, c, p, i, now, blind)
@@ -107,7 +106,6 @@ def tortoise_look(
         rule.counts,
         rule.policies,
         rule.horizontal,
-        main,
         dict(zip(places, columns.request, strict=True)),
         rule.ranges,
         targets,
@@ -121,7 +119,7 @@ def tortoise_look(
         healthy=decides or is_healthy(hpa, now, own.emergency_grace_period),
     )
     past.before, past.hpa_before = past.known, hpa
-    past.found = tuned(past.look, begun(past.known, rule.layout, main, rule.horizontal, now), own)
+    past.found = tuned(past.look, begun(past.known, rule.layout, rule.horizontal, now), own)
     if past.found.past is not None:
         past.known = past.found.past
 

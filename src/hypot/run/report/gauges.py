@@ -254,8 +254,8 @@ def _learned(decision: Decision, past: TortoiseState | None, own: str) -> Iterat
             yield Sample(names.LEARNED_LOW, own, int(step.numbers["minReplicas"]))
             yield Sample(names.LEARNED_HIGH, own, int(step.numbers["maxReplicas"]))
     if past is not None:
-        yield Sample(names.LEARNED_SLOTS, own, past.learned.known())
-        yield Sample(names.LEFT_OUT_SLOTS, own, len(past.learned.left_out))
+        yield Sample(names.LEARNED_SLOTS, own, min(each.known() for each in past.learned))
+        yield Sample(names.LEFT_OUT_SLOTS, own, max(len(each.left_out) for each in past.learned))
 
 
 def _containers(decision: Decision, targets: Mapping[str, int], own: str) -> Iterator[SeriesGroup]:

@@ -19,7 +19,6 @@ from hypot.kinds.tortoise.settings import DAY
 from hypot.policy.continuity import Remembered
 from hypot.policy.model.learned import Learned
 from hypot.policy.model.size import Place
-from hypot.policy.model.tortoise_state import key_of
 from hypot.policy.observe.targets import target_of
 from hypot.run.observe.past_usage import WEEK, PastUsage, names_of_pods, query_of
 from hypot.run.observe.prometheus import PrometheusError
@@ -32,27 +31,30 @@ AT_ONCE = 4
 WITHIN = 600.0
 # After a failure it is tried again after this time, then after twice as long, and so on.
 AGAIN_AFTER, LONGEST_PAUSE = 600.0, 6 * 3600.0
-# The place that needs are counted in, and so many others.
+# Of so many places the history is read.
 MOST_PLACES = 8
 NOTHING = "Prometheus has no earlier usage of its pods"
 
 
 class FollowedPlace(NamedTuple):
-    """A place that replicas follow, its target utilization in percent, and the size of a pod."""
+    """A place that replicas follow, its target utilization in percent, and what was learned about it."""
 
     place: Place
     target: int
-    size: int
+    learned: Learned
 
 
 class WantedHistory(NamedTuple):
     """The history that an object needs: of these pods, before what it has learned itself."""
 
     key: Key
-    learned: Learned
+    subject: "Subject"
     pods: str
-    # The first is the one that needs are counted in.
     places: tuple[FollowedPlace, ...]
+
+
+# The slots, the place and the beginning of all that an object learns.
+Subject = tuple[tuple[object, ...], ...]
 
 
 class HistoryResult(NamedTuple):
@@ -76,9 +78,9 @@ class Backfill:
         self._source, self._boot = source, boot
         self._waiting: dict[Key, WantedHistory] = {}
         self._under_way: dict[Key, WantedHistory] = {}
-        self._found: dict[Key, tuple[WantedHistory, Learned | HistoryResult]] = {}
+        self._found: dict[Key, tuple[WantedHistory, tuple[Learned, ...] | HistoryResult]] = {}
         # By object and what it learns in: a change of slots starts over.
-        self._attempts: dict[Key, tuple[tuple[object, ...], _Attempts]] = {}
+        self._attempts: dict[Key, tuple[Subject, _Attempts]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         # How often each namespace had its turn while others wait.
         self._turns: Counter[str] = Counter()
@@ -90,7 +92,7 @@ class Backfill:
         for key, (wanted, answer) in found.items():
             known = states.get(key)
             past = None if known is None else known.state.tortoise
-            if known is None or past is None or _subject(past.learned) != _subject(wanted.learned):
+            if known is None or past is None or _subject(past.learned) != wanted.subject:
                 # It is another object now, or learns something else.
                 self._attempts.pop(key, None)
                 continue
@@ -100,7 +102,7 @@ class Backfill:
                 after = past.taught(answer)
                 states[key] = replace(known, state=known.state._replace(tortoise=after))
                 self._attempts[key] = _subject(after.learned), _Attempts(next=None)
-                results[key] = _result(wanted, answer)
+                results[key] = _result(past.learned, answer)
             say = log.warning if results[key].failed else log.info
             say("history", object="/".join(key[1:]), result=results[key].message)
         return results
@@ -121,7 +123,7 @@ class Backfill:
 
     def _may_ask(self, outcome: Outcome, now: float) -> bool:
         key, past = outcome.key, outcome.state.tortoise
-        if past is None or now - past.learned.since >= past.learned.layout.seconds:
+        if past is None or not any(_is_new(each, now) for each in past.learned):
             return False
         if key in self._waiting or key in self._under_way or key in self._found:
             return False
@@ -158,9 +160,9 @@ class Backfill:
         self._turns[key[1]] += 1
         return self._waiting.pop(key)
 
-    async def _ask(self, source: PastUsage, wanted: WantedHistory) -> Learned | HistoryResult:
+    async def _ask(self, source: PastUsage, wanted: WantedHistory) -> tuple[Learned, ...] | HistoryResult:
         """What it learns; else what came of it."""
-        _, attempts = self._attempts.setdefault(wanted.key, (_subject(wanted.learned), _Attempts()))
+        _, attempts = self._attempts.setdefault(wanted.key, (wanted.subject, _Attempts()))
         try:
             async with asyncio.timeout(WITHIN):
                 learned = await _read(source, wanted)
@@ -173,66 +175,69 @@ class Backfill:
             error = f"internal error: {type(caught).__name__}"
         else:
             attempts.next = None
-            return HistoryResult(NOTHING) if learned is None else learned
+            return learned or HistoryResult(NOTHING)
         pause = min(AGAIN_AFTER * 2**attempts.failures, LONGEST_PAUSE)
         attempts.failures, attempts.next = min(attempts.failures + 1, 16), self._boot() + pause
         return HistoryResult(f"{error}; it is tried again in {pause / 60:.0f} minutes", failed=True)
 
 
-def _subject(learned: Learned) -> tuple[object, ...]:
-    return learned.layout, learned.place, learned.since
+def _subject(learned: Iterable[Learned]) -> Subject:
+    return tuple([(each.layout, each.place, each.since) for each in learned])
+
+
+def _is_new(learned: Learned, now: float) -> bool:
+    """Whether not every slot has occurred since it began to observe."""
+    return now - learned.since < learned.layout.seconds
 
 
 def _wanted(outcome: Outcome, tortoise: Tortoise) -> WantedHistory | None:
     past = outcome.state.tortoise
-    sizes = {(size.container, r): amount for size in outcome.decision.sizes for r, amount in size.requests.items()}
     if past is None:
         return None
     places = [
-        FollowedPlace(place, past.targets[key_of(place)], size)
-        for place, size in sorted(sizes.items())
-        if size and key_of(place) in past.targets
+        FollowedPlace((container, resource), past.targets[each.place], each)
+        for each in past.learned
+        if each.place in past.targets and _is_new(each, outcome.seen.now)
+        for container, _, resource in [each.place.rpartition("/")]
     ]
-    places.sort(key=lambda each: key_of(each.place) != past.learned.place)
-    if not places or key_of(places[0].place) != past.learned.place:
-        return None
     pods = names_of_pods(target_of(tortoise), [pod.name for pod in outcome.seen.pods])
-    return WantedHistory(outcome.key, past.learned, pods, tuple(places[:MOST_PLACES])) if pods else None
+    if not places or not pods:
+        return None
+    return WantedHistory(outcome.key, _subject(past.learned), pods, tuple(places[:MOST_PLACES]))
 
 
-async def _read(source: PastUsage, wanted: WantedHistory) -> Learned | None:
-    learned, (_, namespace, _) = wanted.learned, wanted.key
-    start = learned.since - learned.layout.weeks * WEEK
-    uses = [
-        await source.read(query_of(each.place, namespace, wanted.pods), start, learned.since) for each in wanted.places
-    ]
-    return await aside(_learned, wanted, uses)
+async def _read(source: PastUsage, wanted: WantedHistory) -> tuple[Learned, ...]:
+    """What there is to learn; a place without usage did not exist then."""
+    _, namespace, _ = wanted.key
+    found = []
+    for each in wanted.places:
+        start = each.learned.since - each.learned.layout.weeks * WEEK
+        used = await source.read(query_of(each.place, namespace, wanted.pods), start, each.learned.since)
+        found.append(await aside(_learned, each, used))
+    return tuple([each for each in found if each is not None])
 
 
-def _learned(wanted: WantedHistory, uses: Sequence[Mapping[int, float]]) -> Learned | None:
-    """What usage teaches, at today's sizes: the place that asks for most replicas counts, as in a decision.
-
-    The slot in which it began to observe is left to it. A place without usage did not exist then.
-    """
+def _learned(followed: FollowedPlace, used: Mapping[int, float]) -> Learned | None:
+    """What usage teaches. The slot in which it began to observe is left to it."""
     import numpy as np  # noqa: PLC0415  only for a history
 
     from hypot.policy.tortoise.history import UsageSeries, learned_from  # noqa: PLC0415  the same
 
-    layout, main = wanted.learned.layout, wanted.places[0]
-    times, first = sorted(uses[0]), layout.place(wanted.learned.since)
+    layout = followed.learned.layout
+    times, first = sorted(used), layout.place(followed.learned.since)
     while times and layout.place(times[-1]) >= first:
         times.pop()
     if len(times) < 2:
         return None
-    amounts = np.zeros(len(times))
-    for each, used in zip(wanted.places, uses, strict=True):
-        unit = 1000.0 if each.place[1] == CPU else 1.0
-        share = unit * (main.target * main.size) / (each.target * each.size)
-        amounts = np.maximum(amounts, np.array([used.get(at, 0.0) for at in times]) * share)
-    series = UsageSeries(main.place, main.target, np.array(times, np.float64), amounts, layout)
+    unit = 1000.0 if followed.place[1] == CPU else 1.0
+    amounts = np.array([used[at] for at in times]) * unit
+    series = UsageSeries(followed.place, followed.target, np.array(times, np.float64), amounts, layout)
     return next(learned_from([series])).learned
 
 
-def _result(wanted: WantedHistory, history: Learned) -> HistoryResult:
-    days = count_of(round((wanted.learned.since - history.since) / DAY), "day")
-    return HistoryResult(f"learned from {days} of usage: {history.known()} of {history.layout.slots} slots have data")
+def _result(own: Iterable[Learned], histories: Sequence[Learned]) -> HistoryResult:
+    """Of several places, the one of which least is known."""
+    since = {each.place: each.since for each in own}
+    least = min(histories, key=Learned.known)
+    days = count_of(round((since[least.place] - least.since) / DAY), "day")
+    return HistoryResult(f"learned from {days} of usage: {least.known()} of {least.layout.slots} slots have data")

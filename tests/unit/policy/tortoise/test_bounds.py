@@ -1,5 +1,7 @@
 """The bounds of the HPA: from what each slot of the week needed, and from the people who bound them."""
 
+from dataclasses import replace
+
 import pytest
 
 from hypot.policy.model.learned import SlotLayout
@@ -14,6 +16,8 @@ from unit.policy.tortoise.tortoise_world import (
     bounds,
     hpa,
     known,
+    learned,
+    policy,
     settings_by,
     tortoise,
 )
@@ -209,9 +213,7 @@ def test_other_slots_start_over(changed):
     here = world([10_000], annotations=changed, hpa=hpa(4, 9))
     decision = here.step()
     assert bounds(decision) == (4, 9)
-    assert sentences(decision, "learning-starts-over") == [
-        "Slots, or the container that needs are counted in, have changed: learning starts over."
-    ]
+    assert sentences(decision, "learning-starts-over") == ["The slots have changed: learning starts over."]
 
 
 def test_other_slots_keep_the_bounds():
@@ -250,7 +252,7 @@ def test_history_that_lies_is_left_out(changes, rule):
     assert len(sentences(decision, rule)) == 1
     assert bounds(decision) == (4, 16)
     here.step()
-    assert [each.reason for each in here.state.tortoise.learned.left_out] == [rule]
+    assert [each.reason for each in here.state.tortoise.learned[0].left_out] == [rule]
     here.now += WEEK - HOUR
     assert bounds(here.decided()) == (4, 16)
 
@@ -375,12 +377,62 @@ def test_status_lists_every_slot():
 
 
 def test_a_new_container_does_not_start_over():
-    """Whatever its name is: needs are counted in the same container as before."""
+    """Whatever its name is: what is known of the others stays."""
     here = world([8000], sizes={"aaa": {"cpu": 100}, "app": {"cpu": 1000}}, demand={"aaa": 60, "app": 700})
     here.tortoise = tortoise()
     decision = here.step()
     assert bounds(decision) == (4, 16)
-    assert here.state.tortoise.learned.place == "app/cpu"
+    assert {each.place: each.known() for each in here.state.tortoise.learned} == {"aaa/cpu": 0, "app/cpu": 168}
+
+
+BOTH = ("app/cpu", "side/cpu")
+
+
+def learned_both(app, side):
+    """A state in which app and side needed so many millicores in every slot."""
+    found = known([app], places=BOTH)
+    one, _ = found.tortoise.learned
+    tables = (one, replace(learned([side], place="side/cpu"), tally=None))
+    return found._replace(tortoise=replace(found.tortoise, learned=tables))
+
+
+@pytest.mark.parametrize(
+    ("app", "side", "expected"),
+    [
+        # 8 pods of app and 4 of side; 4 of app and 12 of side; with app at half or twice its size; the same of side.
+        ((8000, 1000), (800, 200), (4, 16)),
+        ((4000, 1000), (2400, 200), (6, 24)),
+        ((4000, 500), (2400, 200), (6, 24)),
+        ((4000, 2000), (2400, 200), (6, 24)),
+        ((4000, 1000), (2400, 400), (3, 12)),
+        ((4000, 320), (2400, 200), (7, 25)),
+    ],
+)
+def test_each_container_is_learned_in_its_own_unit(app, side, expected):
+    """The one that asks for most pods counts, at today's sizes: a change of one size misreads nothing."""
+    sizes = {"app": {"cpu": app[1]}, "side": {"cpu": side[1]}}
+    both = tortoise(autoscalingPolicy=[policy(), policy("side")])
+    state = learned_both(app[0], side[0])
+    here = World(sizes=sizes, demand={"app": 70, "side": 7}, tortoise=both, state=state, replicas=2)
+    decision = here.step()
+    assert bounds(decision) == expected
+    [text] = sentences(decision, "slot")
+    most = "app" if app[0] / app[1] > side[0] / side[1] else "side"
+    assert f" of cpu of {most} in the last 4 weeks" in text
+    status = decision.status["recommendations"]["horizontal"]
+    assert {each["value"] for each in status["minReplicas"]} == {expected[0]}
+    assert {each["value"] for each in status["maxReplicas"]} == {expected[1]}
+
+
+def test_a_container_that_is_horizontal_no_more_is_forgotten():
+    """What was learned about the other stays, also across a restart."""
+    here = world((), sizes={"app": {"cpu": 1000}, "side": {"cpu": 200}}, demand={"app": 700, "side": 70})
+    here.tortoise, here.state = tortoise(autoscalingPolicy=[policy(), policy("side")]), learned_both(8000, 2400)
+    assert bounds(here.step()) == (6, 24)
+    assert State.from_dict(here.state.to_dict()).tortoise == here.state.tortoise
+    here.tortoise = tortoise(autoscalingPolicy=[policy(), policy("side", cpu="Vertical")])
+    assert bounds(here.step()) == (4, 16)
+    assert [each.place for each in here.state.tortoise.learned] == ["app/cpu"]
 
 
 def test_a_vanished_request_changes_nothing():

@@ -75,7 +75,7 @@ def test_the_state_survives_a_round_trip():
     world.step()
     read = State.from_dict(json.loads(json.dumps(world.state.to_dict())))
     assert read == world.state
-    assert read.tortoise.learned.left_out
+    assert read.tortoise.learned[0].left_out
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_clock_that_was_set_back():
 
 
 def test_what_was_left_out_is_kept():
-    learned = known([8000, "crash-loop"]).tortoise.learned
+    learned = known([8000, "crash-loop"]).tortoise.learned[0]
     assert len(learned.left_out) == 168
     assert isinstance(learned.left_out[0], LeftOut)
 

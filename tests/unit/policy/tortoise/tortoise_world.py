@@ -98,9 +98,14 @@ def learned(needs: Iterable[Any], layout=None, until=NOW, place="app/cpu") -> Le
 def known(
     needs: Iterable[Any] = (2000,), *, phase="Working", layout=None, target=70, places=("app/cpu",), low=3, **more
 ):
-    """The state of a Tortoise that has gathered long enough, with targets that were computed just now."""
+    """The state of a Tortoise that has gathered long enough, with targets that were computed just now.
+
+    The needs are those of the first place; of others nothing is known.
+    """
+    first = replace(learned(needs, layout, **more), tally=None)
+    others = [Learned.begun(first.layout, place, first.since) for place in places if place != first.place]
     past = TortoiseState(
-        replace(learned(needs, layout, **more), tally=None),
+        (first, *others),
         phase,
         dict.fromkeys(places, NOW - 5 * WEEK),
         dict.fromkeys(places, target),

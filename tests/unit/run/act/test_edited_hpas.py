@@ -36,10 +36,11 @@ def learned(world, needed=8000):
     """As if it had observed this need in every hour of four weeks."""
     known = world.reconciler.judge.states[KEY]
     past = known.state.tortoise
-    weeks = Learned.begun(past.learned.layout, past.learned.place, NOW - 28 * DAY)
+    (own,) = past.learned
+    weeks = Learned.begun(own.layout, own.place, NOW - 28 * DAY)
     for hour in range(28 * 24):
         weeks = weeks.observed(NOW - 28 * DAY + hour * HOUR, needed)
-    past = replace(past, learned=weeks, since=dict.fromkeys(past.since, NOW - 28 * DAY))
+    past = replace(past, learned=(weeks,), since=dict.fromkeys(past.since, NOW - 28 * DAY))
     world.reconciler.judge.states[KEY] = replace(known, state=known.state._replace(tortoise=past))
 
 

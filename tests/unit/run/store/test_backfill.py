@@ -1,16 +1,16 @@
 """New Tortoises learn from the usage that a Prometheus has."""
 
 import asyncio
-from dataclasses import replace
 
 import aiohttp
 import pytest
 
+from hypot.core.instant import show_time
 from hypot.run.observe.past_usage import STEP, WEEK, PastUsage
 from hypot.run.observe.prometheus import PrometheusApi, PrometheusError
 from hypot.run.store import backfill
-from hypot.run.store.backfill import AGAIN_AFTER, AT_ONCE, Backfill, FollowedPlace, WantedHistory, _learned
-from unit.policy.sizes_world import DAY, HOUR, NOW, box, node
+from hypot.run.store.backfill import AGAIN_AFTER, AT_ONCE, Backfill, FollowedPlace, WantedHistory
+from unit.policy.sizes_world import DAY, HOUR, NOW, box, node, sample
 from unit.replay.traces.prometheus_server import needs_prometheus, serving
 from unit.run.act.test_edited_hpas import KEY, OWN, tortoise
 from unit.run.run_world import World, web
@@ -96,7 +96,7 @@ async def test_it_is_kept_across_a_restart():
         world.uses("500m")
         await world.reconcile()
         after = world.reconciler.judge.states[KEY].state.tortoise
-        assert (after.learned.codes, after.since) == (before.learned.codes, before.since)
+        assert (after.learned[0].codes, after.since) == (before.learned[0].codes, before.since)
         assert source.asked == []
 
 
@@ -142,7 +142,7 @@ async def test_a_failure_is_reported_and_tried_again_seldom():
         await answers(world)
         await world.reconcile()
         assert world.events("HistoryRead")
-        assert world.reconciler.judge.states[KEY].state.tortoise.learned.known() == 168
+        assert world.reconciler.judge.states[KEY].state.tortoise.learned[0].known() == 168
 
 
 async def test_what_it_observed_meanwhile_stays():
@@ -154,12 +154,12 @@ async def test_what_it_observed_meanwhile_stays():
         for _ in range(4):
             world.uses("900m")
             await world.reconcile(after=HOUR)
-        own = world.reconciler.judge.states[KEY].state.tortoise.learned
+        [own] = world.reconciler.judge.states[KEY].state.tortoise.learned
         source.error = ""
         await world.reconcile(after=6 * HOUR)
         await answers(world)
         await world.reconcile()
-        both = world.reconciler.judge.states[KEY].state.tortoise.learned
+        [both] = world.reconciler.judge.states[KEY].state.tortoise.learned
         assert both.since < own.since
         assert both.known() == 168
         slot = own.tally.slot - 1
@@ -193,7 +193,7 @@ async def test_a_history_with_few_slots_is_not_enough():
         world.uses("500m")
         await world.reconcile()
         assert phase(world) == "PartlyWorking"
-        assert world.reconciler.judge.states[KEY].state.tortoise.learned.known() < 84
+        assert world.reconciler.judge.states[KEY].state.tortoise.learned[0].known() < 84
 
 
 async def test_a_workload_without_a_past():
@@ -223,10 +223,10 @@ async def test_an_object_that_is_gone_or_new():
         source.hangs.set()
         await answers(world)
         await world.reconcile()
-        assert world.reconciler.judge.states[KEY].state.tortoise.learned.known() == 0
+        assert world.reconciler.judge.states[KEY].state.tortoise.learned[0].known() == 0
         await answers(world)
         await world.reconcile()
-        assert world.reconciler.judge.states[KEY].state.tortoise.learned.known() == 168
+        assert world.reconciler.judge.states[KEY].state.tortoise.learned[0].known() == 168
 
 
 async def test_an_internal_error_stays_with_its_object(monkeypatch):
@@ -264,7 +264,7 @@ async def test_a_namespace_that_has_not_opted_in():
 
 
 def wanted(name, namespace="shop", learned=None):
-    return WantedHistory(("Tortoise", namespace, name), learned, "web-0", (FollowedPlace(("app", "cpu"), 70, 1000),))
+    return WantedHistory(("Tortoise", namespace, name), (), "web-0", (FollowedPlace(("app", "cpu"), 70, learned),))
 
 
 async def test_namespaces_have_turns():
@@ -272,7 +272,7 @@ async def test_namespaces_have_turns():
     async with World(*web(4), tortoise(), node()) as world:
         source = Recorded()
         await begun(world, source)
-        learned = world.reconciler.judge.states[KEY].state.tortoise.learned
+        [learned] = world.reconciler.judge.states[KEY].state.tortoise.learned
         order, under_way, most = [], 0, 0
 
         async def read(*_):
@@ -298,20 +298,47 @@ async def test_namespaces_have_turns():
         assert most == AT_ONCE
 
 
-async def test_the_place_that_asks_for_most_replicas_counts():
-    """As in a decision. A container that did not exist yet asks for none."""
+def uses_both(world):
+    """Usage of both containers of each pod, as of now."""
+    for index in range(2):
+        both = [sample(index)["containers"][0], sample(index, "50m", container="proxy")["containers"][0]]
+        world.put({**sample(index), "containers": both, "timestamp": show_time(world.now)})
+
+
+async def test_each_container_learns_its_own():
+    """One core of app at 70 %, and of a proxy that is half an hour old: 14 pods of 100m count."""
     async with World(*web(2, box(), box("proxy", cpu="100m")), tortoise(), node()) as world:
         source = Recorded(cores=lambda _at: 1.0)
-        await begun(world, source)
+        uses_both(world)
+        looking_back(world, source)
+        await world.reconcile()
+        await answers(world)
         assert ['container="app"' in source.asked[0][0], 'container="proxy"' in source.asked[1][0]] == [True, True]
-        learned = world.reconciler.judge.states[KEY].state.tortoise.learned
-    both = (FollowedPlace(("app", "cpu"), 70, 1000), FollowedPlace(("proxy", "cpu"), 50, 100))
-    asked = WantedHistory(KEY, replace(learned, since=NOW), "web-0", both)
-    times = [int(NOW) // STEP * STEP - STEP * number for number in range(1, 300)]
-    app, proxy = dict.fromkeys(times, 0.7), dict.fromkeys(times[:100], 0.2)
-    found = _learned(asked, (app, proxy))
-    # One pod of app; 200m of proxy at 50 % are four pods.
-    assert {found.table().highest(slot) for slot in range(168)} - {0} == {1000, 4000}
+        uses_both(world)
+        await world.reconcile()
+        app, proxy = world.reconciler.judge.states[KEY].state.tortoise.learned
+        assert (app.place, proxy.place) == ("app/cpu", "proxy/cpu")
+        assert app.peak() == proxy.peak() == 1429
+        assert (spec(world)["minReplicas"], spec(world)["maxReplicas"]) == (8, 29)
+
+
+async def test_a_container_without_usage_did_not_exist():
+    """It learns nothing, and the others do."""
+    async with World(*web(2, box(), box("proxy", cpu="100m")), tortoise(), node()) as world:
+        source = Recorded(cores=lambda _at: 1.0)
+        answer = source.read
+
+        async def read(query, start, end):
+            found = await answer(query, start, end)
+            return {} if "proxy" in query else found
+
+        source.read = read
+        await begun(world, source)
+        await world.reconcile()
+        app, proxy = world.reconciler.judge.states[KEY].state.tortoise.learned
+        assert (app.known(), proxy.known()) == (168, 0)
+        [event] = world.events("HistoryRead")
+        assert event["message"] == "Learned from 28 days of usage: 168 of 168 slots have data."
 
 
 @needs_prometheus
