@@ -88,7 +88,7 @@ class Bench:
             memory = memory_mb(controller.pid)
         finally:
             controller.stop()
-        trouble = [line["trouble"] for line in controller.lines("reconciled") if line["trouble"]]
+        trouble = [line["error"] for line in controller.lines("reconciled") if line["error"]]
         assert not trouble, trouble
         return Figures(name, steady, changing, statistics.median(took), max(took), memory, self._moved())
 
