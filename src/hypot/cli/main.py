@@ -19,6 +19,7 @@ COMMANDS = {
     "intervals": ("hypot.cli.intervals", "Show how many replicas of what size each total gets."),
     "metrics": ("hypot.cli.metrics.command", "Run the metrics server: scrape pods and serve custom metrics."),
     "manifests": ("hypot.cli.run.manifests", "Print the manifests that install hypot in a cluster."),
+    "pair": ("hypot.cli.pair.command", "Print an HPA by request rate and a VPA by usage for one workload."),
     "replay": ("hypot.cli.replay.command", "Show what each policy would have done with recorded demand, and its cost."),
     "run": ("hypot.cli.run.command", "Run the controller: watch the autoscalers of a cluster and scale workloads."),
     "scenarios": ("hypot.cli.scenarios", "Reproduce common problems: a bad policy, and a good one for comparison."),

@@ -1,16 +1,12 @@
 """hypot replay: what each policy would have done with recorded demand."""
 
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
 
-from hypot.cli.bar import ProgressBar, bar
-from hypot.cli.ending import heeding
 from hypot.cli.files import BadInput, check_writable, manifests_named, read_objects
 from hypot.cli.options import (
     check_traces,
@@ -24,12 +20,12 @@ from hypot.cli.options import (
     time_given,
     traces_named,
 )
+from hypot.cli.replay.comparing import Subject, compared
 from hypot.cli.verdict import glyphs_for, safe_for, width_of
 from hypot.core.instant import show_time
 from hypot.policy.model.settings import Settings
 
 if TYPE_CHECKING:
-    from hypot.replay.jobs.comparison import Comparison, ReplayJob, Scored
     from hypot.replay.policies.policy import Policy
     from hypot.replay.traces.history import TraceFiles
     from hypot.replay.traces.trace import Trace
@@ -38,10 +34,6 @@ if TYPE_CHECKING:
 WEEK = 7 * 86400.0
 # The step of Prometheus queries in seconds, or the tick if that is longer.
 STEP = 60.0
-# From this many ticks on, compiling pays off even for the first time.
-WORTH_COMPILING = 3_000_000
-# The longest replay of one workload: a gigabyte of columns.
-MOST_TICKS = 5_000_000
 # --explain shows the decisions this many seconds before and after the given time.
 AROUND = 30.0
 _REPORTS = (".html", ".htm", ".png", ".svg")
@@ -134,7 +126,8 @@ def command(
         check_writable(report)
     asked = _read(traces, paths, world_file, read_settings(settings_file), start, end, grids, prometheus, query)
     explained = _explained_span(explain, asked)
-    comparisons = _compared(asked, explained, engine, keep=bool(reports or explain))
+    subject = Subject(asked.traces, asked.policies, asked.world, asked.settings)
+    comparisons = compared(subject, explained, engine, keep=bool(reports or explain))
     if explain is not None:
         text = out.explained(comparisons, asked.policies, explained, glyphs_for(sys.stdout), width_of(sys.stdout))
         click.echo(safe_for(sys.stdout, text), nl=False)
@@ -229,136 +222,3 @@ def _explained_span(explain: str | None, asked: _Asked) -> "Span":
     if not first <= at <= last:
         raise click.UsageError(f"--explain {explain}: the trace covers {show_time(first)} to {show_time(last)}")
     return Span(at - AROUND, at + AROUND)
-
-
-def _bound(traces: "Iterable[Trace]", world: "World") -> "Iterator[Trace]":
-    """The traces that can be replayed and scored. One of many that is too short to be scored is left out."""
-    from hypot.replay.engine.demand import ticks_replayed  # noqa: PLC0415  only for this command
-    from hypot.replay.jobs.comparison import check_scoring  # noqa: PLC0415  only for this command
-    from hypot.replay.score.scores import ScoreError  # noqa: PLC0415  only for this command
-
-    short: list[ScoreError] = []
-    scored = 0
-    for trace in traces:
-        try:
-            check_scoring(trace, world)
-        except ScoreError as error:
-            short.append(error)
-            continue
-        scored += 1
-        ticks = ticks_replayed(trace, world)
-        if ticks > MOST_TICKS:
-            message = f"{trace.source}: {trace.workload} has {ticks:,} ticks of {world.tick:g} s, {MOST_TICKS:,} fit"
-            raise BadInput(f"{message}; replay a part with --from and --to, or set a longer tick in the world file")
-        yield trace
-    if short and not scored:
-        raise short[0]
-    if short:
-        others = f" (and {len(short) - 1} more like it)" if len(short) > 1 else ""
-        click.echo(f"left out: {short[0]}{others}", err=True)
-
-
-def _compiled(engine: str, asked: _Asked, ticks: int) -> int:
-    """How many policies the compiled engine replays; it is compiled here, before worker processes need it."""
-    if engine == "plain":
-        return 0
-    if engine.startswith("dask://"):
-        # Each worker compiles it itself, if it can.
-        return len(asked.policies) if ticks >= WORTH_COMPILING else 0
-    try:
-        from hypot.replay.fleet import fleet  # noqa: PLC0415  numba, only where it is used
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {"numba", "llvmlite"}:
-            raise
-        if engine == "fleet":
-            raise BadInput("numba is not installed: pip install hypot[fleet]") from error
-        return 0
-    obstacles = {policy.name: fleet.obstacle(policy, asked.world, asked.settings) for policy in asked.policies}
-    covered = [policy for policy in asked.policies if not obstacles[policy.name]]
-    if engine == "fleet" or ticks >= WORTH_COMPILING:
-        _report_plain(obstacles)
-    loops = fleet.loops_of(covered, asked.world, asked.settings)
-    if fleet.is_compiled(loops):
-        return len(covered)
-    if engine == "auto" and ticks < WORTH_COMPILING:
-        return 0
-    return len(covered) if _compile(engine, loops) else 0
-
-
-def _compile(engine: str, loops: set[str]) -> bool:
-    """Whether the compiled code could be stored."""
-    from hypot.replay.fleet import fleet  # noqa: PLC0415  numba, only where it is used
-
-    try:
-        with bar("compiling the engine, once for this version", None, plain=True) as progress:
-            fleet.warm(loops, progress.at)
-    except OSError as error:
-        message = f"compiled code cannot be stored in {fleet.cache_folder().parent}: {error.strerror or error}"
-        if engine == "fleet":
-            raise BadInput(f"{message}; free space there, or set XDG_CACHE_HOME to another folder") from error
-        click.echo(f"{message}; replaying without it", err=True)
-        return False
-    return True
-
-
-def _report_plain(obstacles: Mapping[str, str]) -> None:
-    """Report the policies that only the plain engine can replay, once for each reason."""
-    for why in dict.fromkeys(filter(None, obstacles.values())):
-        first, *others = [name for name, one in obstacles.items() if one == why]
-        more = f" (and {len(others)} more like it)" if others else ""
-        click.echo(f"plain engine, which is slower, for {first}{more}: {why}", err=True)
-
-
-def _work(
-    jobs: "Iterator[ReplayJob]", engine: str, ticks: int, progress: ProgressBar, *, compiled: bool
-) -> "Generator[tuple[int, Scored]]":
-    """Run the jobs in local processes, or on a Dask cluster."""
-    if not engine.startswith("dask://"):
-        from hypot.replay.jobs.work import work  # noqa: PLC0415  only for this command
-
-        return work(jobs, ticks, progress.add, compiled=compiled)
-    try:
-        from hypot.replay.jobs.dask_jobs import spread  # noqa: PLC0415  only if it is used
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {"distributed", "dask"}:
-            raise
-        raise BadInput("Dask is not installed: pip install hypot[dask]") from error
-    return spread(jobs, engine, progress.add)
-
-
-def _counted(asked: _Asked) -> "tuple[Iterable[Trace], int]":
-    """The traces and their total ticks; for a large history, estimated from the first trace."""
-    from hypot.replay.engine.demand import ticks_replayed  # noqa: PLC0415  only for this command
-
-    if isinstance(asked.traces, list):
-        traces = list(_bound(asked.traces, asked.world))
-        return traces, sum(ticks_replayed(trace, asked.world) for trace in traces)
-    coming = _bound(asked.traces, asked.world)
-    first = next(coming)
-    return chain([first], coming), int(ticks_replayed(first, asked.world) * asked.traces.about(len(first.times)))
-
-
-def _compared(asked: _Asked, explained: "Span", engine: str, *, keep: bool) -> "list[Comparison]":
-    """Every policy on every trace, in worker processes if that pays off."""
-    from hypot.replay.jobs.job_queue import JobQueue, JobsError  # noqa: PLC0415  only for this command
-    from hypot.replay.score.scores import ScoreError  # noqa: PLC0415
-    from hypot.replay.traces.trace import TraceError  # noqa: PLC0415
-
-    try:
-        traces, ticks = _counted(asked)
-        ticks *= len(asked.policies)
-        kept = keep and isinstance(asked.traces, list) and len(asked.traces) == 1
-        with heeding():
-            compiled = 0 if kept else _compiled(engine, asked, ticks)
-        queue = JobQueue(asked.policies, asked.world, asked.settings, explained, keep=kept, compiled=compiled > 0)
-        quick = compiled == len(asked.policies)
-        with (
-            bar("replaying", ticks) as progress,
-            heeding(),
-            closing(_work(queue.jobs(traces), engine, ticks, progress, compiled=quick)) as coming,
-        ):
-            for place, judged in coming:
-                queue.enter(place, judged)
-    except (JobsError, ScoreError, TraceError) as error:
-        raise BadInput(str(error)) from error
-    return queue.comparisons()

@@ -26,11 +26,13 @@ class TraceColumns(NamedTuple):
     value: int
     workload: int | None
     memory: int | None
+    replicas: int | None
     unit: Unit | None
     notes: tuple[str, ...]
 
     def wanted(self) -> list[int]:
-        return [place for place in (self.time, self.value, self.workload, self.memory) if place is not None]
+        places = (self.time, self.value, self.workload, self.memory, self.replicas)
+        return [place for place in places if place is not None]
 
 
 class WorkloadBatch(NamedTuple):
@@ -81,16 +83,18 @@ def find_columns(file: str, names: Sequence[str]) -> TraceColumns:
     values = [i for i, name in enumerate(plain) if name in VALUES]
     workloads = [i for i, name in enumerate(plain) if name == "workload"]
     memories = [i for i, name in enumerate(plain) if name == "memory"]
-    problems = [*_missing(names, times, values), *_too_many(plain, times, values, workloads, memories)]
+    counts = [i for i, name in enumerate(plain) if name == "replicas"]
+    problems = [*_missing(names, times, values), *_too_many(plain, times, values, workloads, memories, counts)]
     if problems:
         raise TraceError(*(f"{file}: {problem}" for problem in problems))
-    known = {*times, *values, *workloads, *memories}
+    known = {*times, *values, *workloads, *memories, *counts}
     others = [name for i, name in enumerate(names) if i not in known]
     return TraceColumns(
         time=times[0],
         value=values[0],
         workload=workloads[0] if workloads else None,
         memory=memories[0] if memories else None,
+        replicas=counts[0] if counts else None,
         unit=VALUES[plain[values[0]]],
         notes=(f"ignored: {named(others, 'column')}",) if others else (),
     )

@@ -20,10 +20,11 @@ class TraceRows(NamedTuple):
     values: Floats
     memory: Floats | None
     rows: npt.NDArray[np.uint32]
+    replicas: Floats | None = None
 
     def at(self, which: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "TraceRows":
-        memory = None if self.memory is None else self.memory[which]
-        return TraceRows(self.times[which], self.values[which], memory, self.rows[which])
+        memory, replicas = (None if column is None else column[which] for column in (self.memory, self.replicas))
+        return TraceRows(self.times[which], self.values[which], memory, self.rows[which], replicas)
 
 
 class Origin(NamedTuple):
@@ -51,16 +52,18 @@ def make_trace(workload: str, read: TraceRows, origin: Origin) -> Trace:
             f"{origin.source}: workload {workload!r} has {count_of(len(read.times), 'row')}: at least two are needed"
         )
     notes += gap_notes(read.times)
-    for column in (read.times, read.values, read.memory):
+    for column in (read.times, read.values, read.memory, read.replicas):
         if column is not None:
             column.setflags(write=False)
-    return Trace(workload, read.times, read.values, read.memory, origin.unit, origin.source, tuple(notes))
+    numbers = read.times, read.values, read.memory
+    return Trace(workload, *numbers, origin.unit, origin.source, tuple(notes), read.replicas)
 
 
 def _refuse_contradictions(workload: str, read: TraceRows, again: npt.NDArray[np.bool_], source: str) -> None:
     differs = np.diff(read.values) != 0
-    if read.memory is not None:
-        differs |= np.diff(read.memory) != 0
+    for column in (read.memory, read.replicas):
+        if column is not None:
+            differs |= np.diff(column) != 0
     places = np.flatnonzero(again & differs)
     if not len(places):
         return

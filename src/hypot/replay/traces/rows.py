@@ -9,7 +9,7 @@ import polars as pl
 
 from hypot.kinds.base import count_of
 from hypot.replay.traces.make import Origin, TraceRows, make_trace
-from hypot.replay.traces.table import MEMORY, ROW, RUNS, TIME, VALUE, WORKLOAD, ZONE, TraceTable, wrong_cells
+from hypot.replay.traces.table import MEMORY, REPLICAS, ROW, RUNS, TIME, VALUE, WORKLOAD, ZONE, TraceTable, wrong_cells
 from hypot.replay.traces.times import EXAMPLE, NO_ZONE, scaled, zone_note
 from hypot.replay.traces.trace import TimeWindow, Trace, TraceError, fewest, moment, named
 
@@ -52,7 +52,7 @@ def traces_of(table: TraceTable, across: Across) -> list[Trace]:
     table, problems = _in_seconds(table, across)
     table = _within(table, across) if table.rows.height else table
     columns = table.opened.columns
-    for alias, place in ((VALUE, columns.value), (MEMORY, columns.memory)):
+    for alias, place in ((VALUE, columns.value), (MEMORY, columns.memory), (REPLICAS, columns.replicas)):
         if place is not None:
             wrong = pl.col(alias).is_null() | ~pl.col(alias).is_finite() | (pl.col(alias) < 0)
             problems += wrong_cells(table, place, wrong, "number")
@@ -150,5 +150,5 @@ def _groups(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _numbers(rows: pl.DataFrame) -> TraceRows:
-    memory = rows[MEMORY].to_numpy() if MEMORY in rows.columns else None
-    return TraceRows(rows[TIME].to_numpy(), rows[VALUE].to_numpy(), memory, rows[ROW].to_numpy())
+    memory, replicas = (rows[name].to_numpy() if name in rows.columns else None for name in (MEMORY, REPLICAS))
+    return TraceRows(rows[TIME].to_numpy(), rows[VALUE].to_numpy(), memory, rows[ROW].to_numpy(), replicas)

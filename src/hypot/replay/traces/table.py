@@ -10,6 +10,7 @@ from hypot.replay.traces.times import EXAMPLE, TimeFormat, findings, number, rea
 from hypot.replay.traces.trace import PART_ROWS, TraceError, several
 
 ROW, TIME, ZONE, VALUE, MEMORY, WORKLOAD = "row", "time", "zone", "value", "memory", "workload"
+REPLICAS = "replicas"
 # A column name that no file has.
 _NUMBERED = "the number of the row"
 _SHOWN_CELLS = 3
@@ -41,6 +42,8 @@ def read_table(file: str, opened: OpenedTable, part: WorkloadBatch) -> TraceTabl
         cells.append(times.zone.alias(ZONE))
     if columns.memory is not None:
         cells.append(_numbers(file, opened, columns.memory).alias(MEMORY))
+    if columns.replicas is not None:
+        cells.append(_numbers(file, opened, columns.replicas).alias(REPLICAS))
     if columns.workload is not None:
         names = _name_texts(file, opened, columns.workload)
         cells.append((names.cast(pl.Categorical) if part.rows > PART_ROWS else names).alias(WORKLOAD))

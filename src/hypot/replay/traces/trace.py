@@ -35,6 +35,8 @@ class Trace:
     source: str = ""
     # What was repaired or ignored, as text.
     notes: tuple[str, ...] = field(default=())
+    # How many replicas served it. A replay decides that itself, so its workers do not get them.
+    replicas: Floats | None = None
 
 
 class TraceError(ValueError):

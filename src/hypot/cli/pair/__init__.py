@@ -1,0 +1,1 @@
+"""hypot pair: an HPA and a VPA for one workload, each on its own signal."""

@@ -1,0 +1,173 @@
+"""The manifests of a pair, with reasons as comments: the HPA, the VPA, and the rule of the metrics server."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from hypot.cli.files import BadInput
+from hypot.cli.output import to_yaml
+from hypot.cli.pair.subject import PairSubject
+from hypot.kinds.base import InvalidAutoscaler
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.fields import Metric, Pace, cpu, pods
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.metric_rules import MetricRules
+from hypot.kinds.vpa import VPA
+
+# Pods are removed only after this time, so that the two autoscalers do not answer each other.
+WINDOW = 900
+_TOTAL, _PER_SECOND = "_total", "_per_second"
+
+
+class Signal(NamedTuple):
+    """What replicas follow, and why so much of it per pod."""
+
+    metric: Metric
+    why: tuple[str, ...]
+    # The counter behind it; empty for usage.
+    counter: str = ""
+
+    @property
+    def name(self) -> str:
+        return served_name(self.counter)
+
+
+class Written(NamedTuple):
+    """The objects of a pair; there is no rule if replicas follow usage."""
+
+    hpa: HPA
+    vpa: VPA
+    rule: dict[str, Any] | None
+
+
+def served_name(counter: str) -> str:
+    """The name under which the rate of a counter is served."""
+    return f"{counter.removesuffix(_TOTAL)}{_PER_SECOND}"
+
+
+def by_rate(counter: str, rate: str, why: tuple[str, ...] = ()) -> Signal:
+    return Signal(pods(served_name(counter), average=rate), why or ("As given: requests per second and pod.",), counter)
+
+
+def by_usage(cores: str) -> Signal:
+    """An amount, not a percentage: a percentage of the request would change with the size of the pods."""
+    return Signal(
+        cpu(average=cores),
+        ("As given: cores per pod, which do not change with the request. A percentage of the request would.",),
+    )
+
+
+def written(subject: PairSubject, signal: Signal) -> Written:
+    """The pair. Raises with all problems of what was given."""
+    low, high = subject.bounds.value
+    namespace = subject.namespace or None
+    try:
+        hpa = HPA(
+            subject.target,
+            min_replicas=low,
+            max_replicas=high,
+            metrics=[signal.metric],
+            scale_down=Pace(window=WINDOW),
+            namespace=namespace,
+        )
+        vpa = VPA(subject.target, mode="InPlaceOrRecreate", containers=subject.containers.value, namespace=namespace)
+    except InvalidAutoscaler as error:
+        raise BadInput(str(error)) from error
+    return Written(hpa, vpa, _rule(subject, signal) if signal.counter else None)
+
+
+def _rule(subject: PairSubject, signal: Signal) -> dict[str, Any]:
+    return {
+        "name": subject.target.name,
+        "namespaces": {"names": [subject.searched_namespace]},
+        "pods": subject.labels.value,
+        "scrape": subject.scrape.value,
+        "metrics": [{"counter": signal.counter, "names": [signal.name]}],
+    }
+
+
+def rules_of(rule: dict[str, Any]) -> dict[str, Any]:
+    """A file with this rule alone."""
+    return {
+        "apiVersion": MetricRules.API_VERSION,
+        "kind": MetricRules.KIND,
+        "metadata": {"name": rule["name"]},
+        "spec": {"rules": [rule]},
+    }
+
+
+def text_of(subject: PairSubject, signal: Signal, pair: Written, *, with_rule: bool) -> str:
+    """The manifests for kubectl, with their reasons. The rule is a comment: it is no object of a cluster."""
+    what = f"{signal.name}" if signal.counter else "cpu usage"
+    lines = [
+        f"# {subject.target}: replicas follow {what}, and the size of the pods follows their usage.",
+        "# Neither changes what the other follows.",
+    ]
+    lines += [f"# {_about(one)}" for one in subject.others]
+    parts = [*lines, _commented(pair.hpa.to_dict(), _hpa_reasons(subject, signal)), "---"]
+    parts.append(_commented(pair.vpa.to_dict(), _vpa_reasons(subject)))
+    if pair.rule is not None and with_rule:
+        parts += ["---", *_rule_lines(subject, signal, pair.rule)]
+    return "\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _about(other: Autoscaler) -> str:
+    if isinstance(other, Hvpa):
+        return f"Hvpa {other.name} holds while this HPA exists; docs/pair.md says how to move over, and back."
+    return f"Delete {other.KIND} {other.name} before: it scales the same target."
+
+
+def _hpa_reasons(subject: PairSubject, signal: Signal) -> dict[str, tuple[str, ...]]:
+    window = "15 minutes: pods are removed more slowly than sizes change, so the two do not answer each other."
+    return {
+        "minReplicas:": (f"Both bounds: {subject.bounds.why}.",),
+        "averageValue:": signal.why,
+        "stabilizationWindowSeconds:": (window,),
+    }
+
+
+def _vpa_reasons(subject: PairSubject) -> dict[str, tuple[str, ...]]:
+    bounds = subject.containers.why
+    return {
+        "updateMode:": ("In place where the cluster can: no pod restarts for another size.",),
+        "containerPolicies:": ((f"The bounds of sizes: {bounds}.",) if bounds else ()),
+        "controlledValues:": ("Limits stay, so a larger request never lets a pod use more than before.",),
+    }
+
+
+def _rule_lines(subject: PairSubject, signal: Signal, rule: dict[str, Any]) -> Iterator[str]:
+    yield f"# {signal.name} must be served. This is the rule for hypot metrics (--rules FILE adds it to a file):"
+    yield from (f"# {line}".rstrip() for line in rules_text(subject, rule).splitlines())
+
+
+def rules_text(subject: PairSubject, rule: dict[str, Any]) -> str:
+    """A file with this rule alone, with its reasons."""
+    return _commented(rules_of(rule), _rule_reasons(subject))
+
+
+def rule_text(subject: PairSubject, rule: dict[str, Any]) -> str:
+    """The rule as an item of a list."""
+    return _commented([rule], _rule_reasons(subject))
+
+
+def _rule_reasons(subject: PairSubject) -> dict[str, tuple[str, ...]]:
+    return {"pods:": (f"{_begun(subject.labels.why)}.",), "scrape:": (f"{_begun(subject.scrape.why)}.",)}
+
+
+def _begun(clause: str) -> str:
+    return clause[:1].upper() + clause[1:]
+
+
+def _commented(value: Any, reasons: dict[str, tuple[str, ...]]) -> str:
+    """YAML with comments above the first line of each of these keys."""
+    left, made = dict(reasons), list[str]()
+    for line in to_yaml(value).splitlines():
+        key = next((key for key in left if line.lstrip(" -").startswith(key)), None)
+        made += _comments(left.pop(key), line) if key is not None else []
+        made.append(line)
+    return "\n".join(made) + "\n"
+
+
+def _comments(texts: Iterable[str], line: str) -> list[str]:
+    indent = " " * (len(line) - len(line.lstrip(" ")))
+    return [f"{indent}# {text}" for text in texts]

@@ -1,0 +1,57 @@
+"""The search for a rate, on made-up verdicts."""
+
+import pytest
+
+from hypot.cli.pair.rate import AT_ONCE, Choice, Tried, _kept, rounded, search
+from hypot.replay.score.scorecard import Scores
+from hypot.replay.world.parameters import World
+
+
+def judge(limit, floor=0.0):
+    """Rates up to a limit keep the SLO; the others are later the higher they are, from a floor on."""
+
+    def replayed(rates):
+        asked.extend(rates)
+        return [_tried(rate, limit, floor) for rate in rates]
+
+    asked = []
+    return replayed, asked
+
+
+def _tried(rate, limit, floor):
+    amount = float(rate[:-1]) / 1000 if rate.endswith("m") else float(rate)
+    late = floor + max(amount - limit, 0.0)
+    return Tried(rate, Scores(late=late, lost=0.0, budget=0.5 if late <= floor and not floor else 2.0, cost=1 / amount))
+
+
+@pytest.mark.parametrize("limit", [0.02, 3.0, 90.0, 5000.0])
+def test_it_ends_at_the_border(limit):
+    """The highest rate that keeps the SLO is within a step of the limit, wherever the search began."""
+    replayed, _ = judge(limit)
+    kept = _kept(search(50.0, replayed))
+    last = _tried(kept[-1].rate, limit, 0.0)
+    amount = 1 / last.scores.cost
+    assert limit / 1.3 <= amount <= limit
+
+
+def test_it_ends_where_lower_rates_help_no_more():
+    """All are late because of something else: one round is enough."""
+    replayed, asked = judge(1000.0, floor=11.0)
+    assert _kept(search(50.0, replayed)) == []
+    assert len(asked) == AT_ONCE
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"), [(25.0, "25"), (0.25, "250m"), (1234.0, "1200"), (0.0123, "12m"), (99.9, "100"), (1e-9, "1m")]
+)
+def test_two_digits(rate, expected):
+    assert rounded(rate) == expected
+
+
+def test_the_reasons_show_the_neighbours():
+    """Two rates on each side."""
+    tried = tuple(_tried(str(rate), 40, 0.0) for rate in (10, 20, 30, 40, 50, 60, 70))
+    lines = Choice("40", tried, "30").reasons(World())
+    assert [line.split(":")[0].strip() for line in lines[2:]] == ["20", "30", "40", "50", "60"]
+    assert lines[4].endswith("1.00 times the cost: chosen")
+    assert lines[5].endswith("misses it")
