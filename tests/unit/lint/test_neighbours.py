@@ -303,6 +303,13 @@ class TestPaceAndMetrics:
         assert rules == {"no-scale-down", "no-scale-up", "wpa-slow-scale-up"}
         assert findings("no-down-window", wpa(downscaleForbiddenWindowSeconds=59))
 
+    def test_a_window_of_zero_next_to_a_sizer_is_reported_once(self):
+        """As shorter than the time between sizes; a VPA that is Off changes none."""
+        none = hpa(metrics=[pods()], behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+        acting, off = vpa("Recreate"), vpa("Off")
+        assert [one.rule for one in check(none, acting).findings if "window" in one.rule] == ["window-below-sizing"]
+        assert [one.rule for one in check(none, off).findings if "window" in one.rule] == ["no-down-window"]
+
     def test_tolerance_behind_a_closed_gate_is_reported_once(self):
         """A tolerance that is dropped is not also reported as too wide."""
         found = check(paced(tolerance="10"), workload(), kubernetes="1.34").findings

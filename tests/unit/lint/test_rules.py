@@ -261,6 +261,17 @@ CASES = {
         [paced(stabilizationWindowSeconds=60)],
         "stabilizationWindowSeconds: 0",
     ),
+    "window-below-sizing": Case(
+        [
+            hpa(metrics=[pods()], behavior={"scaleDown": {"stabilizationWindowSeconds": 30}}),
+            vpa(updatePolicy={"updateMode": "Recreate"}),
+        ],
+        [
+            hpa(metrics=[pods()], behavior={"scaleDown": {"stabilizationWindowSeconds": 60}}),
+            vpa(updatePolicy={"updateMode": "Recreate"}),
+        ],
+        "stabilizationWindowSeconds: 30",
+    ),
     "no-scale-down": Case([paced(selectPolicy="Disabled")], [paced(selectPolicy="Min")], "selectPolicy: Disabled"),
     "no-scale-up": Case(
         [scaled_up(selectPolicy="Disabled")], [scaled_up(selectPolicy="Min")], "selectPolicy: Disabled"

@@ -8,8 +8,10 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Pace
 from hypot.kinds.problem import Where
 from hypot.kinds.version import gate_open
-from hypot.lint.input.item import amount
-from hypot.lint.input.world import Autoscaler, InputWorld
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.fields import INITIAL, OFF
+from hypot.lint.input.item import Key, amount
+from hypot.lint.input.world import Autoscaler, InputWorld, mode_of
 from hypot.lint.rule import BOTH, HPA_ONLY, MEASURING, Hit, RuleFamily
 from hypot.policy.model.settings import Settings
 
@@ -17,6 +19,8 @@ PACE = RuleFamily("Pace", "How fast replicas are added and removed.", kinds=BOTH
 
 SYNC_PERIOD = int(Settings().sync_period)
 _SHORT_WINDOW = 60
+# How often a VerticalPodAutoscaler computes sizes, in seconds.
+SIZING_PERIOD = 60
 _UP, _DOWN = ("spec", "behavior", "scaleUp"), ("spec", "behavior", "scaleDown")
 
 
@@ -58,9 +62,10 @@ def short_period(world: InputWorld) -> Iterator[Hit]:
     example="a window of 0 seconds lets one low sample remove pods",
 )
 def no_down_window(world: InputWorld) -> Iterator[Hit]:
+    sized = _sized_targets(world)
     for hpa in world.hpas:
         pace = hpa.spec.scale_down
-        if pace is not None and pace.window == 0 and pace.select != "Disabled":
+        if pace is not None and pace.window == 0 and pace.select != "Disabled" and hpa.target not in sized:
             where = (*_DOWN, "stabilizationWindowSeconds")
             yield Hit(hpa.item, where, "a window of 0 seconds lets one low sample remove pods")
     for wpa in world.wpas:
@@ -68,6 +73,33 @@ def no_down_window(world: InputWorld) -> Iterator[Hit]:
         if rest is not None and 0 < rest < _SHORT_WINDOW and amount(wpa.spec.down_factor) != 0:
             at = ("spec", "downscaleForbiddenWindowSeconds")
             yield Hit(wpa.item, at, f"pods may be removed again just {count_of(rest, 'second')} after any move")
+
+
+@PACE.rule(
+    "window-below-sizing",
+    "warning",
+    title="Replicas are removed faster than a VerticalPodAutoscaler sizes their pods",
+    why="While pods get another size, what each of them serves changes. An HPA that removes replicas within that time "
+    "answers the VPA, and the VPA answers it: both may swing. hypot pair writes 900 seconds.",
+    fix="write a stabilizationWindowSeconds of 900, or leave it out for 300",
+    example="replicas may be removed after 30 s, but VerticalPodAutoscaler shop/web changes sizes every 60 s",
+    kinds=HPA_ONLY,
+)
+def window_below_sizing(world: InputWorld) -> Iterator[Hit]:
+    sized = _sized_targets(world)
+    for hpa in world.hpas if sized else ():
+        pace = hpa.spec.scale_down
+        vpa = sized.get(hpa.target) if hpa.target is not None else None
+        if vpa is None or pace is None or pace.window is None or pace.select == "Disabled":
+            continue
+        if 0 <= pace.window < SIZING_PERIOD:
+            message = f"replicas may be removed after {pace.window} s, but {vpa.item} changes sizes every"
+            yield Hit(hpa.item, (*_DOWN, "stabilizationWindowSeconds"), f"{message} {SIZING_PERIOD} s")
+
+
+def _sized_targets(world: InputWorld) -> dict[Key, Autoscaler[VPA]]:
+    """The targets whose pods a VPA changes while they run."""
+    return {vpa.target: vpa for vpa in world.vpas if vpa.target is not None and mode_of(vpa) not in {OFF, INITIAL}}
 
 
 @PACE.rule(
