@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from cluster.plane.binaries import ensure
 from cluster.plane.waiting import eventually
+from cluster.running.alone import controlling
+from cluster.running.film import Film
 from cluster.running.metrics import (
     ACCOUNT,
     GROUP,
@@ -29,9 +32,12 @@ from cluster.running.metrics import (
     api_service,
     rules_for,
 )
-from cluster.running.stage import PATHS, Stage, Workload, stays
+from cluster.running.shapes import HVPA, QUICKLY, both_axes
+from cluster.running.stage import PATHS, Stage, Workload, install_definitions, stays
 from cluster.running.tortoises import HPA_FLAGS, hpas
+from hypot.cli.pair.command import command as pair_command
 from hypot.cli.run.manifests import command
+from hypot.core.quantity import milli
 
 Object = dict[str, Any]
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
@@ -54,7 +60,9 @@ def fronted(plane: object) -> Iterator[FrontedPlane]:
 @pytest.fixture(scope="module")
 def stage(fronted: FrontedPlane) -> Iterator[Stage]:
     stage = Stage(fronted, *HPA_FLAGS)
+    install_definitions(stage.api)
     stage.metrics.start()
+    stage.metrics.register(stage.api, groups=["metrics.k8s.io"])
     stage.kubelet.start()
     stage.kubelet.add_node("node-1")
     fronted.start_controllers(*HPA_FLAGS)
@@ -265,6 +273,55 @@ def test_a_killed_leader_changes_no_workload(
     assert stays(web.replicas, 3) == 3
     forwarder.replicas.remove(leader)
     forwarder.replicas.append(MetricsProcess(fronted, "metrics-2", rules, ACCOUNT).start())  # type: ignore[arg-type]
+
+
+def printed_pair(folder: Path, hvpa: Object) -> list[Object]:
+    """What `hypot pair` prints for a workload under this Hvpa."""
+    file = folder / "hvpa.json"
+    file.write_text(json.dumps(hvpa), encoding="utf-8")
+    options = ["--rate", "300", "--counter", "requests_total", "-f", str(file)]
+    done = CliRunner().invoke(pair_command, ["deployment/web", *options])
+    assert done.exit_code == 0, done.output
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def test_from_an_hvpa_to_the_pair_and_back(
+    stage: Stage, forwarder: Forwarder, pods: CountingPods, shop: str, tmp_path: Path
+) -> None:
+    """As docs/pair.md says. No pod restarts, and the pods together never request less than they use."""
+    del forwarder
+    used = 1200
+    web = Workload(stage, shop, load=used).create(2, "600m")
+    hvpa = web.autoscaler(*HVPA, both_axes())
+    pods.serve(500, web)
+
+    def sizes() -> list[int]:
+        return sorted(milli(one["cpu"]) for one in web.requests())
+
+    def is_at(count: int, least: int) -> bool:
+        return web.replicas() == len(sizes()) == count and sizes()[0] >= least
+
+    with Film(stage.api, f"/api/v1/namespaces/{shop}/pods") as film, controlling(stage, shop, settings=QUICKLY):
+        eventually(lambda: is_at(2, 680), LONG)
+        began = film.until_current()
+        before = {pod["metadata"]["uid"] for pod in web.pods()}
+        hvpa.annotate(**{"hypot.dev/paused": "true"})
+        made = printed_pair(tmp_path, hvpa.get())
+        for one in made:
+            stage.api.create(PATHS[one["kind"]].format(shop), one)
+        scaler = f"{PATHS['HorizontalPodAutoscaler'].format(shop)}/web"
+        eventually(lambda: stage.api.get(scaler).get("status", {}).get("currentMetrics"), LONG)
+        assert eventually(lambda: hvpa.condition("ScalingBlocked").get("status") == "True", LONG)
+        assert stays(lambda: (web.replicas(), {pod["metadata"]["uid"] for pod in web.pods()}), 8) == (2, before)
+        pods.serve(1000, web)
+        eventually(lambda: is_at(4, 300), LONG)
+        for one in made:
+            stage.api.call("DELETE", f"{PATHS[one['kind']].format(shop)}/web")
+        hvpa.annotate(**{"hypot.dev/paused": None})
+        eventually(lambda: is_at(2, 680), LONG)
+        assert min(film.totals()[began - 1 : film.until_current()]) >= used
+    restarts = [status["restartCount"] for pod in film.states for status in pod["status"].get("containerStatuses", ())]
+    assert set(restarts) == {0}
 
 
 def test_the_apis_are_gone_with_their_pods(stage: Stage, shop: str) -> None:

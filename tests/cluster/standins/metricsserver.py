@@ -9,7 +9,7 @@ import ssl
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -142,13 +142,13 @@ class MetricsServer:
         self._server.shutdown()
         self._server.server_close()
 
-    def register(self, api: Api, within: float = 20) -> None:
+    def register(self, api: Api, within: float = 20, groups: Iterable[str] = tuple(VERSIONS)) -> None:
         """Create a Service that leads here and an APIService for each group; returns once queries arrive here."""
         service = {"metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
         _apply(api, f"/api/v1/namespaces/{NAMESPACE}/services", {"apiVersion": "v1", "kind": "Service", **service})
-        for group in VERSIONS:
+        for group in groups:
             _apply(api, "/apis/apiregistration.k8s.io/v1/apiservices", self._api_service(group))
-        eventually(lambda: all(self._is_asked(api, group) for group in VERSIONS), within)
+        eventually(lambda: all(self._is_asked(api, group) for group in groups), within)
 
     def _is_asked(self, api: Api, group: str) -> bool:
         """Whether a query to the API server reaches this server."""
