@@ -1,7 +1,7 @@
 """hypot scenarios: reproduces common problems, each with a bad and a good policy."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +22,8 @@ _FORMS = ["table", "json", "markdown"]
 _COLOURS = {"passed": "up", "failed": "undecided", "waiting": "down"}
 # Names with one of these words already contain their unit.
 _SAYS_IT = ("hours", "minutes", "cores")
-_HEADS = ("", "scenario", "", "figure", "bad", "good", "bar")
+_HEADS = ("", "scenario", "", "figure", "bad", "good", "pair", "bar")
+_NUMBERS = {"bad", "good", "pair"}
 
 
 @click.command("scenarios")
@@ -74,6 +75,7 @@ class FigureRow(NamedTuple):
     figure: str
     bad: str = ""
     good: str = ""
+    pair: str = ""
     bar: str = ""
 
 
@@ -88,22 +90,23 @@ def rows_of(result: "Result") -> Iterator[FigureRow]:
     if several:
         yield head
     for case in scenario.cases:
-        for i, (name, bad, good, limits) in enumerate(_figures(result, case)):
+        for i, (name, bad, good, pair, limits) in enumerate(_figures(result, case)):
             first = head if not several else FigureRow("", f"  {case.name}", "", "")
             start = first if i == 0 else FigureRow("", "", "", "")
-            yield start._replace(figure=name.replace("_", " "), bad=bad, good=good, bar=limits)
+            yield start._replace(figure=name.replace("_", " "), bad=bad, good=good, pair=pair, bar=limits)
 
 
-def _figures(result: "Result", case: "Case") -> Iterator[tuple[str, str, str, str]]:
+def _figures(result: "Result", case: "Case") -> Iterator[tuple[str, str, str, str, str]]:
     """Each figure with its bar; a condition is listed at the first figure that it names."""
     from hypot.replay.scenario.scenarios import unit  # noqa: PLC0415  numpy, only for this command
 
-    bad, good = result.bad[case.name], result.good[case.name]
+    bad, good, pair = result.bad[case.name], result.good[case.name], result.pair.get(case.name)
     for name in bad:
         limits = [str(one) for one in case.bar if next((n for n in good if n in one.names()), "") == name]
         counted = unit(result.scenario, case, name)
         label = name if not counted or any(word in name for word in _SAYS_IT) else f"{name}, {counted}"
-        yield label, shown(bad[name]), shown(good[name]), ", ".join(limits).replace("_", " ")
+        by_pair = "" if pair is None else shown(pair[name])
+        yield label, shown(bad[name]), shown(good[name]), by_pair, ", ".join(limits).replace("_", " ")
 
 
 def shown(value: float | None) -> str:
@@ -118,12 +121,14 @@ def shown(value: float | None) -> str:
 def as_table(results: Sequence["Result"], glyphs: Glyphs) -> Iterator[str]:
     """One line per figure, a blank line between scenarios, and the failed conditions below."""
     blocks = [list(rows_of(result)) for result in results]
+    # Without a pair there is no column for it.
+    shown_heads = [i for i, head in enumerate(_HEADS) if head != "pair" or any(result.pair for result in results)]
     widths = [max(len(row[i]) for block in blocks for row in [_HEADS, *block]) for i in range(len(_HEADS))]
-    yield glyphs.style(_line(_HEADS, widths), bold=True)
+    yield glyphs.style(_line(_HEADS, widths, shown_heads), bold=True)
     for result, block in zip(results, blocks, strict=True):
         yield ""
         for i, row in enumerate(block):
-            line = _line(row, widths)
+            line = _line(row, widths, shown_heads)
             status = result.status
             yield line.replace(status, glyphs.style(status, _COLOURS[status], bold=True), 1) if i == 0 else line
     yield ""
@@ -137,11 +142,8 @@ def broken(results: Sequence["Result"]) -> Iterator[str]:
         yield from (f"{result.scenario.id}: {label}" for label in result.broken)
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [
-        cell.rjust(width) if head in {"bad", "good"} else cell.ljust(width)
-        for cell, width, head in zip(row, widths, _HEADS, strict=True)
-    ]
+def _line(row: Sequence[str], widths: Sequence[int], places: Iterable[int]) -> str:
+    cells = [row[i].rjust(widths[i]) if _HEADS[i] in _NUMBERS else row[i].ljust(widths[i]) for i in places]
     return "  ".join(cells).rstrip()
 
 
@@ -153,13 +155,13 @@ def summary(results: Sequence["Result"]) -> str:
 
 def as_markdown(results: Sequence["Result"]) -> Iterator[str]:
     """The same as Markdown for the docs, followed by the description of each scenario."""
-    yield "| | scenario | | figure | bad | good | bar |"
-    yield "| --- | --- | --- | --- | ---: | ---: | --- |"
+    yield "| | scenario | | figure | bad | good | pair | bar |"
+    yield "| --- | --- | --- | --- | ---: | ---: | ---: | --- |"
     for result in results:
         for row in rows_of(result):
             limits = f"`{row.bar}`" if row.bar else ""
             bold = f"**{row.id}**" if row.id else ""
-            cells = (bold, row.title.strip(), row.status, row.figure, row.bad, row.good, limits)
+            cells = (bold, row.title.strip(), row.status, row.figure, row.bad, row.good, row.pair, limits)
             yield f"| {' | '.join(cells)} |"
     for result in results:
         yield from _section(result)

@@ -1,4 +1,4 @@
-"""A scenario in its folder: `scenario.yaml`, next to the manifests of a bad and a good policy."""
+"""A scenario in its folder: `scenario.yaml`, next to the manifests of a bad and a good policy, and maybe a pair."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +13,8 @@ from hypot.replay.scenario.measures import MeasureError, checked
 
 FILE = "scenario.yaml"
 SIDES = ("bad", "good")
+# An HPA by request rate and a VPA by usage, for comparison: no condition needs to hold for it.
+PAIR = "pair"
 KINDS = ("loop", "decisions")
 # The name of the only case of a scenario without variants.
 ONLY = "as written"
@@ -59,6 +61,11 @@ class Scenario:
     waits: str
     show: tuple[str, ...]
     cases: tuple[Case, ...] = field(hash=False)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Whose manifests are there."""
+        return (*SIDES, PAIR) if (self.folder / f"{PAIR}.yaml").is_file() else SIDES
 
     @property
     def number(self) -> tuple[int, str]:

@@ -20,7 +20,7 @@ from hypot.replay.jobs.pool import pool_of
 from hypot.replay.scenario import decisions, loop
 from hypot.replay.scenario.conditions import ConditionError
 from hypot.replay.scenario.demand import DemandError, seconds
-from hypot.replay.scenario.file import FILE, SIDES, Case, Scenario, ScenarioError, read_scenario
+from hypot.replay.scenario.file import FILE, PAIR, SIDES, Case, Scenario, ScenarioError, read_scenario
 from hypot.replay.scenario.looks import LookError
 from hypot.replay.scenario.measures import MeasureError, unit_of
 from hypot.replay.world.file import WorldError
@@ -43,6 +43,8 @@ class Result:
     status: Status
     bad: Mapping[str, Figures] = field(default_factory=dict, hash=False)
     good: Mapping[str, Figures] = field(default_factory=dict, hash=False)
+    # Empty without a pair.
+    pair: Mapping[str, Figures] = field(default_factory=dict, hash=False)
     broken: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,6 +56,7 @@ class Result:
             "status": self.status,
             "bad": {case: _plain(figures) for case, figures in self.bad.items()},
             "good": {case: _plain(figures) for case, figures in self.good.items()},
+            "pair": {case: _plain(figures) for case, figures in self.pair.items()},
             "bar": {case.name: [str(condition) for condition in case.bar] for case in cases},
         }
 
@@ -130,7 +133,7 @@ def chosen(scenarios: Sequence[Scenario], ids: Sequence[str]) -> list[Scenario]:
 def jobs_of(scenarios: Sequence[Scenario]) -> dict[str, ScenarioJob]:
     """Everything that must be run for the scenarios, each job once."""
     cases = [(one, case) for one in scenarios if not one.waits for case in one.cases]
-    made = [ScenarioJob(one.folder, one.kind, side, case.data) for one, case in cases for side in SIDES]
+    made = [ScenarioJob(one.folder, one.kind, side, case.data) for one, case in cases for side in one.sides]
     return {job.key: job for job in made}
 
 
@@ -164,9 +167,12 @@ def judged(scenario: Scenario, done: Mapping[str, Figures]) -> Result:
         return Result(scenario, "waiting")
     bad: dict[str, Figures] = {}
     good: dict[str, Figures] = {}
+    pair: dict[str, Figures] = {}
     broken: list[str] = []
     for case in scenario.cases:
-        by_side = {side: done[ScenarioJob(scenario.folder, scenario.kind, side, case.data).key] for side in SIDES}
+        by_side = {
+            side: done[ScenarioJob(scenario.folder, scenario.kind, side, case.data).key] for side in scenario.sides
+        }
         try:
             broken += [f"{case.name}: {message}" for message in _broken(case, by_side)]
         except ConditionError as error:
@@ -176,7 +182,9 @@ def judged(scenario: Scenario, done: Mapping[str, Figures]) -> Result:
         if strange:
             raise ScenarioError(f"{scenario.folder / FILE}: show: not measured: {', '.join(strange)}")
         bad[case.name], good[case.name] = ({name: by_side[side].get(name) for name in wanted} for side in SIDES)
-    return Result(scenario, "failed" if broken else "passed", bad, good, tuple(broken))
+        if PAIR in by_side:
+            pair[case.name] = {name: by_side[PAIR].get(name) for name in wanted}
+    return Result(scenario, "failed" if broken else "passed", bad, good, pair, tuple(broken))
 
 
 def figures_of(scenario: Scenario, case: Case) -> list[str]:

@@ -334,7 +334,7 @@ class TestCommand:
         assert status == 0
         assert [one["status"] for one in found] == ["passed", "passed"]
         assert found[0]["good"]["bursts of 2 times"]["target"] == 50
-        assert set(found[0]) == {"id", "title", "status", "bad", "good", "bar"}
+        assert set(found[0]) == {"id", "title", "status", "bad", "good", "pair", "bar"}
         assert found[1]["good"]["as written"]["memory"] == pytest.approx(6.5)
 
     def test_failures(self, written):
@@ -358,7 +358,7 @@ class TestCommand:
         """The table of the documentation page."""
         result, _ = run_cli("S19", "-o", "markdown")
         assert (
-            "| **S19** | Two resources that disagree | passed | replicas | 3 | 4 | `replicas == 4` |" in result.stdout
+            "| **S19** | Two resources that disagree | passed | replicas | 3 | 4 |  | `replicas == 4` |" in result.stdout
         )
 
     @pytest.mark.parametrize(
