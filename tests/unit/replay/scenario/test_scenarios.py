@@ -358,7 +358,8 @@ class TestCommand:
         """The table of the documentation page."""
         result, _ = run_cli("S19", "-o", "markdown")
         assert (
-            "| **S19** | Two resources that disagree | passed | replicas | 3 | 4 |  | `replicas == 4` |" in result.stdout
+            "| **S19** | Two resources that disagree | passed | replicas | 3 | 4 |  | `replicas == 4` |"
+            in result.stdout
         )
 
     @pytest.mark.parametrize(
