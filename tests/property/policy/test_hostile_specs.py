@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import random
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -22,13 +23,17 @@ from property.policy.test_vpa_decide import DUMP
 from unit.policy.sizes_world import NOW
 from unit.policy.tortoise.tortoise_world import WEEK, World
 
-# `make fuzz N=100000` tries that many.
+# `make fuzz N=100000` tries that many manifests of each kind. To make a world takes much longer than to decide, so each
+# world sees several attacks on its manifest.
 TRIES = int(os.environ.get("HYPOT_FUZZ") or 100)
-often = settings(max_examples=TRIES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+ATTACKS = 10 if TRIES >= 1000 else 1
+often = settings(
+    max_examples=TRIES // ATTACKS, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 NUMBERS = (0, -1, 1, 2, 100, 101, 2**31 - 1, -(2**31), 2**31, 2**63, 10**30, 0.0, 0.5, -0.5, 1e308, 5e-324)
 UNREAL = (float("nan"), float("inf"), float("-inf"), True)
 QUANTITIES = ("0", "-1", "0m", "1n", "1e30", "1e-30", "9" * 40, "0.0001", "-5Gi", "1Ei", "NaN", "0%", "100%", "1e400")
-hostile = st.sampled_from((*NUMBERS, *UNREAL, *QUANTITIES))
+HOSTILE = (*NUMBERS, *UNREAL, *QUANTITIES)
 
 NOTHING = State()
 
@@ -47,26 +52,31 @@ def numbers_in(value, path=()):
 
 @st.composite
 def attacked(draw, manifests):
-    """A manifest with one to three hostile numbers in its spec or its annotations."""
-    data = copy.deepcopy(draw(manifests))
-    inside = {"spec": data.get("spec"), "metadata": {"annotations": data["metadata"].get("annotations")}}
+    """Copies of a manifest, each with one to three hostile numbers in its spec or its annotations."""
+    whole, chosen = draw(manifests), random.Random(draw(st.integers(0, 2**32)))  # noqa: S311  no secrets
+    inside = {"spec": whole.get("spec"), "metadata": {"annotations": whole["metadata"].get("annotations")}}
     places = list(numbers_in(inside))
-    for path in draw(st.lists(st.sampled_from(places), min_size=1, max_size=3)) if places else ():
+    return [_attacked(copy.deepcopy(whole), places, chosen) for _ in range(ATTACKS)]
+
+
+def _attacked(data, places, chosen):
+    for path in chosen.choices(places, k=chosen.randint(1, 3)) if places else ():
         outer = data
         for key in path[:-1]:
             outer = outer[key]
-        number = draw(hostile)
+        number = chosen.choice(HOSTILE)
         outer[path[-1]] = str(number) if path[0] == "metadata" else number
     return data
 
 
-def decided(autoscaler, seen, state=NOTHING, setup=None):
-    """Decide on the object as read, and on its readable part; each decision has steps or an error."""
-    for spec in (autoscaler, autoscaler.readable()):
-        decision, after = decide(spec, seen, state, setup or Settings())
-        assert decision.steps or decision.error
-        json.dumps(decision.to_dict(), allow_nan=False)
-        after.to_dict()
+def decided(autoscalers, seen, state=NOTHING, setup=None):
+    """Decide on each object as read, and on its readable part; each decision has steps or an error."""
+    for autoscaler in autoscalers:
+        for spec in (autoscaler, autoscaler.readable()):
+            decision, after = decide(spec, seen, state, setup or Settings())
+            assert decision.steps or decision.error
+            json.dumps(decision.to_dict(), allow_nan=False)
+            after.to_dict()
 
 
 def resource(**target):
@@ -88,43 +98,45 @@ STEADY = worlds.steady_world([500, 500])
 
 @often
 @given(attacked(worlds.hpas().map(HPA.to_dict)), worlds.any_world, worlds.any_state, worlds.settings_of)
-@example(hpa(resource(type="Utilization", averageUtilization=0)), STEADY, NOTHING, Settings())
-@example(hpa(resource(type="AverageValue", averageValue="0")), STEADY, NOTHING, Settings())
-def test_a_horizontal_autoscaler(data, seen, state, setup):
+@example([hpa(resource(type="Utilization", averageUtilization=0))], STEADY, NOTHING, Settings())
+@example([hpa(resource(type="AverageValue", averageValue="0"))], STEADY, NOTHING, Settings())
+def test_a_horizontal_autoscaler(manifests, seen, state, setup):
     """Targets of zero, counts beyond any integer, and endless periods."""
-    decided(HPA.from_dict(data), seen, state, setup)
+    decided(map(HPA.from_dict, manifests), seen, state, setup)
 
 
 @often
 @given(attacked(worlds.wpas().map(WPA.to_dict)), worlds.any_world, worlds.any_state)
-def test_a_watermark_autoscaler(data, seen, state):
+def test_a_watermark_autoscaler(manifests, seen, state):
     """Watermarks, factors and delays."""
-    decided(WPA.from_dict(data), seen, state)
+    decided(map(WPA.from_dict, manifests), seen, state)
 
 
 @often
 @given(attacked(hvpa_worlds.written), hvpa_worlds.likely_worlds() | hvpa_worlds.odd_worlds())
-def test_both_axes(data, seen):
+def test_both_axes(manifests, seen):
     """Intervals, changes and the templates of both sources."""
-    decided(Hvpa.from_dict(data), seen)
+    decided(map(Hvpa.from_dict, manifests), seen)
 
 
 @often
 @given(attacked(st.sampled_from([one for one in DUMP if one["kind"] == VPA.KIND])))
-def test_a_vertical_autoscaler(data):
+def test_a_vertical_autoscaler(manifests):
     """Bounds, thresholds and requirements."""
-    snapshot = Snapshot([data, *[one for one in DUMP if one["kind"] != VPA.KIND]])
-    vpa = VPA.from_dict(data)
-    decided(vpa, seen_by(snapshot, vpa, NOW, Settings()))
+    for data in manifests:
+        snapshot = Snapshot([data, *[one for one in DUMP if one["kind"] != VPA.KIND]])
+        vpa = VPA.from_dict(data)
+        decided([vpa], seen_by(snapshot, vpa, NOW, Settings()))
 
 
 @often
 @given(attacked(tortoise_worlds.tortoises(decides=False).map(Tortoise.to_dict)), st.sampled_from([0, 1, 4]))
-def test_a_tortoise(data, replicas):
+def test_a_tortoise(manifests, replicas):
     """Bounds of containers and all its settings, some weeks after it was created, and a week later."""
-    world = World(tortoise=data, replicas=replicas, peak={"app": {"cpu": 700, "memory": 300 << 20}})
-    for later in (0.0, WEEK):
-        decision = world.step(later)
-        assert decision.steps or decision.error
-        json.dumps(decision.to_dict(), allow_nan=False)
-        json.dumps(world.state.to_dict(), allow_nan=False)
+    for data in manifests:
+        world = World(tortoise=data, replicas=replicas, peak={"app": {"cpu": 700, "memory": 300 << 20}})
+        for later in (0.0, WEEK):
+            decision = world.step(later)
+            assert decision.steps or decision.error
+            json.dumps(decision.to_dict(), allow_nan=False)
+            json.dumps(world.state.to_dict(), allow_nan=False)
