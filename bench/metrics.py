@@ -251,6 +251,7 @@ def scraping():
 
 
 if __name__ == "__main__":
-    print(f"{os.cpu_count()} cores")
+    # Of other work: waits say something only if it is low.
+    print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}")
     bodies()
     scraping()

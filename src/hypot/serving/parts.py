@@ -1,4 +1,4 @@
-"""A body in parts, as large as it likes: it is never in memory as a whole, neither plain nor encrypted."""
+"""A body in parts, which are joined and encrypted piece by piece: copies of a whole large body take longer."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ PIECE = 128 * 1024
 
 
 class PartsPayload(Payload):
-    """Sends a piece when the client has taken most of the former ones."""
+    """Sends a piece when the client has taken most of the former ones. The parts may be shared with other answers."""
 
     def __init__(self, parts: Sequence[bytes]) -> None:
         super().__init__(parts)
