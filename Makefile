@@ -75,7 +75,7 @@ bench: $(READY) ## Print speed and memory figures
 	$(BIN)/python bench/history.py
 	$(BIN)/python bench/tortoise.py
 	$(BIN)/python bench/webhook.py
-	$(BIN)/python bench/metrics.py
+	PYTHONPATH=tests $(BIN)/python bench/metrics.py
 
 bench-cluster: $(READY) ## Compare the controller with Kubernetes' own on 2,000 autoscalers, make 3,000 at once, and keep 20,000 (about 20 minutes)
 	$(BIN)/python tests/cluster/plane/binaries.py

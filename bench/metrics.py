@@ -1,27 +1,42 @@
 """The metrics server: reading bodies next to prometheus_client, scraping thousands of pods, and answering meanwhile."""
 
 import asyncio
+import json
 import multiprocessing
 import os
 import resource
 import socket
 import statistics
+import sys
+import tempfile
 import time
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from hypot.cluster.clock import boot, wall
+from hypot.cluster.port import Answer, encoded
 from hypot.kinds.metric_rules.read import rules_of
 from hypot.kinds.metric_values import CUSTOM
 from hypot.metricsapi.ages import Ages
-from hypot.metricsapi.body.totals import Totals, Wanted
+from hypot.metricsapi.body.totals import Scraped, Totals, Wanted
 from hypot.metricsapi.plan import plan_of
 from hypot.metricsapi.scrape.fetch import new_session
 from hypot.metricsapi.scrape.scraper import Scraper
 from hypot.metricsapi.scrape.secrets import Secrets
-from hypot.metricsapi.serve.query import read_query
+from hypot.metricsapi.serve.api import LIMITS, MetricsPages
 from hypot.metricsapi.serve.values import ServedValues
 from hypot.metricsapi.served_pods import ServedPod
 from hypot.metricsapi.targets import ScrapeTargets
+from hypot.serving.certificate_holder import CertificateHolder
+from hypot.serving.certificates import issue
+from hypot.serving.client_certificates import ClientCertificates, read_trust
+from hypot.serving.listener import Listener
+from hypot.serving.readers import Readers
+from unit.serving.front_proxy import PROXIES, certificate, trusted
 
 NAME, WANTED_LINES = "apiserver_request_total", 200
 LARGE, SMALL = 5_000_000, 1_000_000
@@ -30,6 +45,7 @@ PODS, PERIOD = 6000, 60.0
 SECONDS, WARM_UP = 20.0, 5.0
 PER_SECOND = 50
 PIECE = 256 * 1024
+LIST = f"/apis/{CUSTOM}/v1beta2/namespaces/shop/pods/%2A/requests?labelSelector=app%3Dweb"
 
 
 def body_of(size, lines):
@@ -118,58 +134,110 @@ def targets_of(port):
     for i in range(PODS):
         # Many addresses, as pods have: connections are kept per address.
         address = f"127.0.{i // 250}.{i % 250 + 1}"
-        pod = ServedPod("shop", f"web-{i}", f"uid-{i}", {"app": "web"}, address, {})
+        pod = ServedPod("shop", f"web-{i}", str(UUID(int=i)), {"app": "web"}, address, {})
         new += targets.update(("shop", pod.name), pod, None)
     return targets, new
 
 
+def sampled(targets):
+    """As in the middle of a period: each pod was scraped at its own time before."""
+    now, shown = boot(), wall()
+    for i, target in enumerate(targets):
+        target.began = now - PERIOD + PERIOD * i / PODS
+        for at in (target.began - PERIOD, target.began):
+            target.sampled(Scraped(at, at - now + shown, [0.0], 0), Ages())
+
+
+class Reviews:
+    """The API server, which lets everybody read."""
+
+    async def call(self, request):
+        del request
+        return Answer(201, encoded({"status": {"allowed": True}}))
+
+
+@contextmanager
+def client_files(issued):
+    """What a client trusts, and its certificate."""
+    with tempfile.TemporaryDirectory() as folder:
+        authority, leaf = Path(folder, "ca.crt"), Path(folder, "tls.pem")
+        authority.write_text(issued.ca_pem, encoding="utf-8")
+        leaf.write_bytes(certificate(PROXIES).private_key_and_cert_chain_pem.bytes())
+        yield str(authority), str(leaf)
+
+
+@asynccontextmanager
+async def served(targets):
+    """The metrics API as `hypot metrics` serves it. Yields its port, and the files of a client."""
+    clients, values = ClientCertificates(Reviews()), ServedValues(targets, Ages())
+    clients.trust = read_trust(trusted())
+    pages = MetricsPages(lambda: values, Readers(Reviews(), certified=clients.user), str)
+    issued = issue(["localhost"], wall())
+    holder = CertificateHolder(issued)
+    holder.ask_clients(clients.trust.proxy_pem)
+    listener = Listener(pages.answer, LIMITS)
+    with client_files(issued) as files:
+        await listener.start("127.0.0.1", 0, holder.context)
+        try:
+            yield listener.port, *files
+        finally:
+            await listener.stop()
+
+
 async def scraped(port):
     targets, new = targets_of(port)
-    async with new_session(2 * PERIOD) as session:
+    async with new_session(2 * PERIOD) as session, served(targets) as api:
         scraper = Scraper(targets, session, Secrets(None), PERIOD)
-        # As in the middle of a period: each pod was scraped at its own time before.
-        now = time.clock_gettime(time.CLOCK_BOOTTIME)
-        for i, target in enumerate(new):
-            target.began = now - PERIOD + PERIOD * i / PODS
+        sampled(new)
+        alone = await cores_of(scraper, listed(*api))
+        sampled(new)
         scraper.schedule.add(new)
         running = asyncio.ensure_future(scraper.run())
         await asyncio.sleep(WARM_UP)
-        alone = await cores_of(scraper, asyncio.sleep(SECONDS))
-        waits = []
-        beside = await cores_of(scraper, listed(targets, waits))
+        scrapes = await cores_of(scraper, asyncio.sleep(SECONDS))
+        beside = await cores_of(scraper, listed(*api))
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         assert not scraper.counts.faults, scraper.counts.faults
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    p99 = statistics.quantiles(waits, n=100)[-1]
     print(
         f"{PODS:,} pods with bodies of {SMALL / 1e6:.0f} MB, one scrape each in {PERIOD:.0f} s: "
-        f"{alone[0]:.0f} scrapes/s, {alone[1]:.2f} cores (bar 0.5) and {peak:.0f} MB (bar 500)."
+        f"{scrapes.per_second:.0f} scrapes/s, {scrapes.cores:.2f} cores (bar 0.5) and {peak:.0f} MB (bar 500)."
     )
-    print(
-        f"With {PER_SECOND} lists of all these pods per second beside the scrapes: {beside[1]:.2f} cores, "
-        f"median {1000 * statistics.median(waits):.0f} ms, p99 {1000 * p99:.0f} ms (bar 50)."
-    )
+    print(f"{PER_SECOND} lists of all these pods per second, over TLS, by a client in another process:")
+    for name, measured in (("without scrapes", alone), ("beside the scrapes", beside)):
+        waits, size = measured.found
+        median, p99 = statistics.median(waits), statistics.quantiles(waits, n=100)[-1]
+        print(
+            f"  {name}: {measured.cores:.2f} cores, {size / 1e6:.1f} MB each, "
+            f"median {1000 * median:.0f} ms, p99 {1000 * p99:.0f} ms (bar 50)."
+        )
+
+
+class Cores(NamedTuple):
+    """Scrapes per second and processor time per second, and what the work returned."""
+
+    per_second: float
+    cores: float
+    found: object
 
 
 async def cores_of(scraper, work):
-    """Scrapes per second and processor time per second meanwhile."""
     before, began, used = scraper.counts.scrapes, time.perf_counter(), time.process_time()
-    await work
+    found = await work
     passed = time.perf_counter() - began
-    return (scraper.counts.scrapes - before) / passed, (time.process_time() - used) / passed
+    return Cores((scraper.counts.scrapes - before) / passed, (time.process_time() - used) / passed, found)
 
 
-async def listed(targets, waits):
-    """Lists of all pods at a steady rate; a list that is late for its time has waited."""
-    values = ServedValues(targets, Ages())
-    query = read_query(f"/apis/{CUSTOM}/v1beta2/namespaces/shop/pods/%2A/requests", {"labelSelector": "app=web"})
-    began = time.perf_counter()
-    for i in range(int(SECONDS * PER_SECOND)):
-        due = began + i / PER_SECOND
-        await asyncio.sleep(max(due - time.perf_counter(), 0.0))
-        values.answer(query)
-        waits.append(time.perf_counter() - due)
+async def listed(port, *files):
+    """Lists of all pods at a steady rate: how long each took, and the size of the last one."""
+    client = Path(__file__).with_name("metrics_client.py")
+    asked = (sys.executable, client, str(port), LIST, *files, str(int(SECONDS * PER_SECOND)), str(PER_SECOND))
+    process = await asyncio.create_subprocess_exec(*asked, stdout=asyncio.subprocess.PIPE)
+    written, _ = await process.communicate()
+    found = json.loads(written)
+    assert found["size"] > PODS * 100, "the list is not complete"
+    return found["waits"], found["size"]
 
 
 def scraping():
@@ -183,6 +251,7 @@ def scraping():
 
 
 if __name__ == "__main__":
-    print(f"{os.cpu_count()} cores")
+    # Of other work: waits say something only if it is low.
+    print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}")
     bodies()
     scraping()

@@ -5,7 +5,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import yaml
-from chart import NOT_EDITED, chart_files
+from chart import chart_files
+from metrics_chart import kustomize_base
+from templating import NOT_EDITED
 
 from hypot.cli.output import to_yaml
 from hypot.kinds.catalogue import crd_of, defined
@@ -62,9 +64,9 @@ def install_page() -> str:
     return f"{before}{TABLE}{rights_table()}\n{END}{rest.partition(END)[2]}"
 
 
-def alerts() -> str:
+def alerts(name: str) -> str:
     """The alert rules as a plain file of the chart, so that Helm does not read them as a template."""
-    written = yaml.safe_load((ROOT / "deploy" / "prometheusrule.yaml").read_text(encoding="utf-8"))
+    written = yaml.safe_load((ROOT / "deploy" / name).read_text(encoding="utf-8"))
     return NOT_EDITED + to_yaml(written["spec"])
 
 
@@ -76,7 +78,10 @@ def pages() -> dict[str, str]:
         "deploy/kustomize/kustomization.yaml": kustomization("hypot.yaml", images=True),
         "deploy/kustomize/crds/kustomization.yaml": kustomization(*definitions()),
         "docs/install.md": install_page(),
-        f"{chart}/files/alerts.yaml": alerts(),
+        "deploy/kustomize/metrics/hypot-metrics.yaml": kustomize_base(),
+        "deploy/kustomize/metrics/kustomization.yaml": kustomization("hypot-metrics.yaml", images=True),
+        f"{chart}/files/alerts.yaml": alerts("prometheusrule.yaml"),
+        f"{chart}/files/metrics-alerts.yaml": alerts("metrics-prometheusrule.yaml"),
     }
     for name, text in definitions().items():
         made[f"deploy/kustomize/crds/{name}"] = made[f"{chart}/crds/{name}"] = text

@@ -7,7 +7,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,16 @@ import yaml
 from click.testing import CliRunner
 
 from cluster.plane.binaries import ensure
+from cluster.plane.controlplane import HPA_CONTROLLER, WORKLOAD_CONTROLLERS
 from cluster.plane.waiting import eventually
 from cluster.running.alone import controlling
 from cluster.running.film import Film
 from cluster.running.metrics import (
-    ACCOUNT,
     GROUP,
     NAME,
+    OUTSIDE,
     OWN,
-    SERVICE,
+    QUICK,
     CountingPods,
     Forwarder,
     FrontedPlane,
@@ -32,6 +33,7 @@ from cluster.running.metrics import (
     api_service,
     rules_for,
 )
+from cluster.running.replicas import Load, Replicas
 from cluster.running.shapes import HVPA, QUICKLY, both_axes
 from cluster.running.stage import PATHS, Stage, Workload, install_definitions, stays
 from cluster.running.tortoises import HPA_FLAGS, hpas
@@ -65,7 +67,7 @@ def stage(fronted: FrontedPlane) -> Iterator[Stage]:
     stage.metrics.register(stage.api, groups=["metrics.k8s.io"])
     stage.kubelet.start()
     stage.kubelet.add_node("node-1")
-    fronted.start_controllers(*HPA_FLAGS)
+    fronted.start_controllers(*HPA_FLAGS, names=(HPA_CONTROLLER, *WORKLOAD_CONTROLLERS, "endpointslice-controller"))
     stage.api.create("/api/v1/namespaces", {"metadata": {"name": OWN}})
     yield stage
     fronted.stop_controllers()
@@ -89,12 +91,12 @@ def rules(fronted: FrontedPlane, pods: CountingPods) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(stage: Stage, rules: Path) -> list[Object]:
-    """What `hypot manifests` prints; roles are applied, so that replicas have no other rights."""
+    """What `hypot manifests` prints is applied, but for the APIServices: they lead to the forwarder."""
     done = CliRunner().invoke(command, ["--metrics", str(rules), "-o", "json"])
     assert done.exit_code == 0, done.output
     made: list[Object] = json.loads(done.output)["items"]
     for each in made:
-        if each["apiVersion"].startswith("rbac.") or each["kind"] == "ServiceAccount":
+        if each["kind"] != "APIService":
             stage.api.create(collection(each), each)
     return made
 
@@ -109,22 +111,20 @@ def collection(each: Object) -> str:
 
 
 @pytest.fixture(scope="module")
-def forwarder(fronted: FrontedPlane, stage: Stage, rules: Path, installed: list[Object]) -> Iterator[Forwarder]:
-    """Two replicas with the rights of the installation, and the APIServices that lead to the one that is ready."""
+def replicas(fronted: FrontedPlane, stage: Stage, rules: Path, installed: list[Object]) -> Iterator[Replicas]:
+    """The pods of the Deployment, and the APIServices that lead to the one that is ready."""
     del installed
-    made = Forwarder().start()
-    service = {"metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
+    made = Replicas(stage, fronted, rules)
+    forwarder = Forwarder(made.ready).start()
+    service = {"metadata": {"name": OUTSIDE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
     stage.api.create(f"/api/v1/namespaces/{OWN}/services", service)
     for version in ("v1beta2", "v1beta1"):
-        stage.api.create(SERVICES, api_service(version, made.port))
-    made.replicas = [MetricsProcess(fronted, f"metrics-{i}", rules, ACCOUNT) for i in range(2)]
-    for replica in made.replicas:
-        replica.start()
-    eventually(lambda: any(each.is_ready() for each in made.replicas), LONG)
+        stage.api.create(SERVICES, api_service(version, forwarder.port))
+    made.start()
+    eventually(made.ready, LONG)
     yield made
-    for replica in made.replicas:
-        replica.stop()
     made.stop()
+    forwarder.stop()
 
 
 @pytest.fixture
@@ -166,8 +166,8 @@ def condition(stage: Stage, version: str) -> str:
     return f"{found[0].get('status')} {found[0].get('reason')}"
 
 
-def ready(forwarder: Forwarder) -> MetricsProcess:
-    return eventually(lambda: next((each for each in forwarder.replicas if each.is_ready()), None), LONG)
+def ready(replicas: Replicas) -> MetricsProcess:
+    return eventually(lambda: next(iter(replicas.ready()), None), LONG)
 
 
 def direct(replica: MetricsProcess, path: str, token: str = "", **headers: str) -> int:
@@ -191,20 +191,18 @@ def test_the_api_server_accepts_the_installation(stage: Stage, installed: list[O
         assert answer.ok or answer.status == 409, answer
 
 
-def test_both_versions_are_available(stage: Stage, forwarder: Forwarder) -> None:
+def test_both_versions_are_available(stage: Stage, replicas: Replicas) -> None:
     """The aggregator trusts the certificate, and finds the APIs by discovery."""
-    del forwarder
+    del replicas
     for version in ("v1beta2", "v1beta1"):
         eventually(lambda version=version: condition(stage, version) == "True Passed", LONG)
     found = eventually(lambda: stage.api.get(f"/apis/{GROUP}/v1beta2")["resources"])
     assert [each["name"] for each in found] == [f"pods/{NAME}"]
 
 
-def test_the_hpa_controller_scales_by_the_rate(
-    stage: Stage, forwarder: Forwarder, pods: CountingPods, shop: str
-) -> None:
+def test_the_hpa_controller_scales_by_the_rate(stage: Stage, replicas: Replicas, pods: CountingPods, shop: str) -> None:
     """Three pods of 450 requests/s are five pods at a target of 300, and three again when the load is gone."""
-    del forwarder
+    del replicas
     web = autoscaled(stage, shop)
     pods.serve(1350, web)
     eventually(lambda: web.replicas() == 5, LONG)
@@ -214,9 +212,9 @@ def test_the_hpa_controller_scales_by_the_rate(
     eventually(lambda: [round(value, -1) for value in values(stage, shop).values()] == [100] * 3, LONG)
 
 
-def test_who_may_read(stage: Stage, forwarder: Forwarder, shop: str) -> None:
+def test_who_may_read(stage: Stage, replicas: Replicas, shop: str) -> None:
     """401 without an identity, 403 without the right, and a name in a header is nothing without the certificate."""
-    replica, path = ready(forwarder), RATE.format(shop).replace("*", "%2A")
+    replica, path = ready(replicas), RATE.format(shop).replace("*", "%2A")
     assert direct(replica, path) == 401
     assert direct(replica, path, "wrong") == 401
     assert direct(replica, path, **{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}) == 401
@@ -237,10 +235,10 @@ def test_who_may_read(stage: Stage, forwarder: Forwarder, shop: str) -> None:
 
 
 def test_a_rule_that_changes_is_applied(
-    stage: Stage, forwarder: Forwarder, rules: Path, pods: CountingPods, shop: str
+    stage: Stage, replicas: Replicas, rules: Path, pods: CountingPods, shop: str
 ) -> None:
     """The server keeps running, and serves the metric by its new name without a gap."""
-    del forwarder
+    del replicas
     web = Workload(stage, shop).create(2)
     pods.serve(100, web)
     eventually(lambda: len(values(stage, shop)) == 2, LONG)
@@ -253,26 +251,63 @@ def test_a_rule_that_changes_is_applied(
     eventually(lambda: len(values(stage, shop)) == 2, LONG)
 
 
+@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
 def test_a_killed_leader_changes_no_workload(
-    stage: Stage, forwarder: Forwarder, fronted: FrontedPlane, rules: Path, pods: CountingPods, shop: str
+    stage: Stage, replicas: Replicas, pods: CountingPods, shop: str, report: Callable[[str], None], *, warm: bool
 ) -> None:
-    """The other replica takes over when the Lease has expired; until then the HPA has no values and changes nothing."""
+    """The Service leads to the leader only, and to the other pod when the Lease has expired; the HPA waits."""
+    replicas.stop()
+    replicas.start(warm=warm)
     web = autoscaled(stage, shop, least=1)
     pods.serve(750, web)
     eventually(lambda: len(values(stage, shop)) == 3, LONG)
     assert stays(web.replicas, 3) == 3
-    leader = ready(forwarder)
-    leader.kill()
+    (leader,) = replicas.leaders()
+    assert [name for name, is_ready in replicas.endpoints().items() if is_ready] == [leader]
+    assert len(replicas.endpoints()) == 2
+    counts = set()
+
+    def over() -> float | None:
+        counts.add(web.replicas())
+        return load.values_again(killed, 3)
+
+    with Load(stage.plane.client("admin"), RATE.format(shop), replicas) as load:
+        eventually(lambda: len(load.answers) > 5, LONG)
+        replicas.by_pod[leader].kill()
+        killed = time.monotonic()
+        with_values = eventually(over, 2 * LONG)
+        answered = load.again(killed)
+    (other,) = replicas.leaders()
+    assert other != leader
+    assert [name for name, is_ready in replicas.endpoints().items() if is_ready] == [other]
+    assert answered is not None
+    assert load.endpoints == {0, 1}
+    assert counts == {3}
+    assert stays(web.replicas, 5) == 3
+    kind, bar = ("warm", 5) if warm else ("cold", 2 * QUICK["scrapePeriod"])
+    report(
+        f"a {kind} replica answers {answered:.1f} s after the leader was killed (bar 20), "
+        f"and has values {with_values - answered:.1f} s later (bar {bar})"
+    )
+    replicas.stop()
+    replicas.start()
+
+
+def test_a_stopped_leader_hands_over(
+    stage: Stage, replicas: Replicas, pods: CountingPods, shop: str, report: Callable[[str], None]
+) -> None:
+    """It releases the Lease, so the other pod is ready without waiting for it to expire."""
+    web = Workload(stage, shop).create(2)
+    pods.serve(100, web)
+    eventually(lambda: len(values(stage, shop)) == 2, LONG)
+    leader = next(name for name, replica in replicas.by_pod.items() if replica in replicas.ready())
     began = time.monotonic()
-    seen = set()
-    while time.monotonic() - began < 30:
-        seen.add(web.replicas())
-        time.sleep(0.2)
-    assert seen == {3}
-    eventually(lambda: len(values(stage, shop)) == 3, LONG)
-    assert stays(web.replicas, 3) == 3
-    forwarder.replicas.remove(leader)
-    forwarder.replicas.append(MetricsProcess(fronted, "metrics-2", rules, ACCOUNT).start())  # type: ignore[arg-type]
+    replicas.by_pod[leader].stop()
+    (other,) = [name for name in replicas.by_pod if name != leader]
+    eventually(lambda: replicas.endpoints() == {leader: False, other: True}, LONG)
+    report(f"the Service leads to the other replica {time.monotonic() - began:.1f} s after the leader was stopped")
+    replicas.stop()
+    replicas.start()
 
 
 def printed_pair(folder: Path, hvpa: Object) -> list[Object]:
@@ -286,10 +321,10 @@ def printed_pair(folder: Path, hvpa: Object) -> list[Object]:
 
 
 def test_from_an_hvpa_to_the_pair_and_back(
-    stage: Stage, forwarder: Forwarder, pods: CountingPods, shop: str, tmp_path: Path
+    stage: Stage, replicas: Replicas, pods: CountingPods, shop: str, tmp_path: Path
 ) -> None:
     """As docs/pair.md says. No pod restarts, and the pods together never request less than they use."""
-    del forwarder
+    del replicas
     used = 1200
     web = Workload(stage, shop, load=used).create(2, "600m")
     hvpa = web.autoscaler(*HVPA, both_axes())

@@ -52,7 +52,10 @@ class Selector:
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        return all(requirement.matches(labels) for requirement in self.requirements)
+        for requirement in self.requirements:  # noqa: SIM110  twice as fast as all(...), and called for each pod
+            if not requirement.matches(labels):
+                return False
+        return True
 
 
 @lru_cache(4096)

@@ -192,5 +192,7 @@ def _deployment(rules: MetricRules, config: MetricsConfig, image: str, replicas:
         "prometheus.io/scheme": "https" if config.metrics_auth else "http",
     }
     container = METRICS.container(image, args, ports, mounts, memory="1Gi")
+    # The Service leads to a new leader no sooner than its probe.
+    container["readinessProbe"] |= {"periodSeconds": 2}
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%", "maxSurge": 1}}
     return METRICS.deployment(config.namespace, replicas, [container], volumes, annotations, strategy)

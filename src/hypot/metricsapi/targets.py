@@ -30,15 +30,22 @@ class ScrapeTarget:
     # How many scrapes failed since the last one that did not, and why the last one did.
     faults: int = 0
     trouble: str = ""
-    # What was made of the last samples to answer requests, and until when it may be used.
-    made: dict[Any, tuple[float, bytes]] = field(default_factory=dict)
+    # What was made of the last samples to answer requests.
+    made: dict[Any, Any] = field(default_factory=dict)
+    # Changes with whatever an answer is made of.
+    revision: int = 0
     gone: bool = False
+
+    def renew(self) -> None:
+        """Forget what was made of it: something has changed."""
+        self.revision += 1
+        self.made.clear()
 
     def sampled(self, scraped: Scraped, ages: Ages) -> list[str]:
         """Take the samples of a scrape. Returns why some of them do not count."""
         self.faults, self.trouble = 0, ""
         before = self.samples or [Counter()] * len(self.rule.wanted)
-        self.made.clear()
+        self.renew()
         rejected, after = [], []
         for served, counter, total in zip(self.rule.served, before, scraped.totals, strict=True):
             sample = CounterSample(scraped.at, scraped.wall, total)
@@ -75,6 +82,7 @@ class ScrapeTarget:
         """Take over the samples of the same pod from a target of former rules, if they mean the same."""
         if former.pod.uid == self.pod.uid and former.rule.wanted == self.rule.wanted and former.url == self.url:
             self.samples = former.samples
+            self.renew()
 
     def is_complete(self, now: float, ages: Ages) -> bool:
         """Whether all its metrics have a value."""
@@ -89,8 +97,10 @@ class ScrapeTargets:
         self._by_pod: dict[Named, tuple[ScrapeTarget, ...]] = {}
         # For each rule: its targets by namespace and pod.
         self._by_rule: dict[str, dict[str, dict[str, ScrapeTarget]]] = {rule.name: {} for rule in plan.rules}
-        # Changes whenever a target comes, goes or gets other labels.
-        self.generation = 0
+        # For each rule and namespace: the number of the last change of its targets.
+        self._generations: dict[Named, int] = {}
+        self._changes = 0
+        self._count = 0
         # Pods without the port that a rule names.
         self.without_port: dict[Named, str] = {}
 
@@ -98,10 +108,14 @@ class ScrapeTargets:
         return (target for several in self._by_pod.values() for target in several)
 
     def __len__(self) -> int:
-        return sum(len(several) for several in self._by_pod.values())
+        return self._count
 
     def of_rule(self, rule: str, namespace: str) -> Mapping[str, ScrapeTarget]:
         return self._by_rule.get(rule, {}).get(namespace, {})
+
+    def generation(self, rule: str, namespace: str) -> int:
+        """Another number whenever a target of the rule has come to the namespace, gone from it, or got other labels."""
+        return self._generations.get((rule, namespace), 0)
 
     def namespaces(self, rule: str) -> Iterator[str]:
         return iter(self._by_rule.get(rule, {}))
@@ -113,7 +127,6 @@ class ScrapeTargets:
 
         A pod of the same name with another uid is another pod. A changed label or address keeps the samples.
         """
-        self.generation += 1
         before = {target.rule.name: target for target in self._by_pod.pop(key, ())}
         self.without_port.pop(key, None)
         kept, new = [], []
@@ -121,19 +134,31 @@ class ScrapeTargets:
             known = before.get(rule.name)
             if known is not None and pod is not None and known.pod.uid == pod.uid:
                 del before[rule.name]
-                known.pod, known.url = pod, url
-                known.made.clear()
+                self._update(known, pod, url)
                 kept.append(known)
             elif pod is not None:
                 new.append(ScrapeTarget(rule, pod, url))
+        self._count += len(new) - len(before)
         for target in before.values():
             target.gone = True
             self._forget(target)
         for target in new:
             self._by_rule[target.rule.name].setdefault(key[0], {})[key[1]] = target
+            self._changed(target)
         if kept or new:
             self._by_pod[key] = (*kept, *new)
         return new
+
+    def _update(self, target: ScrapeTarget, pod: ServedPod, url: URL) -> None:
+        """Most events of a pod change nothing here."""
+        if (target.pod, target.url) != (pod, url):
+            target.pod, target.url = pod, url
+            target.renew()
+            self._changed(target)
+
+    def _changed(self, target: ScrapeTarget) -> None:
+        self._changes += 1
+        self._generations[target.rule.name, target.pod.namespace] = self._changes
 
     def _choosing(self, pod: ServedPod, labels: Mapping[str, str] | None) -> Iterator[tuple[RulePlan, URL]]:
         """The rules that choose a pod, and the address by which each scrapes it."""
@@ -149,10 +174,13 @@ class ScrapeTargets:
     def _forget(self, target: ScrapeTarget) -> None:
         by_namespace = self._by_rule[target.rule.name]
         pods = by_namespace.get(target.pod.namespace, {})
-        if pods.get(target.pod.name) is target:
-            del pods[target.pod.name]
-            if not pods:
-                del by_namespace[target.pod.namespace]
+        if pods.get(target.pod.name) is not target:
+            return
+        del pods[target.pod.name]
+        self._changed(target)
+        if not pods:
+            del by_namespace[target.pod.namespace]
+            del self._generations[target.rule.name, target.pod.namespace]
 
 
 def _url(rule: RulePlan, pod: ServedPod) -> URL | None:

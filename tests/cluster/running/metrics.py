@@ -4,7 +4,9 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,6 +20,8 @@ from ports import free_ports
 
 Object = dict[str, Any]
 GROUP, SERVICE, OWN = "custom.metrics.k8s.io", "hypot-metrics", "hypot-system"
+# The Service of the forwarder: the API server can connect to it, but not to the addresses of pods.
+OUTSIDE = "hypot-metrics-outside"
 NAME = "requests_per_second"
 ACCOUNT = f"system:serviceaccount:{OWN}:hypot-metrics"
 RULES: Object = {
@@ -82,6 +86,7 @@ class MetricsProcess(Controller):
             "probePort": self.probes,
             "metricsPort": self.metrics,
             "podNetworks": ["127.0.0.0/8"],
+            "service": OUTSIDE,
             **QUICK,
             **config,
         }
@@ -147,10 +152,10 @@ class CountingPods:
 
 
 class Forwarder:
-    """A Service in one process: new connections go to the first replica that is ready, old ones end with theirs."""
+    """A Service in one process: new connections go to a replica that is `ready`, old ones end with theirs."""
 
-    def __init__(self) -> None:
-        self.replicas: list[MetricsProcess] = []
+    def __init__(self, ready: Callable[[], list[MetricsProcess]]) -> None:
+        self._find, self._ready = ready, list[MetricsProcess]()
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._open: dict[socket.socket, MetricsProcess] = {}
         self._stopped = False
@@ -171,13 +176,14 @@ class Forwarder:
             _end(each)
 
     def _follow(self) -> None:
-        """Every second, as the kubelet and kube-proxy would a little later."""
+        """Several times a second, as kube-proxy with its watch."""
         while not self._stopped:
-            ready = [each for each in self.replicas if each.is_ready()]
+            with suppress(OSError, HTTPException):
+                self._ready = self._find()
             for each, replica in list(self._open.items()):
-                if replica not in ready:
+                if replica not in self._ready or replica.has_ended:
                     _end(each)
-            time.sleep(1)
+            time.sleep(0.2)
 
     def _accept(self) -> None:
         while not self._stopped:
@@ -188,7 +194,7 @@ class Forwarder:
             threading.Thread(target=self._forward, args=(client,), daemon=True).start()
 
     def _forward(self, client: socket.socket) -> None:
-        replica = next((each for each in self.replicas if each.is_ready()), None)
+        replica = next(iter(self._ready), None)
         if replica is None:
             _end(client)
             return
@@ -235,7 +241,7 @@ def api_service(version: str, port: int) -> Object:
         "spec": {
             "group": GROUP,
             "version": version,
-            "service": {"name": SERVICE, "namespace": OWN, "port": port},
+            "service": {"name": OUTSIDE, "namespace": OWN, "port": port},
             "groupPriorityMinimum": 100,
             "versionPriority": 200 if version == "v1beta2" else 100,
         },

@@ -37,6 +37,13 @@ class Rule:
     gone_after: float | None = 0
     resize: Literal["acknowledge", "defer", "refuse"] = "acknowledge"
     resize_after: float = 0
+    # Pods have the address of the machine, or one in this network, such as 10.244: nobody can connect to that one, but
+    # an EndpointSlice may have it.
+    network: str = ""
+
+    def address_of(self, pod: Object) -> str:
+        number = int(pod["metadata"]["uid"][:4], 16)
+        return f"{self.network}.{number >> 8}.{number & 255}" if self.network else podstatus.LOOPBACK
 
 
 class Kubelet:
@@ -210,7 +217,7 @@ class Kubelet:
     def _changes(self, pod: Object, rule: Rule) -> Object | None:
         match pod["status"]["phase"]:
             case "Pending":
-                return started(pod) if rule.starts else None
+                return started(pod, rule.address_of(pod)) if rule.starts else None
             case "Running":
                 return self._resize(pod, rule) or self._readiness(pod, rule)
         return None

@@ -64,12 +64,12 @@ def with_containers(pod: Object, containers: list[Object], unready: str = "Conta
     return pod
 
 
-def started(pod: Object) -> Object:
+def started(pod: Object, ip: str = LOOPBACK) -> Object:
     """The pod as started; unchanged if it already runs."""
     if pod["status"]["phase"] == "Running":
         return pod
     assert pod["status"]["phase"] == "Pending", f"{path(pod)} has ended"
-    pod = with_status(pod, phase="Running", startTime=now(), podIP=LOOPBACK, podIPs=[{"ip": LOOPBACK}])
+    pod = with_status(pod, phase="Running", startTime=now(), podIP=ip, podIPs=[{"ip": ip}])
     for kind in ("PodScheduled", "Initialized"):
         pod = with_condition(pod, kind, "True")
     return with_containers(pod, [_running(container) for container in pod["spec"]["containers"]])

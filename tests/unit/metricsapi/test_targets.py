@@ -111,14 +111,14 @@ def test_another_pod_of_the_same_name():
 )
 def test_a_pod_that_changes_keeps_its_samples(changes, url):
     targets = targets_of(pods=[pod()])
-    target, before = only(targets), targets.generation
+    target, before = only(targets), targets.generation("web", NAMESPACE)
     target.sampled(scraped(0, 0), AGES)
     target.made["kept"] = (90.0, b"{}")
     assert add(targets, pod(**changes)) == []
     assert only(targets) is target
     assert target.samples[0].new.value == 0
     assert (target.pod, str(target.url), target.made) == (pod(**changes), url, {})
-    assert targets.generation > before
+    assert targets.generation("web", NAMESPACE) > before
 
 
 @pytest.mark.parametrize("after", [None, pod(labels={"app": "other"}), pod(labels={})])

@@ -31,6 +31,33 @@
 {{- if and .Values.config.prometheusTokenFile (hasPrefix `http://` .Values.config.prometheus) -}}
 {{- $wrong = append $wrong (printf "config.prometheusTokenFile: a token is not sent without TLS; write an https:// address instead of %v" .Values.config.prometheus) -}}
 {{- end -}}
+{{- if and .Values.metrics.enabled (not .Values.metrics.rules) -}}
+{{- $wrong = append $wrong (printf "metrics.rules: there is no rule%v; write at least one, or set metrics.enabled to false" "") -}}
+{{- end -}}
+{{- if regexMatch `^(127\.|localhost$|::1$)` .Values.metrics.config.listen -}}
+{{- $wrong = append $wrong (printf "metrics.config.listen: %v cannot be reached from outside the pod, not even by probes; write 0.0.0.0" .Values.metrics.config.listen) -}}
+{{- end -}}
+{{- if has .Values.metrics.config.service (list "hypot" .Values.config.webhookService) -}}
+{{- $wrong = append $wrong (printf "metrics.config.service: %v is already a Service of the controller; write another name" .Values.metrics.config.service) -}}
+{{- end -}}
+{{- if eq (int .Values.metrics.config.securePort) (int .Values.metrics.config.probePort) -}}
+{{- $wrong = append $wrong (printf "metrics.config.probePort: %v is the securePort too; write another port" .Values.metrics.config.probePort) -}}
+{{- end -}}
+{{- if eq (int .Values.metrics.config.securePort) (int .Values.metrics.config.metricsPort) -}}
+{{- $wrong = append $wrong (printf "metrics.config.metricsPort: %v is the securePort too; write another port" .Values.metrics.config.metricsPort) -}}
+{{- end -}}
+{{- if eq (int .Values.metrics.config.probePort) (int .Values.metrics.config.metricsPort) -}}
+{{- $wrong = append $wrong (printf "metrics.config.metricsPort: %v is the probePort too; write another port" .Values.metrics.config.metricsPort) -}}
+{{- end -}}
+{{- if ge (float64 .Values.metrics.config.minSampleGap) (float64 .Values.metrics.config.scrapePeriod) -}}
+{{- $wrong = append $wrong (printf "metrics.config.minSampleGap: %v is not below the scrapePeriod: no rate is served" .Values.metrics.config.minSampleGap) -}}
+{{- end -}}
+{{- if le (float64 .Values.metrics.config.maxSampleGap) (float64 .Values.metrics.config.scrapePeriod) -}}
+{{- $wrong = append $wrong (printf "metrics.config.maxSampleGap: %v is not above the scrapePeriod: values are missing between scrapes" .Values.metrics.config.maxSampleGap) -}}
+{{- end -}}
+{{- if le (float64 .Values.metrics.config.maxSampleAge) (float64 .Values.metrics.config.scrapePeriod) -}}
+{{- $wrong = append $wrong (printf "metrics.config.maxSampleAge: %v is not above the scrapePeriod: values are missing between scrapes" .Values.metrics.config.maxSampleAge) -}}
+{{- end -}}
 {{- if without (keys .Values.pod) "serviceAccountName" "automountServiceAccountToken" "terminationGracePeriodSeconds" "topologySpreadConstraints" "containers" "volumes" | len | ne (len .Values.pod) -}}
 {{- $wrong = append $wrong (printf "pod: the chart sets %v itself; remove these fields" "serviceAccountName, automountServiceAccountToken, terminationGracePeriodSeconds, topologySpreadConstraints, containers, volumes") -}}
 {{- end -}}

@@ -3,6 +3,12 @@
 {{- if eq .Release.Namespace "hypot-system" }}hypot{{ else }}hypot-{{ .Release.Namespace }}{{ end -}}
 {{- end -}}
 
+{{- /* The same for other components than the controller: the context and their name. */ -}}
+{{- define "hypot.installedName" -}}
+{{- $context := index . 0 -}}
+{{- index . 1 }}{{ if ne $context.Release.Namespace "hypot-system" }}-{{ $context.Release.Namespace }}{{ end -}}
+{{- end -}}
+
 {{- define "hypot.image" -}}
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 # A line of a metric that is longer is an error: the largest real ones have a few kilobytes.
 LONGEST_LINE = 64 * 1024
-_QUOTED = rb'"(?:[^"\\\n]|\\[^\n])*"'
+# Possessive (++): what was matched is never tried in another way, so a long line takes no longer than its length.
+_QUOTED = rb'"(?:[^"\\\n]++|\\[^\n])*+"'
 # After the name: labels in braces, a value, and what may follow it: a time, and an exemplar.
 _REST = re.compile(
-    rb"[ \t]*(?:\{((?:[^\"{}\n]|" + _QUOTED + rb")*)\})?[ \t]*"
+    rb"[ \t]*(?:\{((?:[^\"{}\n]++|" + _QUOTED + rb")*+)\})?[ \t]*"
     rb"(?<=[ \t}])([^ \t\r\n]+)[ \t]*(?:[ \t]-?[0-9][0-9.eE+-]*[ \t]*)?(?:[ \t]# [^\n]*)?\r?"
 )
 _LABEL = re.compile(rb"[ \t]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*(" + _QUOTED + rb")[ \t]*(,|$)")

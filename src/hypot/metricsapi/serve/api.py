@@ -15,6 +15,7 @@ from hypot.metricsapi.serve.query import GROUPS, BadQueryError, ValueQuery, read
 from hypot.metricsapi.serve.values import ServedValues, UnknownMetricError
 from hypot.serving.answers import JSON, failure, said
 from hypot.serving.listener import Limits
+from hypot.serving.parts import PartsPayload
 from hypot.serving.readers import Attributes, Readers
 
 # A selector of an HPA may have 16 KiB, and the API server adds headers for each group of a user.
@@ -67,7 +68,7 @@ class MetricsPages:
             why = "this replica does not serve values: it does not lead"
             return failure(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", why)
         try:
-            return web.Response(body=values.answer(query), content_type=JSON)
+            return web.Response(body=PartsPayload(values.answer(query)), content_type=JSON)
         except UnknownMetricError as error:
             details = {"name": query.metric, "group": query.group, "kind": query.resource}
             return failure(HTTPStatus.NOT_FOUND, "NotFound", str(error), details)

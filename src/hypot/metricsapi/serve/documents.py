@@ -50,15 +50,15 @@ _TEXT: Document = {"type": "string"}
 _OBJECT: Document = {"type": "object"}
 
 
-def _schemas(reference: str) -> Document:
+def _schemas(reference: str, selector: Document) -> Document:
     """The schemas of the lists; `reference` is where a document of this version keeps them."""
     described = {"type": "object", "properties": dict.fromkeys(("kind", "namespace", "name", "apiVersion"), _TEXT)}
     common = {"describedObject": described, "timestamp": {"type": "string", "format": "date-time"}, "value": _TEXT}
     window = {"type": "integer", "format": "int64"}
-    newer = {**common, "metric": {"type": "object", "properties": {"name": _TEXT, "selector": _OBJECT}}}
+    newer = {**common, "metric": {"type": "object", "properties": {"name": _TEXT, "selector": selector}}}
     items = {
         f"{CUSTOM}.v1beta2.MetricValue": {**newer, "windowSeconds": window},
-        f"{CUSTOM}.v1beta1.MetricValue": {**common, "metricName": _TEXT, "selector": _OBJECT, "window": window},
+        f"{CUSTOM}.v1beta1.MetricValue": {**common, "metricName": _TEXT, "selector": selector, "window": window},
         f"{EXTERNAL}.v1beta1.ExternalMetricValue": {
             "metricName": _TEXT,
             "metricLabels": {"type": "object", "additionalProperties": _TEXT},
@@ -138,7 +138,7 @@ def openapi_v3(group: str, version: str) -> Document:
         "openapi": "3.0.0",
         "info": {"title": _TITLE, "version": "v1"},
         "paths": {path: _operation(group, version, keys) for path, keys in _paths(group, version).items()},
-        "components": {"schemas": _schemas("#/components/schemas/")},
+        "components": {"schemas": _schemas("#/components/schemas/", {**_OBJECT, "nullable": True})},
     }
 
 
@@ -162,5 +162,5 @@ def openapi_v2() -> Document:
         "swagger": "2.0",
         "info": {"title": _TITLE, "version": "v1"},
         "paths": paths,
-        "definitions": _schemas("#/definitions/"),
+        "definitions": _schemas("#/definitions/", _OBJECT),
     }

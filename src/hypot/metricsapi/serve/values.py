@@ -1,7 +1,7 @@
 """The values that answer a query, as bytes that are made once per sample."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -20,11 +20,11 @@ from hypot.kinds.metric_values import (
 )
 from hypot.kinds.selector import Selector
 from hypot.metricsapi.ages import Ages
+from hypot.metricsapi.serve.lists import Choice, Item, Lists
 from hypot.metricsapi.serve.query import PODS, ValueQuery
 from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets
 
 _encode = msgspec.json.Encoder().encode
-MOST_CHOICES = 256
 # The label of an external series that names its pod.
 POD_LABEL = "pod"
 
@@ -46,7 +46,7 @@ class ServedValues:
     def __init__(self, targets: ScrapeTargets, ages: Ages, clock: Callable[[], float] = boot) -> None:
         self._targets, self._ages, self._clock = targets, ages, clock
         self._places = {external: self._served(external=external) for external in (False, True)}
-        self._choices: OrderedDict[tuple[str, str, Selector], tuple[int, list[ScrapeTarget]]] = OrderedDict()
+        self._lists = Lists()
 
     def _served(self, *, external: bool) -> dict[str, list[_Place]]:
         found: dict[str, list[_Place]] = {}
@@ -65,65 +65,63 @@ class ServedValues:
         external = query.group != CUSTOM
         return query.metric in self._places[external] and (external or query.resource == PODS)
 
-    def answer(self, query: ValueQuery) -> bytes:
-        """The list that answers a query. Raises an UnknownMetricError if there is nothing to answer with."""
+    def answer(self, query: ValueQuery) -> list[bytes]:
+        """The list that answers a query, in pieces. Raises an UnknownMetricError if there is nothing to answer with."""
         if not self.owns(query):
             of = "" if query.group != CUSTOM else f" of {query.resource}"
             raise UnknownMetricError(f"the metric {query.metric}{of} is not served: no rule has this name")
-        items = list(self._items(query)) if query.series.matches({}) else []
+        items = self._texts(query, self._clock()) if query.series.matches({}) else []
         if not items and query.name != ALL:
             raise UnknownMetricError(
                 f"{query.resource} {query.name} in {query.namespace} has no value of {query.metric}"
             )
-        head = _heads(query)
-        return b"".join((head[0], b",".join(items), head[1]))
+        before, after = _around(query)
+        return [before, *_separated(items), after]
 
-    def _items(self, query: ValueQuery) -> Iterator[bytes]:
-        """If two rules serve the metric for one pod, the first one counts."""
-        now, seen = self._clock(), set[str]()
-        places = self._places[query.group != CUSTOM][query.metric]
-        for place in places:
-            for target in self._chosen(place.rule, query):
-                if target.pod.name not in seen and (found := self._item(target, place.i, query, now)):
-                    yield found
-                if len(places) > 1:
-                    seen.add(target.pod.name)
+    def _texts(self, query: ValueQuery, now: float) -> list[bytes]:
+        """The items of the answer, one or some together in each text."""
+        if query.name == ALL and not query.series.requirements:
+            places = self._places[query.group != CUSTOM][query.metric]
+            generation = tuple([self._targets.generation(place.rule, query.namespace) for place in places])
+            choose, write = partial(self._chosen, query), partial(self._item, query)
+            return self._lists.texts(query, now, generation, choose, write)
+        items = [self._item(query, choice, now) for choice in self._chosen(query)]
+        return [item.text for item in items if item is not None]
 
-    def _chosen(self, rule: str, query: ValueQuery) -> list[ScrapeTarget] | Iterator[ScrapeTarget]:
-        pods = self._targets.of_rule(rule, query.namespace)
-        if query.group != CUSTOM:
-            return (each for each in pods.values() if query.objects.matches(_series_labels(each)))
-        if query.name != ALL:
-            return (
-                each for name, each in pods.items() if name == query.name and query.objects.matches(each.pod.labels)
-            )
-        key = (rule, query.namespace, query.objects)
-        known = self._choices.get(key)
-        if known is None or known[0] != self._targets.generation:
-            chosen = [each for each in pods.values() if query.objects.matches(each.pod.labels)]
-            known = self._choices[key] = (self._targets.generation, chosen)
-            while len(self._choices) > MOST_CHOICES:
-                self._choices.popitem(last=False)
-        return known[1]
+    def _chosen(self, query: ValueQuery) -> list[Choice]:
+        """The targets that a query is about. If two rules serve the metric for one pod, the first one counts."""
+        labels, found = _labels if query.group == CUSTOM else _series_labels, dict[str, Choice]()
+        for place in self._places[query.group != CUSTOM][query.metric]:
+            pods = self._targets.of_rule(place.rule, query.namespace)
+            for target in pods.values() if query.name == ALL else filter(None, [pods.get(query.name)]):
+                if query.objects.matches(labels(target)):
+                    found.setdefault(target.pod.name, Choice(target, place.i))
+        return list(found.values())
 
-    def _item(self, target: ScrapeTarget, i: int, query: ValueQuery, now: float) -> bytes | None:
+    def _item(self, query: ValueQuery, choice: Choice, now: float) -> Item | None:
         """A value in the form of this API, made at its first use."""
-        key = (query.group, query.version, query.metric, bool(query.series.requirements))
-        kept = target.made.get(key)
-        if kept is not None and now <= kept[0]:
-            return kept[1]
+        target, i = choice
+        key = (query.group, query.version, query.metric)
+        kept: Item | None = None if query.series.requirements else target.made.get(key)
+        if kept is not None and now <= kept.until:
+            return kept
         value = target.value(i, now, self._ages)
         if value is None:
             return None
         if query.group == CUSTOM:
             pod = MetricObject("Pod", target.pod.namespace, target.pod.name, uid=target.pod.uid)
             one = CustomValue(pod, query.metric, value, _structured(query.series))
-            made = _encode(write_custom(one, query.version))
+            text = _encode(write_custom(one, query.version))
         else:
-            made = _encode(write_external(ExternalValue(query.metric, _series_labels(target), value)))
+            text = _encode(write_external(ExternalValue(query.metric, _series_labels(target), value)))
+        made = Item(target.expires(i, self._ages), text)
         if not query.series.requirements:
-            target.made[key] = (target.expires(i, self._ages), made)
+            target.made[key] = made
         return made
+
+
+def _labels(target: ScrapeTarget) -> Mapping[str, str]:
+    return target.pod.labels
 
 
 def _series_labels(target: ScrapeTarget) -> Mapping[str, str]:
@@ -142,7 +140,11 @@ def _structured(selector: Selector) -> Mapping[str, object] | None:
     return {"matchExpressions": written}
 
 
-def _heads(query: ValueQuery) -> tuple[bytes, bytes]:
+def _separated(items: list[bytes]) -> list[bytes]:
+    return [part for item in items for part in (b",", item)][1:]
+
+
+def _around(query: ValueQuery) -> tuple[bytes, bytes]:
     """What comes before and after the items."""
     empty = custom_list([], query.version) if query.group == CUSTOM else external_list([])
     before, after = _encode(empty).split(b"[]")
