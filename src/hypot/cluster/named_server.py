@@ -65,6 +65,11 @@ class ServerTls:
         return ca, certificate, key
 
 
+def has_more_parts(body: bytes, objects: int, texts: int) -> bool:
+    """Whether JSON has more objects or texts than so many: small parts take more memory than their text."""
+    return body.count(b"{") > objects or body.count(b'"') > 2 * texts
+
+
 async def whole(content: aiohttp.StreamReader, largest: int) -> bytes:
     """The whole body; of a body that is too large, a little more than `largest` bytes."""
     parts: list[bytes] = []

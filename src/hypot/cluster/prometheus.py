@@ -22,6 +22,25 @@ class PrometheusAnswer(msgspec.Struct, gc=False):
     error: str = ""
 
 
+class VectorSeries(msgspec.Struct, gc=False):
+    """One series of an instant query: the time of the query, and the value as text."""
+
+    metric: dict[str, str] = {}
+    value: tuple[float, str] = (0.0, "NaN")
+
+
+class VectorData(msgspec.Struct, gc=False):
+    """The result of an instant query."""
+
+    result: list[VectorSeries] = []
+
+
+class VectorAnswer(PrometheusAnswer, gc=False):
+    """The answer to an instant query."""
+
+    data: VectorData | None = None
+
+
 A = TypeVar("A", bound=PrometheusAnswer)
 
 

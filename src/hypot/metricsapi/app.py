@@ -16,11 +16,13 @@ from hypot.cluster.clock import boot, wall
 from hypot.cluster.config import SERVICE_ACCOUNT, Access
 from hypot.cluster.lease import Lease, own_identity
 from hypot.cluster.port import RefusedError, UnreachableError
+from hypot.cluster.prometheus import PrometheusApi
 from hypot.kinds.metric_rules.read import RulesError
-from hypot.metricsapi.collector import Collector
+from hypot.metricsapi.collector import Collected, Collector
 from hypot.metricsapi.config import MetricsConfig
 from hypot.metricsapi.own_metrics import ServerState, exposition
 from hypot.metricsapi.plan import ScrapePlan
+from hypot.metricsapi.prometheus.querier import QueryCounts
 from hypot.metricsapi.registration import Registration
 from hypot.metricsapi.rules_file import RulesFile
 from hypot.metricsapi.scrape.fetch import new_session
@@ -79,7 +81,7 @@ class MetricsServer:
         self.secret = CertificateSecret(self.plain, config.namespace, names, server="metrics", secret_name=SECRET)
         self.registration = Registration(self.plain, config.namespace, config.service)
         self.stopping = asyncio.Event()
-        self.counts = ScrapeCounts()
+        self.counts = Collected(ScrapeCounts(), QueryCounts())
         self.collector: Collector | None = None
         self.certificate: Issued | None = None
         # Why there is no certificate yet, and what is wrong with the rules in the file.
@@ -94,15 +96,16 @@ class MetricsServer:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.plain)
             session = await stack.enter_async_context(new_session(2 * self.config.scrape_period))
+            asking = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
             for server in (self.probes, self.metrics, self.listener):
                 stack.push_async_callback(server.stop)
             await self.probes.start(self.config.listen, self.config.probe_port)
             if not self.config.metrics_auth:
                 await self.metrics.start(self.config.listen, self.config.metrics_port)
-            await self._until_stopped(session)
+            await self._until_stopped(session, asking)
 
-    async def _until_stopped(self, session: aiohttp.ClientSession) -> None:
-        work = [self.lease.run(), self.clients.run(), self._serve(), self._collect(session), collect_seldom()]
+    async def _until_stopped(self, session: aiohttp.ClientSession, asking: aiohttp.ClientSession) -> None:
+        work = [self.lease.run(), self.clients.run(), self._serve(), self._collect(session, asking), collect_seldom()]
         tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(each) for each in work]
         stopping = asyncio.ensure_future(self.stopping.wait())
         try:
@@ -125,15 +128,19 @@ class MetricsServer:
                 await self.lease.release()
             log.info("stopped")
 
-    async def _collect(self, session: aiohttp.ClientSession) -> None:
+    async def _collect(self, session: aiohttp.ClientSession, asking: aiohttp.ClientSession) -> None:
         """Apply the rules. If the file changes, the former ones stay until the pods of the new ones are known."""
+        config, prometheus = self.config, None
+        if config.prometheus:
+            files = config.prometheus_token_file, config.prometheus_ca_file
+            prometheus = PrometheusApi(asking, config.prometheus, *files)
         secrets = Secrets(self.plain, OwnAccount(SERVICE_ACCOUNT / "token", SERVICE_ACCOUNT / "ca.crt"))
 
         def begun(plan: ScrapePlan) -> _Running:
             def active() -> bool:
                 return self._active() and self.collector is made
 
-            made = Collector(self.plain, plan, session, secrets, self.config, active, self.counts)
+            made = Collector(self.plain, plan, session, secrets, prometheus, config, active, self.counts)
             return _Running(made, asyncio.ensure_future(made.run()))
 
         # The rules that are applied, and new ones that wait for their pods.

@@ -18,6 +18,9 @@ from hypot.serving.config import (
     monitoring_namespace,
     plain_value,
     port,
+    prometheus_address,
+    prometheus_ca_file,
+    prometheus_token_file,
     properties_of,
     schema_of,
     seconds,
@@ -26,6 +29,7 @@ from hypot.serving.config import (
     text,
     texts,
     wrong_listen,
+    wrong_prometheus,
 )
 
 SERVICE = "hypot-metrics"
@@ -50,6 +54,9 @@ class MetricsConfig:
         "The networks of the pods, such as 10.0.0.0/8; pods outside of them are not scraped. By default all are, "
         "except at addresses of the machine itself and link-local ones.",
     )
+    prometheus: str = prometheus_address("The address of the Prometheus that rules with `prometheus` ask.")
+    prometheus_token_file: str = prometheus_token_file()
+    prometheus_ca_file: str = prometheus_ca_file()
     listen: str = text("0.0.0.0", "The address of the APIs, the probes and the metrics.", IP_SCHEMA)  # noqa: S104
     secure_port: int = port(6443, "The port of the metrics APIs.")
     probe_port: int = port(8081, "The port of /healthz and /readyz.")
@@ -98,6 +105,7 @@ def _wrong(config: MetricsConfig) -> Iterator[ConfigError]:
             ip_network(network)
         except ValueError as error:
             yield ConfigError(f"podNetworks: {error}", names=("podNetworks",))
+    yield from wrong_prometheus(config.prometheus, config.prometheus_token_file, config.prometheus_ca_file)
     yield from wrong_listen(config.listen)
     ports = {"securePort": config.secure_port, "probePort": config.probe_port, "metricsPort": config.metrics_port}
     yield from shared_ports(ports)

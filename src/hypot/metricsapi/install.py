@@ -3,21 +3,26 @@
 from collections.abc import Iterator
 from dataclasses import fields
 from hashlib import sha256
+from pathlib import PurePosixPath
 from typing import Any
 
 import yaml
 
+from hypot.cluster.config import SERVICE_ACCOUNT
 from hypot.kinds.metric_rules import MetricRules
 from hypot.kinds.metric_rules.fields import MetricRule
 from hypot.kinds.metric_values import API_SERVICES, CUSTOM, CUSTOM_VERSIONS, EXTERNAL, VERSION
 from hypot.kinds.names import wire_name
 from hypot.metricsapi.config import MetricsConfig
+from hypot.metricsapi.conflicts import conflicts
 from hypot.serving.component import Component, Manifest, Rule, from_anywhere, from_namespace
 from hypot.serving.config import ConfigError, installed_name
 
 METRICS = Component("hypot-metrics", "metrics-server")
 FOLDER, RULES_KEY, CONFIG_KEY = "/etc/hypot", "rules.yaml", "config.yaml"
-CERTIFICATE_VOLUME = "certificate"
+CERTIFICATE_VOLUME, PROMETHEUS_VOLUME = "certificate", "prometheus"
+# Directories of the container in which nothing can be mounted.
+_TAKEN = frozenset({"/", "/tmp", FOLDER})  # noqa: S108
 # The Role of Kubernetes for those who check requests that the API server passes on.
 TRUST_NAMESPACE, READER = "kube-system", "extension-apiserver-authentication-reader"
 # Higher is preferred.
@@ -29,7 +34,7 @@ def manifests(rules: MetricRules, config: MetricsConfig, image: str, replicas: i
 
     The namespace is not among them: the controller may be in it, which an uninstall must not delete.
     """
-    if found := cannot_be_installed(config, replicas):
+    if found := [*conflicts(rules, config), *cannot_be_installed(config, replicas)]:
         raise ConfigError(*found)
     where = config.namespace
     return [
@@ -50,6 +55,12 @@ def cannot_be_installed(config: MetricsConfig, replicas: int) -> list[str]:
     """Settings that are valid for `hypot metrics` but do not work for pods behind a Service."""
     ports = {"securePort": config.secure_port, "probePort": config.probe_port, "metricsPort": config.metrics_port}
     found = [f"{name}: 0 means any port, but the pods need a known port" for name, port in ports.items() if not port]
+    found += [
+        f"{file}: its directory cannot be mounted; write another one, such as /etc/prometheus/token"
+        for folder, files in _folders(config).items()
+        for file in files
+        if folder in _TAKEN or not folder.startswith("/")
+    ]
     return [*found, *([f"replicas: {replicas} is too few; write 1 or more"] if replicas < 1 else [])]
 
 
@@ -165,6 +176,19 @@ def _config_map(rules: MetricRules, config: MetricsConfig) -> Manifest:
     return {**made, "data": _files(rules, config)}
 
 
+def _folders(config: MetricsConfig) -> dict[str, list[str]]:
+    """The directories of files that a Secret has to bring, with the files in them."""
+    found: dict[str, list[str]] = {}
+    for file in (config.prometheus_token_file, config.prometheus_ca_file):
+        if file and not file.startswith(f"{SERVICE_ACCOUNT}/"):
+            found.setdefault(str(PurePosixPath(file).parent), []).append(file)
+    return found
+
+
+def _secret_volume(name: str) -> Manifest:
+    return {"name": name, "secret": {"secretName": f"{METRICS.name}-{name}"}}
+
+
 def _deployment(rules: MetricRules, config: MetricsConfig, image: str, replicas: int) -> Manifest:
     """The Deployment. Only the replica that leads is ready, so an update may not wait for the others to be ready.
 
@@ -183,6 +207,10 @@ def _deployment(rules: MetricRules, config: MetricsConfig, image: str, replicas:
     if config.certificate:
         mounts.append({"name": CERTIFICATE_VOLUME, "mountPath": config.certificate, "readOnly": True})
         volumes.append({"name": CERTIFICATE_VOLUME, "secret": {"secretName": METRICS.name}})
+    for folder in _folders(config):
+        name = PROMETHEUS_VOLUME
+        mounts.append({"name": name, "mountPath": folder, "readOnly": True})
+        volumes += [] if any(one["name"] == name for one in volumes) else [_secret_volume(name)]
     # The rules are read again when they change; the configuration is not.
     seen = sha256(_files(rules, config)[CONFIG_KEY].encode()).hexdigest()[:16]
     annotations = {

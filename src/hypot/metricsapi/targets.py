@@ -1,4 +1,4 @@
-"""The pods to scrape, and what is known of each: its last samples, and how its scrapes went."""
+"""The pods to measure, and what is known of each: its last samples, and how its scrapes or queries went."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,8 @@ class ScrapeTarget:
 
     rule: RulePlan
     pod: ServedPod
-    url: URL
+    # Where it is scraped; None if its values come from a Prometheus.
+    url: URL | None
     # The last two samples of each wanted metric.
     samples: list[Counter] = field(default_factory=list)
     # When its last scrape began; None before the first one.
@@ -36,11 +37,8 @@ class ScrapeTarget:
 
     def sampled(self, scraped: Scraped, ages: Ages) -> list[str]:
         """Take the samples of a scrape. Returns why some of them do not count."""
-        self.faults, self.trouble = 0, ""
-        before = self.samples or [Counter()] * len(self.rule.wanted)
-        self.made.clear()
         rejected, after = [], []
-        for served, counter, total in zip(self.rule.served, before, scraped.totals, strict=True):
+        for served, counter, total in zip(self.rule.served, self.known, scraped.totals, strict=True):
             sample = CounterSample(scraped.at, scraped.wall, total)
             if not served.is_counter:
                 after.append(Counter(None, sample))
@@ -51,8 +49,24 @@ class ScrapeTarget:
             elif counter.new is not None and taken.old is None:
                 rejected.append("reset")
             after.append(taken)
-        self.samples = after
+        self.take(after)
         return rejected
+
+    @property
+    def known(self) -> list[Counter]:
+        """The last two samples of each wanted metric, also if there are none."""
+        return self.samples or [Counter()] * len(self.rule.wanted)
+
+    def take(self, samples: list[Counter]) -> None:
+        """Take these samples of a scrape or a query that did not fail."""
+        self.faults, self.trouble = 0, ""
+        self.samples = samples
+        self.made.clear()
+
+    def failed(self, trouble: str) -> None:
+        """A scrape or a query gave nothing. The samples stay until they are too old."""
+        self.faults += 1
+        self.trouble = trouble
 
     def value(self, i: int, now: float, ages: Ages) -> MetricValue | None:
         """The value of its metric number `i`; None if there is none, or if it is too old."""
@@ -73,7 +87,8 @@ class ScrapeTarget:
 
     def adopt(self, former: "ScrapeTarget") -> None:
         """Take over the samples of the same pod from a target of former rules, if they mean the same."""
-        if former.pod.uid == self.pod.uid and former.rule.wanted == self.rule.wanted and former.url == self.url:
+        same_source = former.url == self.url and former.rule.prometheus == self.rule.prometheus
+        if former.pod.uid == self.pod.uid and former.rule.wanted == self.rule.wanted and same_source:
             self.samples = former.samples
 
     def is_complete(self, now: float, ages: Ages) -> bool:
@@ -91,17 +106,30 @@ class ScrapeTargets:
         self._by_rule: dict[str, dict[str, dict[str, ScrapeTarget]]] = {rule.name: {} for rule in plan.rules}
         # Changes whenever a target comes, goes or gets other labels.
         self.generation = 0
+        self._scraped = 0
         # Pods without the port that a rule names.
         self.without_port: dict[Named, str] = {}
 
     def __iter__(self) -> Iterator[ScrapeTarget]:
         return (target for several in self._by_pod.values() for target in several)
 
+    @property
+    def scraped(self) -> int:
+        """How many targets are scraped; the others are asked of a Prometheus."""
+        return self._scraped
+
     def __len__(self) -> int:
         return sum(len(several) for several in self._by_pod.values())
 
     def of_rule(self, rule: str, namespace: str) -> Mapping[str, ScrapeTarget]:
         return self._by_rule.get(rule, {}).get(namespace, {})
+
+    def has(self, rule: str) -> bool:
+        """Whether a rule has any target."""
+        return bool(self._by_rule.get(rule))
+
+    def all_of_rule(self, rule: str) -> list[ScrapeTarget]:
+        return [target for pods in self._by_rule.get(rule, {}).values() for target in pods.values()]
 
     def namespaces(self, rule: str) -> Iterator[str]:
         return iter(self._by_rule.get(rule, {}))
@@ -128,17 +156,24 @@ class ScrapeTargets:
                 new.append(ScrapeTarget(rule, pod, url))
         for target in before.values():
             target.gone = True
+            self._scraped -= target.url is not None
             self._forget(target)
         for target in new:
+            self._scraped += target.url is not None
             self._by_rule[target.rule.name].setdefault(key[0], {})[key[1]] = target
         if kept or new:
             self._by_pod[key] = (*kept, *new)
         return new
 
-    def _choosing(self, pod: ServedPod, labels: Mapping[str, str] | None) -> Iterator[tuple[RulePlan, URL]]:
-        """The rules that choose a pod, and the address by which each scrapes it."""
+    def _choosing(self, pod: ServedPod, labels: Mapping[str, str] | None) -> Iterator[tuple[RulePlan, URL | None]]:
+        """The rules that choose a pod, and the address by which each scrapes it, if it does."""
         for rule in self.plan.rules:
             if not rule.chooses_namespace(pod.namespace, labels) or not rule.pods.matches(pod.labels):
+                continue
+            if rule.prometheus is not None:
+                yield rule, None
+                continue
+            if not pod.address:
                 continue
             url = _url(rule, pod)
             if url is None:

@@ -28,6 +28,16 @@ def test_a_file_has_the_same_names():
         ({"podNetworks": "10.0.0.0/8"}, "podNetworks: write a list"),
         ({"namespace": "Shop"}, "namespace: 'Shop' is not a name"),
         ({"listen": "here"}, "'here' is not an IP address"),
+        ({"prometheus": "prometheus:9090"}, "prometheus: 'prometheus:9090' is not an address"),
+        ({"prometheusTokenFile": "/t"}, "prometheusTokenFile: it belongs to prometheus, which is not set"),
+        (
+            {"prometheus": "http://p", "prometheusTokenFile": "/t"},
+            "prometheusTokenFile: a token is not sent without TLS; write an https:// address in prometheus",
+        ),
+        (
+            {"prometheus": "http://p", "prometheusCaFile": "/c"},
+            "prometheusCaFile: without TLS nothing is verified; write an https:// address in prometheus, or no CA file",
+        ),
         ({"period": 60}, "period: no such setting"),
     ],
 )

@@ -13,6 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import structlog
 
+from hypot.cluster.named_server import has_more_parts
 from hypot.policy.model.seen import Failure
 
 log = structlog.get_logger()
@@ -34,7 +35,7 @@ MOST_CONTAINERS = 150_000
 
 def has_too_many(body: bytes, objects: int, texts: int) -> bool:
     """Whether an answer has more objects or texts than so many for each container; a few more surround them."""
-    return body.count(b"{") > objects * MOST_CONTAINERS + 8 or body.count(b'"') > 2 * texts * MOST_CONTAINERS + 64
+    return has_more_parts(body, objects * MOST_CONTAINERS + 8, texts * MOST_CONTAINERS + 32)
 
 
 T = TypeVar("T")

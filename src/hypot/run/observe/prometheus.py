@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import aiohttp
 import msgspec
 
-from hypot.cluster.prometheus import PrometheusAnswer, PrometheusApi, PrometheusError, read_answer
+from hypot.cluster.prometheus import PrometheusApi, PrometheusError, VectorAnswer, VectorSeries, read_answer
 from hypot.policy.model.seen import PodSample
 from hypot.run.observe.asking import LARGEST_USAGE, MOST_CONTAINERS, has_too_many
 from hypot.run.observe.pod_metrics import Named, PodUsage
@@ -29,20 +29,7 @@ MEASURED = f"max {_BY} (timestamp(container_memory_working_set_bytes{{{_OF}}}))"
 SERIES = (2, 9)
 
 
-class _PrometheusSeries(msgspec.Struct, gc=False):
-    metric: dict[str, str] = {}
-    value: tuple[float, str] = (0.0, "NaN")
-
-
-class _Data(msgspec.Struct, gc=False, rename="camel"):
-    result: list[_PrometheusSeries] = []
-
-
-class _Answer(PrometheusAnswer, gc=False):
-    data: _Data | None = None
-
-
-_decoder = msgspec.json.Decoder(_Answer)
+_decoder = msgspec.json.Decoder(VectorAnswer)
 Place = tuple[str, str, str]
 
 
@@ -72,7 +59,7 @@ class Prometheus:
         return dict(_values(read.data.result))
 
 
-def _values(series: list[_PrometheusSeries]) -> Iterator[tuple[Place, float]]:
+def _values(series: list[VectorSeries]) -> Iterator[tuple[Place, float]]:
     for each in series:
         try:
             amount = float(each.value[1])

@@ -1,0 +1,29 @@
+"""The YAML in docs/metrics-api.md is what the server accepts."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+from hypot.kinds.metric_rules.read import rules_of
+from hypot.metricsapi.config import MetricsConfig
+from hypot.metricsapi.conflicts import conflicts
+
+PAGE = Path(__file__).parents[3] / "docs/metrics-api.md"
+
+
+def blocks():
+    return [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)]
+
+
+def test_rules():
+    """Each of them can be used with a configuration of the page."""
+    config = MetricsConfig(prometheus="http://prometheus:9090")
+    rules = [rules_of(one) for one in blocks() if one.get("kind") == "MetricRules"]
+    assert len(rules) == 2
+    assert [list(conflicts(one, config)) for one in rules] == [[], []]
+
+
+def test_configurations():
+    configs = [MetricsConfig.from_dict(one) for one in blocks() if "kind" not in one]
+    assert configs
