@@ -28,21 +28,23 @@ from hypot.metricsapi.rules_file import RulesFile
 from hypot.metricsapi.scrape.fetch import new_session
 from hypot.metricsapi.scrape.scraper import ScrapeCounts
 from hypot.metricsapi.scrape.secrets import OwnAccount, Secrets
-from hypot.metricsapi.serve.api import LIMITS, MetricsPages
+from hypot.metricsapi.serve.api import LIMITS, MetricsPages, Others
+from hypot.metricsapi.serve.forwarder import Forwarder, OtherServer
+from hypot.metricsapi.serve.other_metrics import OtherMetrics
 from hypot.metricsapi.serve.values import ServedValues
 from hypot.serving.certificate_holder import CertificateHolder
 from hypot.serving.certificate_secret import CertificateSecret
 from hypot.serving.certificates import Issued, names_of
-from hypot.serving.client_certificates import ClientCertificates
+from hypot.serving.client_certificates import AUTHENTICATED, ClientCertificates
 from hypot.serving.garbage import collect_seldom
 from hypot.serving.given_certificate import GivenCertificateError, read_certificate
 from hypot.serving.listener import Listener
 from hypot.serving.metrics_page import MetricsEndpoint
 from hypot.serving.probes import Probes
-from hypot.serving.readers import Readers
+from hypot.serving.readers import Readers, User
 
 log = structlog.get_logger()
-LEASE = SECRET = "hypot-metrics"  # noqa: S105  a name
+LEASE = SECRET = ACCOUNT = "hypot-metrics"  # noqa: S105  a name
 # How often the certificate and the APIServices are checked, and how soon again after a failure.
 CERTIFICATE_EVERY, CERTIFICATE_AGAIN = 60.0, 5.0
 # How often the file of the rules is checked, and how many problems of it are logged.
@@ -73,7 +75,8 @@ class MetricsServer:
         self.lease = Lease(self.plain, config.namespace, LEASE, self.identity)
         self.clients = ClientCertificates(self.plain)
         readers = Readers(self.plain, certified=self.clients.user)
-        self.api = MetricsPages(self._values, readers, self._ready)
+        self.others = self._other_server()
+        self.api = MetricsPages(self._values, readers, self._ready, self.others)
         self.listener = Listener(self.api.answer, LIMITS)
         self.probes = Probes(str, self._ready)
         self.metrics = MetricsEndpoint(self._exposition, readers if config.metrics_auth else None)
@@ -89,6 +92,17 @@ class MetricsServer:
         # The error that ended the process; empty after a normal stop.
         self.broken = ""
 
+    def _other_server(self) -> Others | None:
+        """Where metrics come from that no rule serves."""
+        config = self.config
+        if not config.forward_to:
+            return None
+        files = config.forward_ca_file, config.forward_certificate, config.forward_token_file
+        forwarder = Forwarder(OtherServer(config.forward_to, *files), f"{config.service}.{config.namespace}")
+        groups = "system:serviceaccounts", f"system:serviceaccounts:{config.namespace}", AUTHENTICATED
+        own = User(f"system:serviceaccount:{config.namespace}:{ACCOUNT}", groups)
+        return Others(forwarder, OtherMetrics(forwarder, own, lambda: self.lease.leading))
+
     async def run(self) -> None:
         """Run until SIGTERM or SIGINT, then release the Lease."""
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -97,6 +111,8 @@ class MetricsServer:
             await stack.enter_async_context(self.plain)
             session = await stack.enter_async_context(new_session(2 * self.config.scrape_period))
             asking = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
+            if self.others is not None:
+                await stack.enter_async_context(self.others.forwarder)
             for server in (self.probes, self.metrics, self.listener):
                 stack.push_async_callback(server.stop)
             await self.probes.start(self.config.listen, self.config.probe_port)
@@ -106,6 +122,8 @@ class MetricsServer:
 
     async def _until_stopped(self, session: aiohttp.ClientSession, asking: aiohttp.ClientSession) -> None:
         work = [self.lease.run(), self.clients.run(), self._serve(), self._collect(session, asking), collect_seldom()]
+        if self.others is not None:
+            work.append(self.others.metrics.run())
         tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(each) for each in work]
         stopping = asyncio.ensure_future(self.stopping.wait())
         try:
@@ -272,5 +290,6 @@ class MetricsServer:
                 self.api.codes,
                 bool(self.rules_trouble),
                 expires,
+                self.others,
             )
         )

@@ -7,6 +7,7 @@ from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.collector import Collected, Collector
 from hypot.metricsapi.prometheus.querier import QueryCounts
 from hypot.metricsapi.scrape.scraper import ScrapeCounts
+from hypot.metricsapi.serve.api import Others
 from hypot.metricsapi.targets import ScrapeTarget
 from hypot.serving.text_format import MetricFamily, Sample, family_table, labelled, rendered, sort_in
 
@@ -24,6 +25,9 @@ QUERY_SECONDS = "hypot_metrics_query_seconds_total"
 QUERY_FAULTS = "hypot_metrics_query_faults_total"
 REJECTED = "hypot_metrics_rejected_samples_total"
 ANSWERS = "hypot_metrics_answers_total"
+FORWARD_UP = "hypot_metrics_forward_up"
+FORWARDED = "hypot_metrics_forwarded_total"
+FORWARD_FAULTS = "hypot_metrics_forward_faults_total"
 RULES_INVALID = "hypot_metrics_rules_invalid"
 CERTIFICATE = "hypot_metrics_certificate_expiry_seconds"
 
@@ -58,6 +62,19 @@ FAMILIES = (
         ("reason",),
     ),
     MetricFamily(ANSWERS, "counter", "Answers to requests of the metrics APIs.", ("code",)),
+    MetricFamily(
+        FORWARD_UP,
+        "gauge",
+        "1 while the server in forwardTo says what it serves, else 0; absent if it is not asked.",
+    ),
+    MetricFamily(FORWARDED, "counter", "Answers of the server in forwardTo that were passed on.", ("code",)),
+    MetricFamily(
+        FORWARD_FAULTS,
+        "counter",
+        "Requests to the server in forwardTo without such an answer: connection, credentials, timeout, too-large, "
+        "body, redirect, path, loop, or too many at once (busy).",
+        ("reason",),
+    ),
     MetricFamily(RULES_INVALID, "gauge", "1 while the file has invalid rules, and the last valid ones are applied."),
     MetricFamily(CERTIFICATE, "gauge", "Seconds until the certificate expires, 0 without one."),
 )
@@ -75,6 +92,7 @@ class ServerState:
     codes: Mapping[int, int] = field(default_factory=dict)
     rules_invalid: bool = False
     certificate_seconds: float = 0.0
+    others: Others | None = None
 
 
 def exposition(state: ServerState) -> Iterator[bytes]:
@@ -112,6 +130,17 @@ def _of_server(state: ServerState) -> Iterator[Sample]:
             yield Sample(name, labelled(reason=reason), count)
     for code, count in sorted(state.codes.items()):
         yield Sample(ANSWERS, labelled(code=str(code)), count)
+    if state.others is not None:
+        yield from _of_others(state.others)
+
+
+def _of_others(others: Others) -> Iterator[Sample]:
+    if others.metrics.up is not None:
+        yield Sample(FORWARD_UP, "", int(others.metrics.up))
+    for code, count in sorted(others.forwarder.counts.codes.items()):
+        yield Sample(FORWARDED, labelled(code=str(int(code))), count)
+    for reason, faults in sorted(others.forwarder.counts.faults.items()):
+        yield Sample(FORWARD_FAULTS, labelled(reason=reason), faults)
 
 
 def _of_rule(rule: str, targets: list[ScrapeTarget], state: ServerState) -> Iterator[Sample]:

@@ -13,7 +13,8 @@ PAGE = Path(__file__).parents[3] / "docs/metrics-api.md"
 
 
 def blocks():
-    return [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)]
+    page = PAGE.read_text(encoding="utf-8")
+    return [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
 
 
 def test_rules():

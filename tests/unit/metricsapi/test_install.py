@@ -147,6 +147,32 @@ def test_rules_without_scrapes_need_no_secrets():
     assert not [resource for _, resource, _, _ in everywhere if resource == "secrets"]
 
 
+FORWARD = {"forward_to": "https://adapter.monitoring.svc"}
+METRICS = {"custom.metrics.k8s.io", "external.metrics.k8s.io"}
+
+
+@pytest.mark.parametrize(
+    ("files", "folders", "may_read"),
+    [
+        ({"forward_certificate": "/etc/forward"}, ["/etc/forward"], False),
+        ({"forward_certificate": "/etc/f/", "forward_ca_file": "/etc/f/ca.crt"}, ["/etc/f"], False),
+        ({"forward_token_file": OWN_TOKEN}, [], True),
+        ({"forward_token_file": OWN_TOKEN, "forward_ca_file": "/etc/f/ca.crt"}, ["/etc/f"], True),
+    ],
+)
+def test_another_metrics_server(files, folders, may_read):
+    """Its files come from a Secret. With a token it sees this account, which then must have the right to read."""
+    objects = made(**FORWARD, **files)
+    spec = of("Deployment", objects)[0]["spec"]["template"]["spec"]
+    assert [one["mountPath"] for one in spec["containers"][0]["volumeMounts"] if one["name"] == "forward"] == folders
+    secrets = [one["secret"]["secretName"] for one in spec["volumes"] if one["name"] == "forward"]
+    assert secrets == (["hypot-metrics-forward"] if folders else [])
+    granted = [
+        rule for role in of("ClusterRole", objects) for rule in role["rules"] if METRICS & set(rule["apiGroups"])
+    ]
+    assert [rule["verbs"] for rule in granted] == ([["get", "list"]] if may_read else [])
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
