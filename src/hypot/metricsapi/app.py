@@ -16,31 +16,35 @@ from hypot.cluster.clock import boot, wall
 from hypot.cluster.config import SERVICE_ACCOUNT, Access
 from hypot.cluster.lease import Lease, own_identity
 from hypot.cluster.port import RefusedError, UnreachableError
+from hypot.cluster.prometheus import PrometheusApi
 from hypot.kinds.metric_rules.read import RulesError
-from hypot.metricsapi.collector import Collector
+from hypot.metricsapi.collector import Collected, Collector
 from hypot.metricsapi.config import MetricsConfig
 from hypot.metricsapi.own_metrics import ServerState, exposition
 from hypot.metricsapi.plan import ScrapePlan
+from hypot.metricsapi.prometheus.querier import QueryCounts
 from hypot.metricsapi.registration import Registration
 from hypot.metricsapi.rules_file import RulesFile
 from hypot.metricsapi.scrape.fetch import new_session
 from hypot.metricsapi.scrape.scraper import ScrapeCounts
 from hypot.metricsapi.scrape.secrets import OwnAccount, Secrets
-from hypot.metricsapi.serve.api import LIMITS, MetricsPages
+from hypot.metricsapi.serve.api import LIMITS, MetricsPages, Others
+from hypot.metricsapi.serve.forwarder import Forwarder, OtherServer
+from hypot.metricsapi.serve.other_metrics import OtherMetrics
 from hypot.metricsapi.serve.values import ServedValues
 from hypot.serving.certificate_holder import CertificateHolder
 from hypot.serving.certificate_secret import CertificateSecret
 from hypot.serving.certificates import Issued, names_of
-from hypot.serving.client_certificates import ClientCertificates
+from hypot.serving.client_certificates import AUTHENTICATED, ClientCertificates
 from hypot.serving.garbage import collect_seldom
 from hypot.serving.given_certificate import GivenCertificateError, read_certificate
 from hypot.serving.listener import Listener
 from hypot.serving.metrics_page import MetricsEndpoint
 from hypot.serving.probes import Probes
-from hypot.serving.readers import Readers
+from hypot.serving.readers import Readers, User
 
 log = structlog.get_logger()
-LEASE = SECRET = "hypot-metrics"  # noqa: S105  a name
+LEASE = SECRET = ACCOUNT = "hypot-metrics"  # noqa: S105  a name
 # How often the certificate and the APIServices are checked, and how soon again after a failure.
 CERTIFICATE_EVERY, CERTIFICATE_AGAIN = 60.0, 5.0
 # How often the file of the rules is checked, and how many problems of it are logged.
@@ -71,7 +75,8 @@ class MetricsServer:
         self.lease = Lease(self.plain, config.namespace, LEASE, self.identity)
         self.clients = ClientCertificates(self.plain)
         readers = Readers(self.plain, certified=self.clients.user)
-        self.api = MetricsPages(self._values, readers, self._ready)
+        self.others = self._other_server()
+        self.api = MetricsPages(self._values, readers, self._ready, self.others)
         self.listener = Listener(self.api.answer, LIMITS)
         self.probes = Probes(str, self._ready)
         self.metrics = MetricsEndpoint(self._exposition, readers if config.metrics_auth else None)
@@ -79,13 +84,24 @@ class MetricsServer:
         self.secret = CertificateSecret(self.plain, config.namespace, names, server="metrics", secret_name=SECRET)
         self.registration = Registration(self.plain, config.namespace, config.service)
         self.stopping = asyncio.Event()
-        self.counts = ScrapeCounts()
+        self.counts = Collected(ScrapeCounts(), QueryCounts())
         self.collector: Collector | None = None
         self.certificate: Issued | None = None
         # Why there is no certificate yet, and what is wrong with the rules in the file.
         self.certificate_trouble = self.rules_trouble = ""
         # The error that ended the process; empty after a normal stop.
         self.broken = ""
+
+    def _other_server(self) -> Others | None:
+        """Where metrics come from that no rule serves."""
+        config = self.config
+        if not config.forward_to:
+            return None
+        files = config.forward_ca_file, config.forward_certificate, config.forward_token_file
+        forwarder = Forwarder(OtherServer(config.forward_to, *files), f"{config.service}.{config.namespace}")
+        groups = "system:serviceaccounts", f"system:serviceaccounts:{config.namespace}", AUTHENTICATED
+        own = User(f"system:serviceaccount:{config.namespace}:{ACCOUNT}", groups)
+        return Others(forwarder, OtherMetrics(forwarder, own, lambda: self.lease.leading))
 
     async def run(self) -> None:
         """Run until SIGTERM or SIGINT, then release the Lease."""
@@ -94,15 +110,20 @@ class MetricsServer:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.plain)
             session = await stack.enter_async_context(new_session(2 * self.config.scrape_period))
+            asking = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
+            if self.others is not None:
+                await stack.enter_async_context(self.others.forwarder)
             for server in (self.probes, self.metrics, self.listener):
                 stack.push_async_callback(server.stop)
             await self.probes.start(self.config.listen, self.config.probe_port)
             if not self.config.metrics_auth:
                 await self.metrics.start(self.config.listen, self.config.metrics_port)
-            await self._until_stopped(session)
+            await self._until_stopped(session, asking)
 
-    async def _until_stopped(self, session: aiohttp.ClientSession) -> None:
-        work = [self.lease.run(), self.clients.run(), self._serve(), self._collect(session), collect_seldom()]
+    async def _until_stopped(self, session: aiohttp.ClientSession, asking: aiohttp.ClientSession) -> None:
+        work = [self.lease.run(), self.clients.run(), self._serve(), self._collect(session, asking), collect_seldom()]
+        if self.others is not None:
+            work.append(self.others.metrics.run())
         tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(each) for each in work]
         stopping = asyncio.ensure_future(self.stopping.wait())
         try:
@@ -125,15 +146,19 @@ class MetricsServer:
                 await self.lease.release()
             log.info("stopped")
 
-    async def _collect(self, session: aiohttp.ClientSession) -> None:
+    async def _collect(self, session: aiohttp.ClientSession, asking: aiohttp.ClientSession) -> None:
         """Apply the rules. If the file changes, the former ones stay until the pods of the new ones are known."""
+        config, prometheus = self.config, None
+        if config.prometheus:
+            files = config.prometheus_token_file, config.prometheus_ca_file
+            prometheus = PrometheusApi(asking, config.prometheus, *files)
         secrets = Secrets(self.plain, OwnAccount(SERVICE_ACCOUNT / "token", SERVICE_ACCOUNT / "ca.crt"))
 
         def begun(plan: ScrapePlan) -> _Running:
             def active() -> bool:
                 return self._active() and self.collector is made
 
-            made = Collector(self.plain, plan, session, secrets, self.config, active, self.counts)
+            made = Collector(self.plain, plan, session, secrets, prometheus, config, active, self.counts)
             return _Running(made, asyncio.ensure_future(made.run()))
 
         # The rules that are applied, and new ones that wait for their pods.
@@ -265,5 +290,6 @@ class MetricsServer:
                 self.api.codes,
                 bool(self.rules_trouble),
                 expires,
+                self.others,
             )
         )

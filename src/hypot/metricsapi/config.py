@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_network
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from hypot.kinds.names import dns_label
 from hypot.metricsapi.ages import Ages
@@ -18,6 +19,9 @@ from hypot.serving.config import (
     monitoring_namespace,
     plain_value,
     port,
+    prometheus_address,
+    prometheus_ca_file,
+    prometheus_token_file,
     properties_of,
     schema_of,
     seconds,
@@ -26,6 +30,7 @@ from hypot.serving.config import (
     text,
     texts,
     wrong_listen,
+    wrong_prometheus,
 )
 
 SERVICE = "hypot-metrics"
@@ -50,6 +55,22 @@ class MetricsConfig:
         "The networks of the pods, such as 10.0.0.0/8; pods outside of them are not scraped. By default all are, "
         "except at addresses of the machine itself and link-local ones.",
     )
+    prometheus: str = prometheus_address("The address of the Prometheus that rules with `prometheus` ask.")
+    prometheus_token_file: str = prometheus_token_file()
+    prometheus_ca_file: str = prometheus_ca_file()
+    forward_to: str = text(
+        "",
+        "The address of another metrics server, such as https://prometheus-adapter.monitoring.svc: it is asked for "
+        "metrics that no rule serves. Empty: they are not served.",
+        {"type": "string", "pattern": "^$|^https://"},
+    )
+    forward_ca_file: str = text(
+        "", "The file with the CA certificates (PEM) of that server; empty: the authorities of the system count."
+    )
+    forward_certificate: str = text(
+        "", "The directory of tls.crt and tls.key, with which that server believes who the user of a request is."
+    )
+    forward_token_file: str = text("", "The file with a token for that server, if it has no certificate to believe.")
     listen: str = text("0.0.0.0", "The address of the APIs, the probes and the metrics.", IP_SCHEMA)  # noqa: S104
     secure_port: int = port(6443, "The port of the metrics APIs.")
     probe_port: int = port(8081, "The port of /healthz and /readyz.")
@@ -98,9 +119,40 @@ def _wrong(config: MetricsConfig) -> Iterator[ConfigError]:
             ip_network(network)
         except ValueError as error:
             yield ConfigError(f"podNetworks: {error}", names=("podNetworks",))
+    yield from wrong_prometheus(config.prometheus, config.prometheus_token_file, config.prometheus_ca_file)
+    yield from _wrong_forward(config)
     yield from wrong_listen(config.listen)
     ports = {"securePort": config.secure_port, "probePort": config.probe_port, "metricsPort": config.metrics_port}
     yield from shared_ports(ports)
+
+
+def _wrong_forward(config: MetricsConfig) -> Iterator[ConfigError]:
+    credentials = {"forwardCertificate": config.forward_certificate, "forwardTokenFile": config.forward_token_file}
+    if not config.forward_to:
+        for setting, file in {"forwardCaFile": config.forward_ca_file, **credentials}.items():
+            if file:
+                yield ConfigError(f"{setting}: it belongs to forwardTo, which is not set", names=(setting,))
+        return
+    try:
+        address = urlsplit(config.forward_to)
+        host, _ = address.hostname or "", address.port
+    except ValueError:
+        address, host = urlsplit(""), ""
+    extra = address.username or address.path.strip("/") or address.query or address.fragment
+    if address.scheme != "https" or not host or extra:
+        message = f"{config.forward_to!r} is not an address; write https:// and a host, and a port if it is not 443"
+        yield ConfigError(f"forwardTo: {message}", names=("forwardTo",))
+    elif host.split(".")[:3] in _own_names(config):
+        yield ConfigError("forwardTo: it is this metrics server itself; name another one", names=("forwardTo",))
+    if not any(credentials.values()):
+        message = "the server must know who asks; write a forwardCertificate or a forwardTokenFile"
+        yield ConfigError(f"forwardTo: {message}", names=("forwardTo", *credentials))
+
+
+def _own_names(config: MetricsConfig) -> list[list[str]]:
+    """The labels with which the names of its own Service begin."""
+    local = [config.service, config.namespace]
+    return [local[:1], local, [*local, "svc"]]
 
 
 def config_schema() -> dict[str, Any]:

@@ -3,21 +3,26 @@
 from collections.abc import Iterator
 from dataclasses import fields
 from hashlib import sha256
+from pathlib import PurePosixPath
 from typing import Any
 
 import yaml
 
+from hypot.cluster.config import SERVICE_ACCOUNT
 from hypot.kinds.metric_rules import MetricRules
 from hypot.kinds.metric_rules.fields import MetricRule
 from hypot.kinds.metric_values import API_SERVICES, CUSTOM, CUSTOM_VERSIONS, EXTERNAL, VERSION
 from hypot.kinds.names import wire_name
 from hypot.metricsapi.config import MetricsConfig
+from hypot.metricsapi.conflicts import conflicts
 from hypot.serving.component import Component, Manifest, Rule, from_anywhere, from_namespace
 from hypot.serving.config import ConfigError, installed_name
 
 METRICS = Component("hypot-metrics", "metrics-server")
 FOLDER, RULES_KEY, CONFIG_KEY = "/etc/hypot", "rules.yaml", "config.yaml"
-CERTIFICATE_VOLUME = "certificate"
+CERTIFICATE_VOLUME, PROMETHEUS_VOLUME, FORWARD_VOLUME = "certificate", "prometheus", "forward"
+# Directories of the container in which nothing can be mounted.
+_TAKEN = frozenset({"/", "/tmp", FOLDER})  # noqa: S108
 # The Role of Kubernetes for those who check requests that the API server passes on.
 TRUST_NAMESPACE, READER = "kube-system", "extension-apiserver-authentication-reader"
 # Higher is preferred.
@@ -29,7 +34,7 @@ def manifests(rules: MetricRules, config: MetricsConfig, image: str, replicas: i
 
     The namespace is not among them: the controller may be in it, which an uninstall must not delete.
     """
-    if found := cannot_be_installed(config, replicas):
+    if found := [*conflicts(rules, config), *cannot_be_installed(config, replicas)]:
         raise ConfigError(*found)
     where = config.namespace
     return [
@@ -50,6 +55,12 @@ def cannot_be_installed(config: MetricsConfig, replicas: int) -> list[str]:
     """Settings that are valid for `hypot metrics` but do not work for pods behind a Service."""
     ports = {"securePort": config.secure_port, "probePort": config.probe_port, "metricsPort": config.metrics_port}
     found = [f"{name}: 0 means any port, but the pods need a known port" for name, port in ports.items() if not port]
+    found += [
+        f"{file}: its directory cannot be mounted; write another one, such as /etc/prometheus/token"
+        for folders in _secret_folders(config).values()
+        for folder, file in folders.items()
+        if folder in _TAKEN or not folder.startswith("/")
+    ]
     return [*found, *([f"replicas: {replicas} is too few; write 1 or more"] if replicas < 1 else [])]
 
 
@@ -77,7 +88,7 @@ def _roles(rules: MetricRules, config: MetricsConfig) -> Iterator[Manifest]:
     """Who may do what. Secrets may be read by name only, and where rules name namespaces only there."""
     where, name = config.namespace, installed_name(METRICS.name, config.namespace)
     everywhere, by_namespace = _rights(rules)
-    yield from METRICS.cluster_role(name, [*_cluster_rules(rules), *everywhere], where)
+    yield from METRICS.cluster_role(name, [*_cluster_rules(rules, config), *everywhere], where)
     yield from METRICS.role_in(METRICS.name, _own_rules(config), where, where)
     for namespace, rights in by_namespace.items():
         yield from METRICS.role_in(f"{name}-scraped", rights, namespace, where)
@@ -120,11 +131,14 @@ def _secrets(rule: MetricRule) -> Iterator[str]:
                 yield each.name
 
 
-def _cluster_rules(rules: MetricRules) -> Iterator[Rule]:
+def _cluster_rules(rules: MetricRules, config: MetricsConfig) -> Iterator[Rule]:
     if any(rule.namespaces is not None and rule.namespaces.selector for rule in rules.rules or ()):
         yield {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"]}
     yield {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]}
     yield {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]}
+    if config.forward_token_file:
+        # The other server sees this account, which asks only for what a client may read.
+        yield {"apiGroups": [CUSTOM, EXTERNAL], "resources": ["*"], "verbs": ["get", "list"]}
     # To write the CA certificate to where the API server reads it.
     yield {
         "apiGroups": ["apiregistration.k8s.io"],
@@ -165,6 +179,26 @@ def _config_map(rules: MetricRules, config: MetricsConfig) -> Manifest:
     return {**made, "data": _files(rules, config)}
 
 
+def _secret_folders(config: MetricsConfig) -> dict[str, dict[str, str]]:
+    """For each volume of a Secret: the directories where it is mounted, each with the setting that needs it."""
+    needed = {
+        PROMETHEUS_VOLUME: [config.prometheus_token_file, config.prometheus_ca_file],
+        FORWARD_VOLUME: [config.forward_token_file, config.forward_ca_file],
+    }
+    found = {
+        name: {str(PurePosixPath(file).parent): file for file in files if file and not _is_of_account(file)}
+        for name, files in needed.items()
+    }
+    if config.forward_certificate:
+        found[FORWARD_VOLUME][str(PurePosixPath(config.forward_certificate))] = config.forward_certificate
+    return found
+
+
+def _is_of_account(file: str) -> bool:
+    """Whether every pod has this file of its service account."""
+    return PurePosixPath(file).is_relative_to(SERVICE_ACCOUNT)
+
+
 def _deployment(rules: MetricRules, config: MetricsConfig, image: str, replicas: int) -> Manifest:
     """The Deployment. Only the replica that leads is ready, so an update may not wait for the others to be ready.
 
@@ -183,6 +217,9 @@ def _deployment(rules: MetricRules, config: MetricsConfig, image: str, replicas:
     if config.certificate:
         mounts.append({"name": CERTIFICATE_VOLUME, "mountPath": config.certificate, "readOnly": True})
         volumes.append({"name": CERTIFICATE_VOLUME, "secret": {"secretName": METRICS.name}})
+    for name, folders in _secret_folders(config).items():
+        mounts += [{"name": name, "mountPath": folder, "readOnly": True} for folder in folders]
+        volumes += [{"name": name, "secret": {"secretName": f"{METRICS.name}-{name}"}}] if folders else []
     # The rules are read again when they change; the configuration is not.
     seen = sha256(_files(rules, config)[CONFIG_KEY].encode()).hexdigest()[:16]
     annotations = {

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from hypot.kinds.metric_rules import MetricRules
-from hypot.kinds.metric_rules.fields import MetricRule, RuleNamespaces, Scrape
+from hypot.kinds.metric_rules.fields import FromPrometheus, MetricRule, RuleNamespaces, Scrape
 from hypot.kinds.selector import Selector, read_selector
 from hypot.metricsapi.body.totals import Wanted, wanted_of
 
@@ -28,9 +28,11 @@ class RulePlan(NamedTuple):
     scrape: Scrape
     wanted: tuple[Wanted, ...]
     served: tuple[ServedValue, ...]
+    # Which series of a Prometheus are meant, if its values do not come from scrapes.
+    prometheus: FromPrometheus | None = None
 
     def chooses_namespace(self, name: str, labels: Mapping[str, str] | None) -> bool:
-        """Whether pods of a namespace are scraped; its labels are None if they are not known."""
+        """Whether pods of a namespace are measured; its labels are None if they are not known."""
         if not self.by_name.may_choose(name):
             return False
         return not self.namespaces.requirements or (labels is not None and self.namespaces.matches(labels))
@@ -74,4 +76,5 @@ def _rule_plan(rule: MetricRule) -> RulePlan:
         rule.scrape or Scrape(),
         tuple([wanted_of(one) for one in metrics]),
         tuple(served),
+        rule.prometheus,
     )

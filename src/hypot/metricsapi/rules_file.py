@@ -4,6 +4,8 @@ from pathlib import Path
 
 from hypot.kinds.metric_rules import PRESETS
 from hypot.kinds.metric_rules.read import RulesError, read_rules, rules_of
+from hypot.metricsapi.config import MetricsConfig
+from hypot.metricsapi.conflicts import conflicts
 from hypot.metricsapi.plan import ScrapePlan, plan_of
 
 LARGEST = 2**20
@@ -12,8 +14,8 @@ LARGEST = 2**20
 class RulesFile:
     """Reads the rules again whenever the file has changed."""
 
-    def __init__(self, file: str = "", preset: str = "") -> None:
-        self._file, self._preset = file, preset
+    def __init__(self, file: str = "", preset: str = "", config: MetricsConfig | None = None) -> None:
+        self._file, self._preset, self._config = file, preset, config or MetricsConfig()
         self._seen: bytes | None = None
 
     def changed(self) -> bool:
@@ -36,7 +38,10 @@ class RulesFile:
             raise RulesError(f"{self._file}: cannot be read: {error.strerror}") from error
         if len(self._seen) > LARGEST:
             raise RulesError(f"{self._file}: has more than {LARGEST:,} bytes")
-        return plan_of([read_rules(self._file)])
+        rules = read_rules(self._file)
+        if wrong := list(conflicts(rules, self._config)):
+            raise RulesError("\n".join(f"{self._file}: {each}" for each in wrong))
+        return plan_of([rules])
 
     def _bytes(self) -> bytes:
         with Path(self._file).open("rb") as opened:

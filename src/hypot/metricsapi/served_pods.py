@@ -1,14 +1,15 @@
-"""Pods as far as scraping needs them, and which addresses may be scraped."""
+"""Pods as far as measuring needs them, and which addresses may be scraped."""
 
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Any, NamedTuple
 
 from hypot.cluster.addresses import inside, own_or_metadata
+from hypot.core.instant import read_time
 
 
 class ServedPod(NamedTuple):
-    """A pod that runs. `ports` has the ports that have a name."""
+    """A pod that runs. `ports` has the ports that have a name; the address is empty if it may not be scraped."""
 
     namespace: str
     name: str
@@ -16,6 +17,8 @@ class ServedPod(NamedTuple):
     labels: Mapping[str, str]
     address: str
     ports: Mapping[str, int]
+    # When it was created, in seconds of the epoch; 0 if that is not known.
+    created: float = 0.0
 
 
 class PodAddresses:
@@ -37,12 +40,10 @@ class PodAddresses:
 
 
 def read_served_pod(data: Mapping[str, Any], addresses: PodAddresses) -> ServedPod | None:
-    """A pod from its manifest; None if it does not run, or has no address that may be asked."""
+    """A pod from its manifest; None if it does not run."""
     metadata, status = _mapping(data, "metadata"), _mapping(data, "status")
     address = str(status.get("podIP") or "")
     if status.get("phase") != "Running" or metadata.get("deletionTimestamp") is not None:
-        return None
-    if not addresses.allow(address):
         return None
     spec = _mapping(data, "spec")
     # Init containers that are restarted always run beside the others.
@@ -55,7 +56,8 @@ def read_served_pod(data: Mapping[str, Any], addresses: PodAddresses) -> ServedP
     }
     labels = {str(key): str(value) for key, value in _mapping(metadata, "labels").items()}
     name, namespace, uid = (str(metadata.get(key) or "") for key in ("name", "namespace", "uid"))
-    return ServedPod(namespace, name, uid, labels, address, ports)
+    allowed = address if addresses.allow(address) else ""
+    return ServedPod(namespace, name, uid, labels, allowed, ports, read_time(metadata.get("creationTimestamp")) or 0.0)
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:

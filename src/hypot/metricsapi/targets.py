@@ -1,4 +1,4 @@
-"""The pods to scrape, and what is known of each: its last samples, and how its scrapes went."""
+"""The pods to measure, and what is known of each: its last samples, and how its scrapes or queries went."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,8 @@ class ScrapeTarget:
 
     rule: RulePlan
     pod: ServedPod
-    url: URL
+    # Where it is scraped; None if its values come from a Prometheus.
+    url: URL | None
     # The last two samples of each wanted metric.
     samples: list[Counter] = field(default_factory=list)
     # When its last scrape began; None before the first one.
@@ -43,11 +44,8 @@ class ScrapeTarget:
 
     def sampled(self, scraped: Scraped, ages: Ages) -> list[str]:
         """Take the samples of a scrape. Returns why some of them do not count."""
-        self.faults, self.trouble = 0, ""
-        before = self.samples or [Counter()] * len(self.rule.wanted)
-        self.renew()
         rejected, after = [], []
-        for served, counter, total in zip(self.rule.served, before, scraped.totals, strict=True):
+        for served, counter, total in zip(self.rule.served, self.known, scraped.totals, strict=True):
             sample = CounterSample(scraped.at, scraped.wall, total)
             if not served.is_counter:
                 after.append(Counter(None, sample))
@@ -58,8 +56,24 @@ class ScrapeTarget:
             elif counter.new is not None and taken.old is None:
                 rejected.append("reset")
             after.append(taken)
-        self.samples = after
+        self.take(after)
         return rejected
+
+    @property
+    def known(self) -> list[Counter]:
+        """The last two samples of each wanted metric, also if there are none."""
+        return self.samples or [Counter()] * len(self.rule.wanted)
+
+    def take(self, samples: list[Counter]) -> None:
+        """Take these samples of a scrape or a query that did not fail."""
+        self.faults, self.trouble = 0, ""
+        self.samples = samples
+        self.renew()
+
+    def failed(self, trouble: str) -> None:
+        """A scrape or a query gave nothing. The samples stay until they are too old."""
+        self.faults += 1
+        self.trouble = trouble
 
     def value(self, i: int, now: float, ages: Ages) -> MetricValue | None:
         """The value of its metric number `i`; None if there is none, or if it is too old."""
@@ -80,7 +94,8 @@ class ScrapeTarget:
 
     def adopt(self, former: "ScrapeTarget") -> None:
         """Take over the samples of the same pod from a target of former rules, if they mean the same."""
-        if former.pod.uid == self.pod.uid and former.rule.wanted == self.rule.wanted and former.url == self.url:
+        same_source = former.url == self.url and former.rule.prometheus == self.rule.prometheus
+        if former.pod.uid == self.pod.uid and former.rule.wanted == self.rule.wanted and same_source:
             self.samples = former.samples
             self.renew()
 
@@ -100,12 +115,17 @@ class ScrapeTargets:
         # For each rule and namespace: the number of the last change of its targets.
         self._generations: dict[Named, int] = {}
         self._changes = 0
-        self._count = 0
+        self._count = self._scraped = 0
         # Pods without the port that a rule names.
         self.without_port: dict[Named, str] = {}
 
     def __iter__(self) -> Iterator[ScrapeTarget]:
         return (target for several in self._by_pod.values() for target in several)
+
+    @property
+    def scraped(self) -> int:
+        """How many targets are scraped; the others are asked of a Prometheus."""
+        return self._scraped
 
     def __len__(self) -> int:
         return self._count
@@ -116,6 +136,13 @@ class ScrapeTargets:
     def generation(self, rule: str, namespace: str) -> int:
         """Another number whenever a target of the rule has come to the namespace, gone from it, or got other labels."""
         return self._generations.get((rule, namespace), 0)
+
+    def has(self, rule: str) -> bool:
+        """Whether a rule has any target."""
+        return bool(self._by_rule.get(rule))
+
+    def all_of_rule(self, rule: str) -> list[ScrapeTarget]:
+        return [target for pods in self._by_rule.get(rule, {}).values() for target in pods.values()]
 
     def namespaces(self, rule: str) -> Iterator[str]:
         return iter(self._by_rule.get(rule, {}))
@@ -141,15 +168,17 @@ class ScrapeTargets:
         self._count += len(new) - len(before)
         for target in before.values():
             target.gone = True
+            self._scraped -= target.url is not None
             self._forget(target)
         for target in new:
+            self._scraped += target.url is not None
             self._by_rule[target.rule.name].setdefault(key[0], {})[key[1]] = target
             self._changed(target)
         if kept or new:
             self._by_pod[key] = (*kept, *new)
         return new
 
-    def _update(self, target: ScrapeTarget, pod: ServedPod, url: URL) -> None:
+    def _update(self, target: ScrapeTarget, pod: ServedPod, url: URL | None) -> None:
         """Most events of a pod change nothing here."""
         if (target.pod, target.url) != (pod, url):
             target.pod, target.url = pod, url
@@ -160,10 +189,15 @@ class ScrapeTargets:
         self._changes += 1
         self._generations[target.rule.name, target.pod.namespace] = self._changes
 
-    def _choosing(self, pod: ServedPod, labels: Mapping[str, str] | None) -> Iterator[tuple[RulePlan, URL]]:
-        """The rules that choose a pod, and the address by which each scrapes it."""
+    def _choosing(self, pod: ServedPod, labels: Mapping[str, str] | None) -> Iterator[tuple[RulePlan, URL | None]]:
+        """The rules that choose a pod, and the address by which each scrapes it, if it does."""
         for rule in self.plan.rules:
             if not rule.chooses_namespace(pod.namespace, labels) or not rule.pods.matches(pod.labels):
+                continue
+            if rule.prometheus is not None:
+                yield rule, None
+                continue
+            if not pod.address:
                 continue
             url = _url(rule, pod)
             if url is None:

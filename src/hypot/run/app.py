@@ -20,6 +20,7 @@ from hypot.cluster.config import Access
 from hypot.cluster.discovery import Discovery
 from hypot.cluster.lease import Lease, own_identity
 from hypot.cluster.port import Port, RefusedError, UnreachableError
+from hypot.cluster.prometheus import PrometheusApi
 from hypot.policy.model.decision import condition_of
 from hypot.policy.stages.report import kebab
 from hypot.run.act.actor import Actor, DryRunPort
@@ -32,7 +33,7 @@ from hypot.run.observe.leases import ACTS_IN, Leases, acts_in
 from hypot.run.observe.observer import Observer, UsageSource
 from hypot.run.observe.past_usage import PastUsage
 from hypot.run.observe.pod_metrics import MetricsApi
-from hypot.run.observe.prometheus import Prometheus, PrometheusApi
+from hypot.run.observe.prometheus import Prometheus
 from hypot.run.observe.recommenders import Recommenders, new_session
 from hypot.run.observe.watches import Watches
 from hypot.run.outcome import CARRIED_OUT, Done, Judged, Outcome, Reconciled
@@ -293,7 +294,7 @@ class App:
         source: UsageSource = MetricsApi(self.guarded, config.watch_namespaces)
         backfill = Backfill()
         if config.prometheus:
-            api = PrometheusApi(session, config.prometheus, config.prometheus_token_file)
+            api = PrometheusApi(session, config.prometheus, config.prometheus_token_file, config.prometheus_ca_file)
             source, backfill = Prometheus(api), Backfill(PastUsage(api), boot)
         return Reconciler(
             config,

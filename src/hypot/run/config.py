@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, get_args
-from urllib.parse import urlsplit
 
 from hypot.kinds.catalogue import Mode, controlled, sizing
 from hypot.kinds.names import dns_label, dns_subdomain
@@ -21,12 +20,16 @@ from hypot.serving.config import (
     monitoring_namespace,
     plain_value,
     port,
+    prometheus_address,
+    prometheus_ca_file,
+    prometheus_token_file,
     properties_of,
     schema_of,
     shared_ports,
     switch,
     text,
     wrong_listen,
+    wrong_prometheus,
 )
 
 # Which namespaces are acted on: those with the label, or all of them.
@@ -35,7 +38,6 @@ OPT_IN_LABEL = "hypot.dev/scaling"
 OPT_IN_VALUE = "enabled"
 # The shortest and longest reconcile period, in seconds.
 SHORTEST_PERIOD, LONGEST_PERIOD = 0.1, 3600.0
-ADDRESSES = ("http://", "https://")
 PORTS = frozenset({"probePort", "metricsPort", "webhookPort"})
 
 
@@ -111,11 +113,11 @@ class RunConfig:
         "The CA certificate (PEM) of webhookCertificate, for the webhook configuration; empty: cert-manager adds it.",
     )
     object_metrics: bool = switch(default=True, why="Expose gauges for each object, at most 25 series each.")
-    prometheus: str = text(
-        "",
-        "Read usage from the Prometheus at this address instead of metrics.k8s.io, and the past of new Tortoises.",
+    prometheus: str = prometheus_address(
+        "Read usage from the Prometheus at this address instead of metrics.k8s.io, and the past of new Tortoises."
     )
-    prometheus_token_file: str = text("", "The file with the token for that Prometheus, if it needs one.")
+    prometheus_token_file: str = prometheus_token_file()
+    prometheus_ca_file: str = prometheus_ca_file()
     recommender_hosts: tuple[str, ...] = field(
         default=(),
         metadata={
@@ -188,26 +190,12 @@ def _wrong_values(config: RunConfig) -> Iterator[ConfigError]:
             read_rule(host)
         except ValueError as error:
             yield ConfigError(f"recommenderHosts: {error}", names=("recommenderHosts",))
-    if config.prometheus and not config.prometheus.startswith(ADDRESSES):
-        message = f"{config.prometheus!r} is not an address; it must begin with http:// or https://"
-        yield ConfigError(f"prometheus: {message}", names=("prometheus",))
-    elif config.prometheus.startswith("http://"):
-        yield from _unprotected(config)
+    yield from wrong_prometheus(config.prometheus, config.prometheus_token_file, config.prometheus_ca_file)
     if config.webhook_ca and not config.webhook_certificate:
         message = "it belongs to a webhookCertificate, which is not set; hypot writes the CA of its own certificate"
         yield ConfigError(f"webhookCa: {message}", names=("webhookCa",))
     if config.webhook_ca and "-----BEGIN CERTIFICATE-----" not in config.webhook_ca:
         yield ConfigError("webhookCa: it is not a PEM certificate", names=("webhookCa",))
-
-
-def _unprotected(config: RunConfig) -> Iterator[ConfigError]:
-    """Secrets that would be sent to Prometheus without TLS."""
-    todo = "write an https:// address in prometheus"
-    if config.prometheus_token_file:
-        message = f"a token is not sent without TLS; {todo}, or no token file"
-        yield ConfigError(f"prometheusTokenFile: {message}", names=("prometheus", "prometheusTokenFile"))
-    if urlsplit(config.prometheus).username is not None:
-        yield ConfigError(f"prometheus: a password is not sent without TLS; {todo}", names=("prometheus",))
 
 
 def _wrong_period(settings: Settings) -> Iterator[str]:
@@ -305,5 +293,4 @@ def config_schema() -> dict[str, Any]:
         "properties": modes,
         "additionalProperties": False,
     }
-    properties["prometheus"]["pattern"] = f"^$|^({'|'.join(ADDRESSES)})"
     return schema_of("hypot run", properties)

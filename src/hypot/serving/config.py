@@ -8,6 +8,7 @@ from dataclasses import field, fields
 from ipaddress import ip_address
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import urlsplit
 
 from hypot.kinds.names import wire_name
 
@@ -22,6 +23,8 @@ IP_SCHEMA = {"type": "string", "pattern": rf"^localhost$|^({_BYTE}\.){{3}}{_BYTE
 # Checks the value of the setting with this name, and returns it as it is kept. Raises ConfigError.
 Checked = Callable[[str, Any], Any]
 _C = TypeVar("_C", bound="DataclassInstance")
+# How the address of a Prometheus begins.
+ADDRESSES = ("http://", "https://")
 _TYPES = {"string": (str,), "boolean": (bool,), "integer": (int,), "number": (int, float)}
 
 
@@ -86,6 +89,44 @@ def metrics_auth() -> bool:
 def monitoring_namespace() -> str:
     why = "The namespace of Prometheus: the NetworkPolicy lets only its pods reach metricsPort."
     return text("monitoring", why, LABEL_SCHEMA)
+
+
+def prometheus_address(why: str) -> str:
+    """The address of the one Prometheus that a server asks."""
+    return text("", why, {"type": "string", "pattern": f"^$|^({'|'.join(ADDRESSES)})"})
+
+
+def prometheus_token_file() -> str:
+    return text("", "The file with the token for that Prometheus, if it needs one.")
+
+
+def prometheus_ca_file() -> str:
+    return text(
+        "", "The file with the CA certificates (PEM) of that Prometheus; empty: the authorities of the system count."
+    )
+
+
+def wrong_prometheus(address: str, token_file: str, ca_file: str) -> Iterator[ConfigError]:
+    """What is wrong with the address of a Prometheus, or would be sent to it without TLS."""
+    names = ("prometheus", "prometheusTokenFile", "prometheusCaFile")
+    for setting, file in zip(names[1:], (token_file, ca_file), strict=True):
+        if file and not address:
+            yield ConfigError(f"{setting}: it belongs to prometheus, which is not set", names=(setting,))
+    if not address:
+        return
+    if not address.startswith(ADDRESSES):
+        message = f"{address!r} is not an address; it must begin with http:// or https://"
+        yield ConfigError(f"prometheus: {message}", names=("prometheus",))
+    elif address.startswith("http://"):
+        todo = "write an https:// address in prometheus"
+        if token_file:
+            message = f"prometheusTokenFile: a token is not sent without TLS; {todo}, or no token file"
+            yield ConfigError(message, names=names[:2])
+        if ca_file:
+            message = f"prometheusCaFile: without TLS nothing is verified; {todo}, or no CA file"
+            yield ConfigError(message, names=(names[0], names[2]))
+        if urlsplit(address).username is not None:
+            yield ConfigError(f"prometheus: a password is not sent without TLS; {todo}", names=names[:1])
 
 
 def plain_value(of: type, name: str, value: Any) -> Any:

@@ -117,6 +117,10 @@ class Readers:
             return None if known else _forbidden(user, wanted)
         return await self._checked(request.remote or "", user, token, wanted)
 
+    def user(self, request: web.BaseRequest) -> User | None:
+        """Who the client of a request is that was not refused; None if that is no longer known."""
+        return self._certified(request) or self._user_of(_token_of(request))
+
     def _user_of(self, token: str) -> User | None:
         user, until = self._users.get(_hash(token), (None, 0.0))
         return user if until > self._clock() else None

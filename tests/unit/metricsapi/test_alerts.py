@@ -32,6 +32,7 @@ FIRED = {
         [LEADS, *WITHOUT],
         {"severity": "warning", "rule": "web", "job": "hypot-metrics", "pod": "a"},
     ),
+    "HypotMetricsForwardDown": ([LEADS, series("hypot_metrics_forward_up", 0)], {"severity": "warning"}),
     "HypotMetricsRulesInvalid": ([LEADS, series("hypot_metrics_rules_invalid", 1)], {"severity": "warning"}),
     "HypotMetricsCertificateExpiring": (
         [LEADS, series("hypot_metrics_certificate_expiry_seconds", 3600)],
@@ -41,6 +42,7 @@ FIRED = {
 QUIET = {
     "HypotMetricsNoLeader": [LEADS, series("hypot_metrics_leader", 0, "b")],
     "HypotMetricsValuesMissing": [series("hypot_metrics_leader", 0), *WITHOUT],
+    "HypotMetricsForwardDown": [LEADS, series("hypot_metrics_forward_up", 1)],
     "HypotMetricsRulesInvalid": [LEADS, series("hypot_metrics_rules_invalid", 0)],
     "HypotMetricsCertificateExpiring": [LEADS, series("hypot_metrics_certificate_expiry_seconds", 30 * 86400)],
 }

@@ -112,7 +112,7 @@ async def running(cluster, file, **config):
     fast = {"scrape_period": 1.0, "min_sample_gap": 0.1, "max_sample_age": 5.0}
     made = MetricsConfig(listen="127.0.0.1", pod_networks=("127.0.0.0/8",), **{**ports, **fast, **config})
     async with serving(served(cluster)) as access:
-        source = RulesFile(str(file))
+        source = RulesFile(str(file), config=made)
         app = MetricsServer(made, access, source, source.read())
         async with until_stopped(app, cluster):
             yield app
@@ -235,7 +235,7 @@ async def test_one_replica_leads_and_another_takes_over(file):
                 await eventually(lambda: is_ready(leader))
                 await eventually(lambda: items(leader))
                 assert "does not lead" in (await page(other.probes.port, "/readyz"))[1]
-                assert other.counts.scrapes == 0
+                assert other.counts.scrapes.scrapes == 0
                 assert (await asked(other, RATE, certificate(PROXIES), **HPA))[0] == 503
             if leader is first:
                 await eventually(lambda: is_ready(second))

@@ -28,6 +28,32 @@ def test_a_file_has_the_same_names():
         ({"podNetworks": "10.0.0.0/8"}, "podNetworks: write a list"),
         ({"namespace": "Shop"}, "namespace: 'Shop' is not a name"),
         ({"listen": "here"}, "'here' is not an IP address"),
+        ({"prometheus": "prometheus:9090"}, "prometheus: 'prometheus:9090' is not an address"),
+        ({"prometheusTokenFile": "/t"}, "prometheusTokenFile: it belongs to prometheus, which is not set"),
+        (
+            {"prometheus": "http://p", "prometheusTokenFile": "/t"},
+            "prometheusTokenFile: a token is not sent without TLS; write an https:// address in prometheus",
+        ),
+        (
+            {"prometheus": "http://p", "prometheusCaFile": "/c"},
+            "prometheusCaFile: without TLS nothing is verified; write an https:// address in prometheus, or no CA file",
+        ),
+        ({"forwardCaFile": "/c"}, "forwardCaFile: it belongs to forwardTo, which is not set"),
+        ({"forwardCertificate": "/c"}, "forwardCertificate: it belongs to forwardTo, which is not set"),
+        (
+            {"forwardTo": "http://a", "forwardCertificate": "/c"},
+            "forwardTo: 'http://a' is not an address; write https://",
+        ),
+        ({"forwardTo": "https://a/x", "forwardCertificate": "/c"}, "is not an address; write https:// and a host"),
+        ({"forwardTo": "https://a:b@c", "forwardCertificate": "/c"}, "is not an address; write https:// and a host"),
+        ({"forwardTo": "https://a:99999", "forwardCertificate": "/c"}, "is not an address; write https:// and a host"),
+        ({"forwardTo": "https://[", "forwardCertificate": "/c"}, "is not an address; write https:// and a host"),
+        ({"forwardTo": "https://adapter"}, "forwardTo: the server must know who asks; write a forwardCertificate"),
+        (
+            {"forwardTo": "https://hypot-metrics.hypot-system.svc.cluster.local", "forwardTokenFile": "/t"},
+            "forwardTo: it is this metrics server itself; name another one",
+        ),
+        ({"forwardTo": "https://hypot-metrics", "forwardTokenFile": "/t"}, "it is this metrics server itself"),
         ({"period": 60}, "period: no such setting"),
     ],
 )
@@ -35,6 +61,14 @@ def test_what_is_refused(given, message):
     with pytest.raises(ConfigError) as wrong:
         MetricsConfig.from_dict(given)
     assert message in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    "address", ["https://adapter.monitoring.svc", "https://hypot-metrics.other.svc:6443", "https://[fd00::1]:443"]
+)
+def test_another_metrics_server(address):
+    """A server of the same name in another namespace is another one."""
+    assert MetricsConfig.from_dict({"forwardTo": address, "forwardCertificate": "/c"}).forward_to == address
 
 
 def test_all_problems_at_once():

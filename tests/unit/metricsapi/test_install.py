@@ -109,6 +109,85 @@ def test_a_certificate_of_others_is_mounted():
     assert ("hypot-system", "secrets", "create", ()) not in rights(objects, "Role")
 
 
+OWN_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105  a file
+PROMETHEUS = {"prometheus": "https://prometheus.monitoring:9090"}
+
+
+@pytest.mark.parametrize(
+    ("files", "folders"),
+    [
+        ({}, []),
+        ({"prometheus_token_file": OWN_TOKEN}, []),
+        ({"prometheus_token_file": OWN_TOKEN, "prometheus_ca_file": "/etc/prometheus/ca.crt"}, ["/etc/prometheus"]),
+        ({"prometheus_token_file": "/etc/p/token", "prometheus_ca_file": "/etc/p/ca.crt"}, ["/etc/p"]),
+        ({"prometheus_token_file": "/etc/a/token", "prometheus_ca_file": "/etc/b/ca.crt"}, ["/etc/a", "/etc/b"]),
+    ],
+)
+def test_the_files_for_prometheus_are_mounted(files, folders):
+    """From one Secret; the account's own token is there anyway."""
+    spec = of("Deployment", made(rules_of(queried()), **PROMETHEUS, **files))[0]["spec"]["template"]["spec"]
+    mounted = [one["mountPath"] for one in spec["containers"][0]["volumeMounts"] if one["name"] == "prometheus"]
+    assert mounted == folders
+    secrets = [one["secret"] for one in spec["volumes"] if one["name"] == "prometheus"]
+    assert secrets == ([{"secretName": "hypot-metrics-prometheus"}] if folders else [])
+
+
+def queried():
+    """The preset, with values from a Prometheus."""
+    data = copy.deepcopy(GARDENER)
+    del data["spec"]["rules"][0]["scrape"]
+    data["spec"]["rules"][0]["prometheus"] = {}
+    return data
+
+
+def test_rules_without_scrapes_need_no_secrets():
+    """Pods are still watched: their labels and identities come from the cluster."""
+    everywhere = rights(made(rules_of(queried()), **PROMETHEUS), "ClusterRole")
+    assert (None, "pods", "watch", ()) in everywhere
+    assert not [resource for _, resource, _, _ in everywhere if resource == "secrets"]
+
+
+FORWARD = {"forward_to": "https://adapter.monitoring.svc"}
+METRICS = {"custom.metrics.k8s.io", "external.metrics.k8s.io"}
+
+
+@pytest.mark.parametrize(
+    ("files", "folders", "may_read"),
+    [
+        ({"forward_certificate": "/etc/forward"}, ["/etc/forward"], False),
+        ({"forward_certificate": "/etc/f/", "forward_ca_file": "/etc/f/ca.crt"}, ["/etc/f"], False),
+        ({"forward_token_file": OWN_TOKEN}, [], True),
+        ({"forward_token_file": OWN_TOKEN, "forward_ca_file": "/etc/f/ca.crt"}, ["/etc/f"], True),
+    ],
+)
+def test_another_metrics_server(files, folders, may_read):
+    """Its files come from a Secret. With a token it sees this account, which then must have the right to read."""
+    objects = made(**FORWARD, **files)
+    spec = of("Deployment", objects)[0]["spec"]["template"]["spec"]
+    assert [one["mountPath"] for one in spec["containers"][0]["volumeMounts"] if one["name"] == "forward"] == folders
+    secrets = [one["secret"]["secretName"] for one in spec["volumes"] if one["name"] == "forward"]
+    assert secrets == (["hypot-metrics-forward"] if folders else [])
+    granted = [
+        rule for role in of("ClusterRole", objects) for rule in role["rules"] if METRICS & set(rule["apiGroups"])
+    ]
+    assert [rule["verbs"] for rule in granted] == ([["get", "list"]] if may_read else [])
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({}, "spec.rules[0].prometheus: no Prometheus is configured; write its address as `prometheus`"),
+        ({**PROMETHEUS, "prometheus_ca_file": "/ca.crt"}, "/ca.crt: its directory cannot be mounted"),
+        ({**PROMETHEUS, "prometheus_ca_file": "ca.crt"}, "ca.crt: its directory cannot be mounted"),
+        ({**PROMETHEUS, "prometheus_ca_file": "/etc/hypot/ca.crt"}, "its directory cannot be mounted"),
+    ],
+)
+def test_a_prometheus_that_cannot_be_installed(config, message):
+    with pytest.raises(ConfigError) as error:
+        made(rules_of(queried()), **config)
+    assert message in str(error.value)
+
+
 @pytest.mark.parametrize(("config", "replicas"), [({"secure_port": 0}, 2), ({"probe_port": 0}, 2), ({}, 0)])
 def test_what_cannot_be_installed(config, replicas):
     with pytest.raises(ConfigError):

@@ -31,17 +31,28 @@ def test_a_pod_that_runs():
     [
         {"status": {"phase": "Pending"}},
         {"status": {"phase": "Pending", "podIP": "10.0.0.1"}},
-        {"status": {"phase": "Running"}},
-        {"status": {"phase": "Running", "podIP": ""}},
         {"status": {"phase": "Succeeded", "podIP": "10.0.0.1"}},
-        {"status": {"phase": "Running", "podIP": "127.0.0.1"}},
         {"metadata": {**POD["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}},
         {"status": None},
     ],
 )
-def test_a_pod_that_is_not_scraped(changes):
-    """It does not run, is being deleted, or has no address that may be asked."""
+def test_a_pod_that_is_not_measured(changes):
+    """It does not run, or is being deleted."""
     assert read(**changes) is None
+
+
+@pytest.mark.parametrize("status", [{}, {"podIP": ""}, {"podIP": "127.0.0.1"}])
+def test_a_pod_that_is_not_scraped(status):
+    """It has no address that may be asked, but a Prometheus may know its values."""
+    assert read(status={"phase": "Running", **status}) == SERVED._replace(address="")
+
+
+@pytest.mark.parametrize(
+    ("written", "created"), [("2027-01-15T08:00:00Z", 1_800_000_000.0), (None, 0.0), ("soon", 0.0), (3, 0.0)]
+)
+def test_when_it_was_created(written, created):
+    metadata = {**POD["metadata"], "creationTimestamp": written}
+    assert read(metadata=metadata) == SERVED._replace(created=created)
 
 
 @pytest.mark.parametrize("spec", [None, [], {"containers": 3}, {"containers": [3, {"ports": [{"name": "a"}, 3]}]}])

@@ -161,6 +161,30 @@ def test_an_ipv6_address():
     assert str(only(targets_of(pods=[pod(address="fd00::1")])).url) == "http://[fd00::1]:8080/metrics"
 
 
+def test_a_rule_without_scrapes():
+    """Its pods need neither a port nor an address, and they do not count for the pace of scrapes."""
+    both = rule("a", scrape=None, prometheus={}), rule("b")
+    targets = targets_of(*both, pods=[pod(address=""), pod("web-1")])
+    assert [(each.rule.name, each.pod.name, each.url is None) for each in targets] == [
+        ("a", "web-0", True),
+        ("a", "web-1", True),
+        ("b", "web-1", False),
+    ]
+    assert (len(targets), targets.scraped, targets.has("a"), targets.without_port) == (3, 1, True, {})
+    targets.update((NAMESPACE, "web-1"), None, None)
+    assert (targets.scraped, targets.has("b")) == (0, False)
+    assert [each.pod.name for each in targets.all_of_rule("a")] == ["web-0"]
+
+
+@pytest.mark.parametrize(("changed", "adopted"), [({}, True), ({"podLabel": "name"}, False)])
+def test_samples_after_a_change_of_rules(changed, adopted):
+    """They stay only if they come from the same series."""
+    former, new = (only(targets_of(rule(scrape=None, prometheus=one), pods=[pod()])) for one in ({}, changed))
+    former.sampled(scraped(0, 5), AGES)
+    new.adopt(former)
+    assert bool(new.samples) is adopted
+
+
 def test_a_pod_without_the_port():
     """That is reported until the pod has it, or is gone."""
     targets = targets_of(rule(scrape={"port": "http"}), pods=[pod()])

@@ -18,10 +18,10 @@ from fake_objects import refusal
 from hypot.cluster.clock import boot
 from hypot.cluster.config import Access
 from hypot.cluster.port import Answer, Request, UnreachableError, encoded
+from hypot.cluster.prometheus import PrometheusApi
 from hypot.policy.model.settings import Settings
 from hypot.run.app import SCALES_DOWN, App
 from hypot.run.config import RunConfig
-from hypot.run.observe.prometheus import PrometheusApi
 from hypot.run.reconcile import Reconciler
 from hypot.run.report.gauges import exposition
 from hypot.run.report.log import DecisionLog

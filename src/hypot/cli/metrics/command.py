@@ -10,9 +10,11 @@ from hypot.kinds.metric_rules.read import RulesError
 
 
 @click.command("metrics")
-@click.option("-f", "--rules", "file", metavar="FILE", help="The rules: which pods are scraped, and what is served.")
+@click.option("-f", "--rules", "file", metavar="FILE", help="The rules: which pods are measured, and what is served.")
 @click.option("--preset", type=click.Choice(sorted(PRESETS)), help="Use these rules instead of a file.")
-@click.option("--config", "config_file", metavar="FILE", help="Periods, ages and ports; see docs/metrics-api.md.")
+@click.option(
+    "--config", "config_file", metavar="FILE", help="Periods, ages, ports, Prometheus; see docs/metrics-api.md."
+)
 @click.option("-n", "--namespace", help="The namespace of hypot's Lease and certificate.")
 @click.option("--warm", is_flag=True, help="Scrape also while another replica leads.")
 @server_options
@@ -27,7 +29,7 @@ def command(
     context: str | None,
     log_format: str | None,
 ) -> int:
-    """Scrape pods, and serve what the rules say as custom and external metrics for autoscalers.
+    """Scrape pods, or ask a Prometheus, and serve what the rules say as custom and external metrics for autoscalers.
 
     One replica leads: it scrapes and is ready. Ends on Ctrl-C or SIGTERM, and releases its Lease.
 
@@ -44,7 +46,7 @@ def command(
         raise BadInput(f"the metrics server needs {error.name}: pip install 'hypot[run]'") from error
     flags = {"namespace": namespace, "warm": warm or None}
     config = read_config(config_file, {name: value for name, value in flags.items() if value is not None})
-    rules = RulesFile(file or "", preset or "")
+    rules = RulesFile(file or "", preset or "", config)
     try:
         plan = rules.read()
     except RulesError as error:

@@ -1,4 +1,4 @@
-"""The parts of MetricRules: which pods are scraped, how, and what is served from what they expose."""
+"""The parts of MetricRules: which pods are measured, how, and what is served from what they expose."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,16 @@ _PORT = Scalar(
     _is_port,
     "a port number, or the name of a port",
 )
+LABEL_NAME = "[a-zA-Z_][a-zA-Z0-9_]*"
+_LABEL = {"pattern": f"^{LABEL_NAME}$"}
 _NUMBER = Scalar("float64", {"type": "number", "minimum": 0}, _is_number, "a number")
+SHORTEST_WINDOW, LONGEST_WINDOW = 1, 86_400
+_SECONDS = Scalar(
+    "float64",
+    {"type": "number", "minimum": SHORTEST_WINDOW, "maximum": LONGEST_WINDOW},
+    _is_number,
+    "a number of seconds",
+)
 _PARAMETERS = Scalar(
     "map[string][]string",
     {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
@@ -83,6 +92,24 @@ class Scrape(Node):
 
 
 @node
+class FromPrometheus(Node):
+    """Which series of the Prometheus of `hypot metrics` are a pod's. The address is in its configuration."""
+
+    namespace_label: str | None = wire(
+        "namespaceLabel", STRING, "the label with the namespace; namespace by default", schema=_LABEL
+    )
+    pod_label: str | None = wire(
+        "podLabel", STRING, "the label with the name of the pod; pod by default", schema=_LABEL
+    )
+    where: Mapping[str, Any] | None = wire(
+        "where", SELECTOR, "selects one scrape of a pod by label, such as its job or container"
+    )
+    window: float | None = wire(
+        "window", _SECONDS, "how far apart the two samples of a rate are, in seconds; the scrapePeriod by default"
+    )
+
+
+@node
 class LineWeight(Node):
     """How much a request counts. Of several weights, the first that matches counts."""
 
@@ -110,12 +137,15 @@ class ServedMetric(Node):
 
 @node
 class MetricRule(Node):
-    """Which pods are scraped, and what is served for them."""
+    """Which pods are measured, and what is served for them."""
 
     name: str | None = wire("name", STRING, "what messages and metrics call it")
     namespaces: RuleNamespaces | None = wire("namespaces", RuleNamespaces, "where the pods are; by default everywhere")
     pods: Mapping[str, Any] | None = wire("pods", SELECTOR, "selects the pods by label")
     scrape: Scrape | None = wire("scrape", Scrape, "how a pod is scraped")
+    prometheus: FromPrometheus | None = wire(
+        "prometheus", FromPrometheus, "take the values from a Prometheus instead of a scrape"
+    )
     metrics: tuple[ServedMetric, ...] | None = wire("metrics", ServedMetric, "what is served", many=True)
 
 

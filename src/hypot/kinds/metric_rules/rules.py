@@ -5,7 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from hypot.kinds.metric_rules.fields import (
+    LABEL_NAME,
+    LONGEST_WINDOW,
     SCHEMES,
+    SHORTEST_WINDOW,
+    FromPrometheus,
     LineWeight,
     MetricRule,
     MetricRulesSpec,
@@ -26,6 +30,8 @@ LONGEST_NAME = 253
 _METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _PORT_NAME = re.compile(r"(?=.{1,15}$)(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
 _SECRET_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
+_LABEL_NAME = re.compile(LABEL_NAME)
+_NO_LABEL = "is not the name of a label in Prometheus"
 _LONGEST_PATH = 2048
 _HIGHEST_PORT = 65535
 
@@ -63,10 +69,7 @@ def _rule_problems(rule: MetricRule, where: Where) -> Iterator[Problem]:
     yield from _selector_problems(rule.pods, (*where, "pods"))
     if rule.namespaces is not None:
         yield from _namespace_problems(rule.namespaces, (*where, "namespaces"))
-    if rule.scrape is None:
-        yield _required((*where, "scrape"), "the port of the pods is missing")
-    else:
-        yield from _scrape_problems(rule.scrape, (*where, "scrape"))
+    yield from _source_problems(rule, where)
     if not rule.metrics:
         yield _required((*where, "metrics"), "without a metric nothing is served")
     if rule.metrics and len(rule.metrics) > MOST_METRICS:
@@ -74,6 +77,44 @@ def _rule_problems(rule: MetricRule, where: Where) -> Iterator[Problem]:
     names: set[str] = set()
     for i, metric in enumerate(rule.metrics or ()):
         yield from _metric_problems(metric, (*where, "metrics", i), names)
+
+
+def _source_problems(rule: MetricRule, where: Where) -> Iterator[Problem]:
+    if rule.scrape is None and rule.prometheus is None:
+        yield _required((*where, "scrape"), "the port of the pods is missing; or write prometheus")
+    if rule.scrape is not None and rule.prometheus is not None:
+        message = "the values come from scrapes already; write either scrape or prometheus"
+        yield Problem("two-sources", "Forbidden", (*where, "prometheus"), message)
+    if rule.scrape is not None:
+        yield from _scrape_problems(rule.scrape, (*where, "scrape"))
+    if rule.prometheus is not None:
+        yield from _prometheus_problems(rule.prometheus, (*where, "prometheus"))
+
+
+def _prometheus_problems(given: FromPrometheus, where: Where) -> Iterator[Problem]:
+    labels = {"namespaceLabel": given.namespace_label, "podLabel": given.pod_label}
+    for key, label in labels.items():
+        if label is not None and not _LABEL_NAME.fullmatch(label):
+            yield _invalid("label-name", (*where, key), label, _NO_LABEL)
+    if (given.namespace_label or "namespace") == (given.pod_label or "pod"):
+        message = "is the label of the namespace too"
+        yield Problem("one-label", "Duplicate", (*where, "podLabel"), message, given.pod_label)
+    yield from _line_problems(given.where, (*where, "where"))
+    if given.window is not None and not SHORTEST_WINDOW <= given.window <= LONGEST_WINDOW:
+        message = f"must be between {SHORTEST_WINDOW} and {LONGEST_WINDOW:,} seconds"
+        yield _invalid("window", (*where, "window"), given.window, message)
+
+
+def _line_problems(selector: Any, where: Where) -> Iterator[Problem]:
+    """A selector of lines: their labels are those of Prometheus, not of Kubernetes."""
+    try:
+        requirements = read_selector(selector).requirements
+    except SelectorError as error:
+        yield _invalid("selector", where, selector, str(error))
+        return
+    for key in dict.fromkeys(one.key for one in requirements):
+        if not _LABEL_NAME.fullmatch(key):
+            yield _invalid("label-name", where, key, f"{_NO_LABEL}, so no line has it")
 
 
 def _selector_problems(selector: Any, where: Where) -> Iterator[Problem]:
@@ -153,7 +194,7 @@ def _metric_problems(metric: ServedMetric, where: Where, names: set[str]) -> Ite
     for key, name in (("counter", metric.counter), ("gauge", metric.gauge)):
         if name is not None and not _METRIC_NAME.fullmatch(name):
             yield _invalid("metric-name", (*where, key), name, "is not the name of a Prometheus metric")
-    yield from _selector_problems(metric.where, (*where, "where"))
+    yield from _line_problems(metric.where, (*where, "where"))
     for i, weight in enumerate(metric.weights or ()):
         yield from _weight_problems(weight, (*where, "weights", i))
     if not metric.names:
@@ -164,7 +205,7 @@ def _metric_problems(metric: ServedMetric, where: Where, names: set[str]) -> Ite
 
 
 def _weight_problems(weight: LineWeight, where: Where) -> Iterator[Problem]:
-    yield from _selector_problems(weight.where, (*where, "where"))
+    yield from _line_problems(weight.where, (*where, "where"))
     if weight.weight is None:
         yield _required((*where, "weight"), "the factor is missing")
     elif not 0 <= weight.weight <= LARGEST_WEIGHT:

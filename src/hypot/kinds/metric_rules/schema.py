@@ -8,12 +8,16 @@ from hypot.kinds.node import Node, Scalar, Wire
 
 _REQUIRED: dict[type[Node], tuple[str, ...]] = {
     MetricRulesSpec: ("rules",),
-    MetricRule: ("name", "pods", "scrape", "metrics"),
+    MetricRule: ("name", "pods", "metrics"),
     Scrape: ("port",),
     SecretKey: ("name",),
     ServedMetric: ("names",),
     LineWeight: ("weight",),
 }
+
+
+# Where the values come from: one of these.
+_SOURCES: dict[str, Any] = {"oneOf": [{"required": ["scrape"]}, {"required": ["prometheus"]}]}
 
 
 def rules_schema() -> dict[str, Any]:
@@ -35,7 +39,8 @@ def rules_schema() -> dict[str, Any]:
 def _object(node: type[Node]) -> dict[str, Any]:
     required = {"required": list(_REQUIRED[node])} if node in _REQUIRED else {}
     properties = {w.key: _field(w) for _, w in node.TABLE}
-    return {"type": "object", **required, "properties": properties, "additionalProperties": False}
+    sources = _SOURCES if node is MetricRule else {}
+    return {"type": "object", **required, **sources, "properties": properties, "additionalProperties": False}
 
 
 def _field(w: Wire) -> dict[str, Any]:

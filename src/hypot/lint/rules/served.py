@@ -34,7 +34,7 @@ def metric_rules(world: InputWorld) -> Iterator[Hit]:
     "warning",
     title="A Pods metric that no rule of the metrics server serves",
     why="The metrics server answers 404, so the HorizontalPodAutoscaler does not scale by it. Only one server of a "
-    "cluster serves custom metrics.",
+    "cluster serves custom metrics; with `forwardTo` it asks another one for what no rule serves.",
     fix="write a name that a rule serves, or let a rule serve it in this namespace",
     example="no rule serves hit in the namespace shop; did you mean hits?",
     kinds=MEASURING,

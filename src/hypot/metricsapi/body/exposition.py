@@ -77,7 +77,10 @@ def _sample(body: bytes, start: int, end: int, name: bytes) -> BodyLine:
 
 
 def labels_of(sample: BodyLine) -> Mapping[str, str]:
-    """The labels by name. Raises an ExpositionError if they cannot be read, or if a name occurs twice."""
+    """The labels by name. Raises an ExpositionError if they cannot be read, or if a name occurs twice.
+
+    A label without a value is the same as no label, as in Prometheus.
+    """
     found: dict[str, str] = {}
     text, at = sample.labels, 0
     while at < len(text):
@@ -94,7 +97,7 @@ def labels_of(sample: BodyLine) -> Mapping[str, str]:
         except UnicodeDecodeError as error:
             raise ExpositionError(f"the label {key} is not UTF-8") from error
         at = match.end()
-    return found
+    return {key: value for key, value in found.items() if value} if b'""' in text else found
 
 
 def _shown(text: bytes) -> str:

@@ -14,7 +14,7 @@ _EVERYTHING = Selector()
 # A line without an end fails the scrape.
 _LONGEST_LINE = 2**20
 # The largest total that a value in milli-units keeps exactly enough.
-_LARGEST = 1e15
+LARGEST_TOTAL = 1e15
 
 
 class Wanted(NamedTuple):
@@ -73,7 +73,7 @@ class Totals:
         for wanted, lines, total in zip(self._wanted, self._lines, self._sums, strict=True):
             if not lines:
                 raise ExpositionError(f"there is no {wanted.name}")
-            if not abs(total) <= _LARGEST:
+            if not abs(total) <= LARGEST_TOTAL:
                 raise ExpositionError(f"the total of {wanted.name} is too large")
         return self._sums
 

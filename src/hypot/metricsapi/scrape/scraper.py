@@ -52,7 +52,7 @@ class Scraper:
         """No scrape begins while it is not `active`."""
         self.targets, self.ages, self.period = targets, ages or Ages(), period
         self.counts = counts or ScrapeCounts()
-        self.schedule = Schedule(period, targets.__len__)
+        self.schedule = Schedule(period, lambda: targets.scraped)
         self._session, self._secrets, self._largest = session, secrets, largest
         self._clock, self._active = clock, active
         self._running: set[asyncio.Task[None]] = set()
@@ -100,9 +100,11 @@ class Scraper:
                 self.schedule.add([target])
 
     async def _scraped(self, target: ScrapeTarget) -> None:
-        scrape, pod = target.rule.scrape, target.pod
+        scrape, pod, url = target.rule.scrape, target.pod, target.url
+        if url is None:
+            return
         access = await self._secrets.access(pod.namespace, scrape.scheme or "", scrape.credentials)
-        asked = ScrapeRequest(target.url, target.rule.wanted, access.headers, access.tls, scrape.server_name or "")
+        asked = ScrapeRequest(url, target.rule.wanted, access.headers, access.tls, scrape.server_name or "")
         scraped = await fetch(self._session, asked, self.period / 2, self._largest)
         self.counts.bytes += scraped.size
         # The pod may have been replaced in the meantime.
@@ -110,8 +112,7 @@ class Scraper:
             self.counts.rejected.update(target.sampled(scraped, self.ages))
 
     def _failed(self, target: ScrapeTarget, error: ScrapeError) -> None:
-        target.faults += 1
-        target.trouble = str(error)
+        target.failed(str(error))
         self.counts.faults[error.fault] += 1
         if error.unauthorized:
             self._secrets.forget(target.pod.namespace)

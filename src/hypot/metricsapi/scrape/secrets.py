@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+from hypot.cluster.client_tls import ClientTlsError, client_context
 from hypot.cluster.clock import boot
 from hypot.cluster.port import Port, Request, UnreachableError
-from hypot.cluster.secret_file import secret_file
 from hypot.kinds.metric_rules.fields import ScrapeCredentials, SecretKey
 from hypot.metricsapi.scrape.fetch import ScrapeError
 
@@ -158,15 +158,6 @@ def _token(text: str) -> str:
 
 def _new_context(ca: str, pair: tuple[str, str]) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(cadata=ca or None)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-    except (ssl.SSLError, ValueError):
-        raise ScrapeError("credentials", "the authorities are not certificates in PEM form") from None
-    if any(pair):
-        with secret_file("\n".join(pair).encode()) as path:
-            try:
-                # Without a password, OpenSSL would ask for one on the terminal.
-                context.load_cert_chain(path, password="")
-            except (OSError, ValueError):
-                raise ScrapeError("credentials", "the client certificate and its key cannot be used") from None
-    return context
+        return client_context(ca, *pair)
+    except ClientTlsError as error:
+        raise ScrapeError("credentials", str(error)) from None

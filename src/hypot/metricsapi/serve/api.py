@@ -4,13 +4,15 @@ from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from aiohttp import web
 
 from hypot.kinds.metric_values import CUSTOM
 from hypot.metricsapi.serve import documents
+from hypot.metricsapi.serve.forwarder import PROTOBUF, Asking, Forwarder, ForwardError
+from hypot.metricsapi.serve.other_metrics import OtherMetrics
 from hypot.metricsapi.serve.query import GROUPS, BadQueryError, ValueQuery, read_query, versions_of
 from hypot.metricsapi.serve.values import ServedValues, UnknownMetricError
 from hypot.serving.answers import JSON, failure, said
@@ -34,11 +36,24 @@ _DOCUMENTS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
 _OPENAPI = "/openapi/v3"
 
 
+class Others(NamedTuple):
+    """Another server for what no rule serves, and the list of what it serves."""
+
+    forwarder: Forwarder
+    metrics: OtherMetrics
+
+
 class MetricsPages:
     """The pages of the server. `values` are None while this replica has none to serve; `ready` says what is wrong."""
 
-    def __init__(self, values: Callable[[], ServedValues | None], readers: Readers, ready: Callable[[], str]) -> None:
-        self._values, self._readers = values, readers
+    def __init__(
+        self,
+        values: Callable[[], ServedValues | None],
+        readers: Readers,
+        ready: Callable[[], str],
+        others: Others | None = None,
+    ) -> None:
+        self._values, self._readers, self._others = values, readers, others
         self._probes: dict[str, Callable[[], str]] = {"/healthz": str, "/livez": str, "/readyz": ready}
         # How many requests were answered with each code.
         self.codes: Counter[int] = Counter()
@@ -52,6 +67,9 @@ class MetricsPages:
         if request.path in self._probes:
             wrong = self._probes[request.path]()
             return said(HTTPStatus.SERVICE_UNAVAILABLE, wrong) if wrong else said(HTTPStatus.OK, "ok")
+        if self._others is not None and self._others.forwarder.is_loop(_via(request)):
+            why = "this server has passed on the request already"
+            return failure(HTTPStatus.LOOP_DETECTED, "LoopDetected", why)
         query, bad = _read(request)
         refused = await self._readers.refusal(request, _attributes(request, query))
         if refused is not None:
@@ -60,18 +78,37 @@ class MetricsPages:
             return failure(HTTPStatus.METHOD_NOT_ALLOWED, "MethodNotAllowed", "only GET is supported")
         if bad:
             return failure(HTTPStatus.BAD_REQUEST, "BadRequest", bad)
-        return self._value(query) if query is not None else self._page(request)
+        return await self._value(request, query) if query is not None else self._page(request)
 
-    def _value(self, query: ValueQuery) -> web.StreamResponse:
+    async def _value(self, request: web.BaseRequest, query: ValueQuery) -> web.StreamResponse:
         values = self._values()
         if values is None:
             why = "this replica does not serve values: it does not lead"
             return failure(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", why)
+        if self._others is not None and not values.owns(query):
+            return await self._forwarded(self._others.forwarder, request, query)
         try:
             return web.Response(body=PartsPayload(values.answer(query)), content_type=JSON)
         except UnknownMetricError as error:
             details = {"name": query.metric, "group": query.group, "kind": query.resource}
             return failure(HTTPStatus.NOT_FOUND, "NotFound", str(error), details)
+
+    async def _forwarded(self, forwarder: Forwarder, request: web.BaseRequest, query: ValueQuery) -> web.StreamResponse:
+        """The answer of another server, for a client that may read this."""
+        user = self._readers.user(request)
+        if user is None:
+            why = "the client is no longer known; try again"
+            return failure(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", why)
+        try:
+            asking = Asking(user, _via(request), PROTOBUF in request.headers.get("Accept", ""))
+            answer = await forwarder.value(query, asking)
+        except ForwardError as error:
+            why = f"the metric {query.metric} is not served here, and the server in forwardTo gives no answer: {error}"
+            return failure(error.status, error.status.phrase.replace(" ", ""), why)
+        if answer.content_type:
+            return web.Response(status=answer.status, body=answer.body, content_type=answer.content_type)
+        why = f"the metric {query.metric} is not served here, and the server in forwardTo answers {answer.status}"
+        return failure(answer.status, answer.status.phrase.replace(" ", ""), why)
 
     def _page(self, request: web.BaseRequest) -> web.StreamResponse:
         found = self._document(request.path.rstrip("/"))
@@ -96,7 +133,8 @@ class MetricsPages:
     def _resources(self, group: str, version: str) -> dict[str, Any]:
         values = self._values()
         names = () if values is None else values.names(external=group != CUSTOM)
-        return documents.resource_list(group, version, names)
+        others = () if values is None or self._others is None else self._others.metrics.of(group, version)
+        return documents.resource_list(group, version, names, others)
 
 
 def _read(request: web.BaseRequest) -> tuple[ValueQuery | None, str]:
@@ -105,6 +143,10 @@ def _read(request: web.BaseRequest) -> tuple[ValueQuery | None, str]:
         return read_query(request.rel_url.raw_path, request.rel_url.query), ""
     except BadQueryError as error:
         return None, str(error)
+
+
+def _via(request: web.BaseRequest) -> str:
+    return ", ".join(request.headers.getall("Via", []))
 
 
 def _attributes(request: web.BaseRequest, query: ValueQuery | None) -> Attributes:

@@ -27,19 +27,35 @@ def _group(group: str) -> Document:
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def resource_list(group: str, version: str, metrics: Iterable[str]) -> Document:
-    """All resources have the same `namespaced`: the aggregator cannot convert the list otherwise."""
+def resource_list(group: str, version: str, metrics: Iterable[str], others: Iterable[Document] = ()) -> Document:
+    """What is served, and what other servers serve."""
     prefix, kind = ("pods/", CUSTOM_LIST) if group == CUSTOM else ("", EXTERNAL_LIST)
-    names = [f"{prefix}{metric}" for metric in metrics] or [f"{prefix}{NOTHING}"]
-    resources = [
-        {"name": name, "singularName": "", "namespaced": True, "kind": kind, "verbs": ["get"]} for name in names
-    ]
+    own = [_resource(f"{prefix}{metric}", kind) for metric in metrics]
+    resources = merged(own, others) or [_resource(f"{prefix}{NOTHING}", kind)]
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": f"{group}/{version}",
         "resources": resources,
     }
+
+
+def _resource(name: str, kind: str) -> Document:
+    return {"name": name, "singularName": "", "namespaced": True, "kind": kind, "verbs": ["get"]}
+
+
+def merged(own: Iterable[Document], others: Iterable[Document]) -> list[Document]:
+    """Own entries first; those of others with the same name, or with another scope than their parent, are left out.
+
+    The aggregator cannot convert a list in which entries of one parent have different scopes.
+    """
+    found: dict[str, Document] = {}
+    scopes: dict[str, bool] = {}
+    for one in (*own, *others):
+        name, scope = one["name"], one["namespaced"]
+        if scopes.setdefault(name.partition("/")[0], scope) == scope:
+            found.setdefault(name, one)
+    return list(found.values())
 
 
 def version_info() -> Document:

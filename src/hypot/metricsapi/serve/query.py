@@ -10,6 +10,7 @@ from hypot.kinds.selector import Selector, SelectorError, parse_selector
 _VERSIONS = {CUSTOM: CUSTOM_VERSIONS, EXTERNAL: (VERSION,)}
 GROUPS = tuple(_VERSIONS)
 PODS, NAMESPACES, METRICS = "pods", "namespaces", "metrics"
+SELECTORS = ("labelSelector", "metricLabelSelector")
 _NAME_FIELD = "metadata.name="
 
 
@@ -30,6 +31,9 @@ class ValueQuery(NamedTuple):
     objects: Selector
     # Selects series of a custom metric.
     series: Selector
+    # Both as they were written.
+    object_text: str = ""
+    series_text: str = ""
 
 
 def versions_of(group: str) -> tuple[str, ...]:
@@ -46,8 +50,9 @@ def read_query(raw_path: str, parameters: Mapping[str, str]) -> ValueQuery | Non
     if found is None:
         return None
     namespace, resource, name, metric = found
-    objects, series = (_selector(parameters, key) for key in ("labelSelector", "metricLabelSelector"))
-    query = ValueQuery(group, version, namespace, resource, name, metric, objects, series)
+    texts = [parameters.get(key, "") for key in SELECTORS]
+    objects, series = (_selector(key, text) for key, text in zip(SELECTORS, texts, strict=True))
+    query = ValueQuery(group, version, namespace, resource, name, metric, objects, series, *texts)
     return _with_field(query, parameters.get("fieldSelector", ""))
 
 
@@ -66,9 +71,9 @@ def _external(rest: list[str]) -> tuple[str, str, str, str] | None:
     return (rest[1], "", ALL, rest[2]) if rest[0] == NAMESPACES and len(rest) == 3 else None
 
 
-def _selector(parameters: Mapping[str, str], key: str) -> Selector:
+def _selector(key: str, text: str) -> Selector:
     try:
-        return parse_selector(parameters.get(key, ""))
+        return parse_selector(text)
     except SelectorError as error:
         raise BadQueryError(f"{key}: {error}") from error
 

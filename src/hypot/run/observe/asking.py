@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from traceback import extract_tb
 from typing import Generic, NamedTuple, TypeVar
 
-import aiohttp
 import structlog
 
+from hypot.cluster.named_server import has_more_parts
 from hypot.policy.model.seen import Failure
 
 log = structlog.get_logger()
@@ -35,17 +35,7 @@ MOST_CONTAINERS = 150_000
 
 def has_too_many(body: bytes, objects: int, texts: int) -> bool:
     """Whether an answer has more objects or texts than so many for each container; a few more surround them."""
-    return body.count(b"{") > objects * MOST_CONTAINERS + 8 or body.count(b'"') > 2 * texts * MOST_CONTAINERS + 64
-
-
-async def whole(content: aiohttp.StreamReader, largest: int) -> bytes:
-    """The whole body; of a body that is too large, a little more than `largest` bytes."""
-    parts: list[bytes] = []
-    size = 0
-    while size <= largest and (part := await content.readany()):
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)
+    return has_more_parts(body, objects * MOST_CONTAINERS + 8, texts * MOST_CONTAINERS + 32)
 
 
 T = TypeVar("T")

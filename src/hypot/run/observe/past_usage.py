@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 import aiohttp
 import msgspec
 
+from hypot.cluster.prometheus import PrometheusAnswer, PrometheusApi, PrometheusError, read_answer
 from hypot.core.amount import CPU
 from hypot.kinds.base import Ref
 from hypot.kinds.tortoise.settings import DAY
 from hypot.policy.model.size import Place
-from hypot.run.observe.prometheus import MOST, PrometheusAnswer, PrometheusApi, PrometheusError, read_answer
+from hypot.run.observe.prometheus import MOST
 from hypot.run.observe.recommenders import shown_error
 
 # The step of a query in seconds: a rate over five minutes leaves nothing out.

@@ -2,15 +2,15 @@
 
 import asyncio
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import aiohttp
 import msgspec
 
+from hypot.cluster.prometheus import PrometheusApi, PrometheusError, VectorAnswer, VectorSeries, read_answer
 from hypot.policy.model.seen import PodSample
-from hypot.run.observe.asking import LARGEST_USAGE, MOST_CONTAINERS, has_too_many, whole
+from hypot.run.observe.asking import LARGEST_USAGE, MOST_CONTAINERS, has_too_many
 from hypot.run.observe.pod_metrics import Named, PodUsage
 from hypot.run.time_slice import TimeSlice
 
@@ -19,7 +19,6 @@ ANSWER_WITHIN = 10.0
 MOST = 1e18
 # The window for averaging cpu: two scrapes of a kubelet that is scraped once a minute.
 WINDOW = 120.0
-LONGEST_ERROR = 500
 _OF = 'container!="",container!="POD",pod!=""'
 _BY = "by (namespace, pod, container)"
 CPU = f"sum {_BY} (rate(container_cpu_usage_seconds_total{{{_OF}}}[{WINDOW:.0f}s]))"
@@ -30,71 +29,8 @@ MEASURED = f"max {_BY} (timestamp(container_memory_working_set_bytes{{{_OF}}}))"
 SERIES = (2, 9)
 
 
-class _PrometheusSeries(msgspec.Struct, gc=False):
-    metric: dict[str, str] = {}
-    value: tuple[float, str] = (0.0, "NaN")
-
-
-class _Data(msgspec.Struct, gc=False, rename="camel"):
-    result: list[_PrometheusSeries] = []
-
-
-class PrometheusAnswer(msgspec.Struct, gc=False):
-    """What every answer has; its data depend on the query."""
-
-    status: str = ""
-    error: str = ""
-
-
-class _Answer(PrometheusAnswer, gc=False):
-    data: _Data | None = None
-
-
-A = TypeVar("A", bound=PrometheusAnswer)
-
-
-_decoder = msgspec.json.Decoder(_Answer)
+_decoder = msgspec.json.Decoder(VectorAnswer)
 Place = tuple[str, str, str]
-
-
-class PrometheusError(Exception):
-    """Prometheus did not answer, or not with a valid result."""
-
-
-class PrometheusApi:
-    """The HTTP API of a Prometheus."""
-
-    def __init__(self, session: aiohttp.ClientSession, address: str, token_file: str = "") -> None:
-        self._session, self._url, self._token_file = session, f"{address.rstrip('/')}/api/v1/", token_file
-
-    async def ask(self, path: str, form: Mapping[str, str], largest: int) -> tuple[int, bytes]:
-        """The status and the body of an answer, whatever it is. Raises if it is larger than so many bytes."""
-        headers = {"Authorization": f"Bearer {self._token()}"} if self._token_file else {}
-        async with self._session.post(self._url + path, data=form, headers=headers) as answer:
-            body = await whole(answer.content, largest)
-            if len(body) > largest:
-                raise PrometheusError(f"its answer is over {largest >> 20} MiB")
-            return answer.status, body
-
-    def _token(self) -> str:
-        try:
-            token = Path(self._token_file).read_text(encoding="utf-8").strip()
-        except UnicodeDecodeError:
-            raise PrometheusError("its token file is not text") from None
-        if not (token.isascii() and token.isprintable()):
-            raise PrometheusError("its token file has something other than one line of plain characters")
-        return token
-
-
-def read_answer(decoder: msgspec.json.Decoder[A], status: int, body: bytes) -> A:
-    """The answer to a query. Raises with the error that Prometheus reports."""
-    try:
-        read = decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise PrometheusError(f"it answers {status}, without JSON: {error}") from error
-    if read.status != "success":
-        raise PrometheusError(f"it answers {status}: {read.error[:LONGEST_ERROR]}")
-    return read
 
 
 class Prometheus:
@@ -123,7 +59,7 @@ class Prometheus:
         return dict(_values(read.data.result))
 
 
-def _values(series: list[_PrometheusSeries]) -> Iterator[tuple[Place, float]]:
+def _values(series: list[VectorSeries]) -> Iterator[tuple[Place, float]]:
     for each in series:
         try:
             amount = float(each.value[1])

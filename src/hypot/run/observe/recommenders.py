@@ -15,6 +15,7 @@ import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
+from hypot.cluster.named_server import whole
 from hypot.cluster.port import encoded
 from hypot.kinds.address import shown_address, url_fault
 from hypot.kinds.wpa import WPA
@@ -23,7 +24,7 @@ from hypot.policy.horizontal.recommender import build_request, read_reply
 from hypot.policy.horizontal.wpa_metrics import ready_pods
 from hypot.policy.model.seen import Failure, Pod, Reply, Scale
 from hypot.run.addresses import AllowedAddresses
-from hypot.run.observe.asking import LARGEST_REPLY, LIMITS, Crowd, Question, TimeLimits, whole
+from hypot.run.observe.asking import LARGEST_REPLY, LIMITS, Crowd, Question, TimeLimits
 from hypot.run.observe.certificates import CertificateError, Certificates
 
 AGENT = "wpa-controller"

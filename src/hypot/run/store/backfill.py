@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import structlog
 
+from hypot.cluster.prometheus import PrometheusError
 from hypot.core.amount import CPU
 from hypot.kinds.base import count_of
 from hypot.kinds.tortoise import Tortoise
@@ -21,7 +22,6 @@ from hypot.policy.model.learned import Learned
 from hypot.policy.model.size import Place
 from hypot.policy.observe.targets import target_of
 from hypot.run.observe.past_usage import WEEK, PastUsage, names_of_pods, query_of
-from hypot.run.observe.prometheus import PrometheusError
 from hypot.run.outcome import Key, Outcome
 from hypot.run.store.thread import aside
 

@@ -125,6 +125,35 @@ def test_a_file_without_rules(tmp_path, text, message):
             {"namespaces__names": []},
             "spec.rules[0].namespaces.names: an empty list selects nothing; leave it out for all namespaces",
         ),
+        ({"scrape": None}, "spec.rules[0].scrape: the port of the pods is missing; or write prometheus"),
+        (
+            {"prometheus": {}},
+            "spec.rules[0].prometheus: the values come from scrapes already; write either scrape or prometheus",
+        ),
+        (
+            {"scrape": None, "prometheus": {"podLabel": "a-b"}},
+            'spec.rules[0].prometheus.podLabel: "a-b" is not the name of a label in Prometheus',
+        ),
+        (
+            {"scrape": None, "prometheus": {"podLabel": "namespace"}},
+            "spec.rules[0].prometheus.podLabel: is the label of the namespace too",
+        ),
+        (
+            {"scrape": None, "prometheus": {"window": 0.5}},
+            "spec.rules[0].prometheus.window: 0.5 must be between 1 and 86,400 seconds",
+        ),
+        (
+            {"scrape": None, "prometheus": {"where": {"matchLabels": {"a.b/c": "web"}}}},
+            'spec.rules[0].prometheus.where: "a.b/c" is not the name of a label in Prometheus, so no line has it',
+        ),
+        (
+            {"metrics__0__where": {"matchLabels": {"a-b": "c"}}},
+            'spec.rules[0].metrics[0].where: "a-b" is not the name of a label in Prometheus, so no line has it',
+        ),
+        (
+            {"scrape": None, "prometheus": {"windw": 60}},
+            "spec.rules[0].prometheus.windw: unknown field; did you mean window?",
+        ),
         ({"namespaces__prefix": "-a"}, 'spec.rules[0].namespaces.prefix: "-a" no namespace can begin with this'),
         ({"metrics__0__gauge": "a"}, "spec.rules[0].metrics[0]: write either a counter or a gauge"),
         (

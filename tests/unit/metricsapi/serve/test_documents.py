@@ -28,6 +28,32 @@ def test_all_groups():
     assert (found["kind"], [each["name"] for each in found["groups"]]) == ("APIGroupList", [CUSTOM, EXTERNAL])
 
 
+def entry(name, *, namespaced=True):
+    return {"name": name, "singularName": "", "namespaced": namespaced, "kind": "MetricValueList", "verbs": ["get"]}
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "names"),
+    [
+        (["a"], [], ["pods/a"]),
+        (["a"], [entry("pods/b"), entry("services/a")], ["pods/a", "pods/b", "services/a"]),
+        (["a"], [entry("pods/a")], ["pods/a"]),
+        ([], [entry("pods/b"), entry("pods/b")], ["pods/b"]),
+        ([], [], ["pods/nothing-is-served"]),
+        # Entries of one parent have one scope.
+        (
+            ["a"],
+            [entry("pods/b", namespaced=False), entry("namespaces/c", namespaced=False)],
+            ["pods/a", "namespaces/c"],
+        ),
+    ],
+)
+def test_resources_of_two_servers(own, others, names):
+    """Own names come first, and nothing is said only if neither serves anything."""
+    found = documents.resource_list(CUSTOM, "v1beta2", own, others)["resources"]
+    assert [one["name"] for one in found] == names
+
+
 def test_resources():
     assert documents.resource_list(CUSTOM, "v1beta2", ["a", "b"]) == {
         "kind": "APIResourceList",

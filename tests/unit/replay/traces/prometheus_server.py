@@ -21,12 +21,13 @@ READY_WITHIN = 120.0
 
 
 @contextmanager
-def serving(folder: Path, openmetrics: str, lookback: int) -> Iterator[str]:
-    """The address of the server, while it runs."""
+def serving(folder: Path, openmetrics: str, lookback: int, config: str = "") -> Iterator[str]:
+    """The address of the server, while it runs. Without samples it only has what it scrapes itself."""
     (folder / "samples.txt").write_text(openmetrics, encoding="utf-8")
-    (folder / "prometheus.yml").write_text("", encoding="utf-8")
-    blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "samples.txt", "data"]
-    subprocess.run(blocks, cwd=folder, check=True, capture_output=True, timeout=600)
+    (folder / "prometheus.yml").write_text(config, encoding="utf-8")
+    if openmetrics:
+        blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "samples.txt", "data"]
+        subprocess.run(blocks, cwd=folder, check=True, capture_output=True, timeout=600)
     address = f"127.0.0.1:{free_port()}"
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(

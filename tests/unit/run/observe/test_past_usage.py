@@ -8,10 +8,10 @@ import aiohttp
 import pytest
 from aiohttp import web as http
 
+from hypot.cluster.prometheus import PrometheusApi, PrometheusError
 from hypot.kinds.base import Ref
 from hypot.run.observe import past_usage
 from hypot.run.observe.past_usage import STEP, PastUsage, names_of_pods, query_of
-from hypot.run.observe.prometheus import PrometheusApi, PrometheusError
 from unit.replay.traces.prometheus_server import needs_prometheus, serving
 
 pytestmark = pytest.mark.asyncio

@@ -6,8 +6,9 @@ import aiohttp
 import pytest
 from aiohttp import web as http
 
+from hypot.cluster.prometheus import PrometheusApi
 from hypot.run.observe import asking, prometheus
-from hypot.run.observe.prometheus import MEASURED, WINDOW, Prometheus, PrometheusApi
+from hypot.run.observe.prometheus import MEASURED, WINDOW, Prometheus
 from unit.replay.traces.prometheus_server import needs_prometheus, serving
 
 pytestmark = pytest.mark.asyncio

@@ -5,9 +5,9 @@ import asyncio
 import aiohttp
 import pytest
 
+from hypot.cluster.prometheus import PrometheusApi, PrometheusError
 from hypot.core.instant import show_time
 from hypot.run.observe.past_usage import STEP, WEEK, PastUsage
-from hypot.run.observe.prometheus import PrometheusApi, PrometheusError
 from hypot.run.store import backfill
 from hypot.run.store.backfill import AGAIN_AFTER, AT_ONCE, Backfill, FollowedPlace, WantedHistory
 from unit.policy.sizes_world import DAY, HOUR, NOW, box, node, sample

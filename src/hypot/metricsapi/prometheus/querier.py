@@ -1,0 +1,186 @@
+"""Asks a Prometheus for the values of all rules that take them from there, again and again."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import aiohttp
+import msgspec
+import structlog
+
+from hypot.cluster.clock import boot
+from hypot.cluster.named_server import ServerFileError, has_more_parts
+from hypot.cluster.prometheus import PrometheusApi, PrometheusError, VectorAnswer, VectorSeries, read_answer
+from hypot.metricsapi.ages import Ages
+from hypot.metricsapi.plan import RulePlan
+from hypot.metricsapi.prometheus.promql import labels_of_pods, query_of
+from hypot.metricsapi.prometheus.samples import PodFault, PodFaultError, QueryTime, by_pod, take
+from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets
+
+log = structlog.get_logger()
+# How often it is decided which queries begin, how many of a rule begin per period, and how many run at once.
+TICK, PER_PERIOD, MOST_QUERIES = 0.2, 4, 4
+ANSWER_WITHIN = 10.0
+# How many pods are read before other tasks have their turn.
+AT_ONCE = 200
+# About 180,000 series, or one counter of 45,000 pods. Four answers at once fit into the memory of the pod.
+LARGEST_ANSWER = 24 << 20
+MOST_SERIES = 200_000
+# The objects and texts of one series: itself and its labels; three names and values, their two keys, and the value.
+_OBJECTS, _TEXTS = 2, 9
+_decoder = msgspec.json.Decoder(VectorAnswer)
+
+QueryFault = Literal["connection", "credentials", "status", "timeout", "too-large", "body"]
+
+
+class QueryError(Exception):
+    """A query that gave nothing."""
+
+    def __init__(self, fault: QueryFault, message: str) -> None:
+        super().__init__(message)
+        self.fault: QueryFault = fault
+
+
+@dataclass(slots=True)
+class QueryCounts:
+    """What happened so far."""
+
+    queries: int = 0
+    # Of queries, and of single pods.
+    faults: Counter[QueryFault | PodFault] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+    # The sum of the seconds that successful queries took.
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Turn:
+    """When a rule is due, and how many of its queries in a row failed, or left out pods."""
+
+    due: float = float("-inf")
+    running: bool = False
+    troubles: int = 0
+
+
+class Querier:
+    """Sends one query per rule, whatever the number of its pods."""
+
+    def __init__(
+        self,
+        targets: ScrapeTargets,
+        api: PrometheusApi | None,
+        period: float = 60.0,
+        ages: Ages | None = None,
+        clock: Callable[[], float] = boot,
+        active: Callable[[], bool] = lambda: True,
+        counts: QueryCounts | None = None,
+    ) -> None:
+        """No query begins while it is not `active`. Without an API, no rule may need one."""
+        self.targets, self.ages, self.period = targets, ages or Ages(), period
+        self.counts = counts or QueryCounts()
+        self._api, self._clock, self._active = api, clock, active
+        self._turns = {rule.name: _Turn() for rule in targets.plan.rules if rule.prometheus is not None}
+        self._rules = [rule for rule in targets.plan.rules if rule.prometheus is not None]
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Run until it is cancelled."""
+        try:
+            while True:
+                self._begin_some()
+                await asyncio.sleep(TICK)
+        finally:
+            for task in self._running:
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
+
+    def _begin_some(self) -> None:
+        if not self._active():
+            return
+        for rule in sorted(self._rules, key=lambda rule: self._turns[rule.name].due):
+            turn = self._turns[rule.name]
+            if len(self._running) >= MOST_QUERIES or turn.due > self._clock():
+                return
+            if not turn.running and self.targets.has(rule.name):
+                turn.running, turn.due = True, self._clock() + self.period / PER_PERIOD
+                task = asyncio.ensure_future(self.query(rule))
+                self._running.add(task)
+                task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("query failed", error=repr(task.exception()))
+
+    async def query(self, rule: RulePlan) -> None:
+        """One query. If it fails, all pods of the rule are faulty, else those that it says nothing about."""
+        began, turn = self._clock(), self._turns[rule.name]
+        try:
+            series = await self._asked(rule)
+            self.counts.seconds += self._clock() - began
+            faulty = await self._taken(rule, series, began)
+        except QueryError as error:
+            self.counts.faults[error.fault] += 1
+            faulty = self.targets.all_of_rule(rule.name)
+            for target in faulty:
+                target.failed(str(error))
+        finally:
+            self.counts.queries += 1
+            turn.running = False
+        self._report(rule, turn, faulty)
+
+    async def _taken(self, rule: RulePlan, series: list[VectorSeries], began: float) -> list[ScrapeTarget]:
+        """The samples of each pod; returns the pods that have none."""
+        found, faulty = by_pod(series, labels_of_pods(rule)), []
+        time = QueryTime(began, series[0].value[0] if series else 0.0)
+        for count, target in enumerate(self.targets.all_of_rule(rule.name)):
+            if count % AT_ONCE == 0:
+                await asyncio.sleep(0)
+            parts = found.get((target.pod.namespace, target.pod.name), {})
+            try:
+                self.counts.rejected.update(take(target, parts, time, self.ages.least_gap))
+            except PodFaultError as error:
+                self.counts.faults[error.fault] += 1
+                target.failed(str(error))
+                faulty.append(target)
+        return faulty
+
+    async def _asked(self, rule: RulePlan) -> list[VectorSeries]:
+        if self._api is None:
+            raise QueryError("connection", "no Prometheus is configured")
+        source = rule.prometheus
+        window = self.period if source is None or source.window is None else source.window
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN):
+                status, body = await self._api.ask("query", {"query": query_of(rule, window)}, LARGEST_ANSWER)
+        except TimeoutError:
+            raise QueryError("timeout", f"Prometheus did not answer within {ANSWER_WITHIN:.0f} s") from None
+        except PrometheusError as error:
+            raise QueryError("too-large", str(error)) from error
+        except ServerFileError as error:
+            raise QueryError("credentials", str(error)) from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise QueryError("connection", str(error)[:200] or type(error).__name__) from error
+        return _series(status, body)
+
+    def _report(self, rule: RulePlan, turn: _Turn, faulty: list[ScrapeTarget]) -> None:
+        """At 1, 2, 4, 8 … queries in a row: a Prometheus that never answers must not fill the log."""
+        turn.troubles = turn.troubles + 1 if faulty else 0
+        if faulty and turn.troubles & (turn.troubles - 1) == 0:
+            pod = faulty[0].pod
+            one = {"namespace": pod.namespace, "pod": pod.name, "error": faulty[0].trouble}
+            log.warning("query says nothing of pods", rule=rule.name, pods=len(faulty), in_a_row=turn.troubles, **one)
+
+
+def _series(status: int, body: bytes) -> list[VectorSeries]:
+    if has_more_parts(body, _OBJECTS * MOST_SERIES, _TEXTS * MOST_SERIES):
+        raise QueryError("too-large", f"the answer has more than {MOST_SERIES:,} series")
+    try:
+        read = read_answer(_decoder, status, body)
+    except PrometheusError as error:
+        raise QueryError("status" if status != 200 else "body", str(error)) from error
+    if read.data is None:
+        raise QueryError("body", f"it answers {status} without data")
+    return read.data.result
