@@ -19,6 +19,7 @@ from hypot.cluster.port import RefusedError, UnreachableError
 from hypot.kinds.metric_rules.read import RulesError
 from hypot.metricsapi.collector import Collector
 from hypot.metricsapi.config import MetricsConfig
+from hypot.metricsapi.costs.reporter import CostReporter
 from hypot.metricsapi.own_metrics import ServerState, exposition
 from hypot.metricsapi.plan import ScrapePlan
 from hypot.metricsapi.registration import Registration
@@ -81,6 +82,7 @@ class MetricsServer:
         self.stopping = asyncio.Event()
         self.counts = ScrapeCounts()
         self.collector: Collector | None = None
+        self.reporter = CostReporter(self.plain, self.identity, self.lease.left)
         self.certificate: Issued | None = None
         # Why there is no certificate yet, and what is wrong with the rules in the file.
         self.certificate_trouble = self.rules_trouble = ""
@@ -102,7 +104,14 @@ class MetricsServer:
             await self._until_stopped(session)
 
     async def _until_stopped(self, session: aiohttp.ClientSession) -> None:
-        work = [self.lease.run(), self.clients.run(), self._serve(), self._collect(session), collect_seldom()]
+        work = [
+            self.lease.run(),
+            self.clients.run(),
+            self._serve(),
+            self._collect(session),
+            self.reporter.run(lambda: self.collector.costs.take_changes() if self.collector is not None else ()),
+            collect_seldom(),
+        ]
         tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(each) for each in work]
         stopping = asyncio.ensure_future(self.stopping.wait())
         try:

@@ -7,6 +7,7 @@ import aiohttp
 
 from hypot.cluster.port import Port
 from hypot.metricsapi.config import MetricsConfig
+from hypot.metricsapi.costs.learner import CostLearner
 from hypot.metricsapi.plan import ScrapePlan
 from hypot.metricsapi.scrape.scraper import ScrapeCounts, Scraper
 from hypot.metricsapi.scrape.secrets import Secrets
@@ -32,8 +33,16 @@ class Collector:
         self.plan = plan
         self.watch = PodWatch(port, plan, PodAddresses(config.pod_networks), self._add)
         self.targets = self.watch.targets
+        self.costs = CostLearner(plan, config.scrape_period, config.ages)
         self.scraper = Scraper(
-            self.targets, session, secrets, config.scrape_period, config.ages, active=active, counts=counts
+            self.targets,
+            session,
+            secrets,
+            config.scrape_period,
+            config.ages,
+            active=active,
+            counts=counts,
+            costs=self.costs,
         )
         self.values = ServedValues(self.targets, config.ages)
 
@@ -49,7 +58,8 @@ class Collector:
         await asyncio.gather(self.watch.run(), self.scraper.run())
 
     def adopt(self, former: "Collector") -> None:
-        """Take over the samples of former rules, so that a change of rules leaves no gap."""
+        """Take over what former rules sampled and learned, so that a change of rules leaves no gap."""
+        self.costs.adopt(former.costs)
         for target in self.targets:
             known = former.targets.of_rule(target.rule.name, target.pod.namespace).get(target.pod.name)
             if known is not None:

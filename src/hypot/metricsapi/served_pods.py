@@ -7,6 +7,16 @@ from typing import Any, NamedTuple
 from hypot.cluster.addresses import inside, own_or_metadata
 
 
+class PodOwner(NamedTuple):
+    """What pods belong to, as events name it. The uid of a Deployment is not known here."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+
+
 class ServedPod(NamedTuple):
     """A pod that runs. `ports` has the ports that have a name."""
 
@@ -16,6 +26,8 @@ class ServedPod(NamedTuple):
     labels: Mapping[str, str]
     address: str
     ports: Mapping[str, int]
+    # None if nothing owns it.
+    owner: PodOwner | None = None
 
 
 class PodAddresses:
@@ -55,7 +67,19 @@ def read_served_pod(data: Mapping[str, Any], addresses: PodAddresses) -> ServedP
     }
     labels = {str(key): str(value) for key, value in _mapping(metadata, "labels").items()}
     name, namespace, uid = (str(metadata.get(key) or "") for key in ("name", "namespace", "uid"))
-    return ServedPod(namespace, name, uid, labels, address, ports)
+    return ServedPod(namespace, name, uid, labels, address, ports, _owner(metadata, namespace, labels))
+
+
+def _owner(metadata: Mapping[str, Any], namespace: str, labels: Mapping[str, str]) -> PodOwner | None:
+    """The controller of a pod. A ReplicaSet of a Deployment has the name of the Deployment and the hash of the pods."""
+    found = next((one for one in _list(metadata, "ownerReferences") if one.get("controller") is True), None)
+    if found is None:
+        return None
+    version, kind, name, uid = (str(found.get(key) or "") for key in ("apiVersion", "kind", "name", "uid"))
+    end = f"-{labels.get('pod-template-hash')}"
+    if kind == "ReplicaSet" and len(name) > len(end) and name.endswith(end):
+        return PodOwner("apps/v1", "Deployment", namespace, name.removesuffix(end))
+    return PodOwner(version, kind, namespace, name, uid)
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
