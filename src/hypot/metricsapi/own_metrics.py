@@ -78,7 +78,7 @@ def exposition(state: ServerState) -> Iterator[bytes]:
             ]
             sort_in(_of_rule(rule.name, targets, state), lines)
             if (costs := state.collector.costs.of_rule(rule.name)) is not None:
-                sort_in(cost_families.samples_of(costs), lines)
+                sort_in(cost_families.samples_of(rule.name, costs.classes.names, costs.fit, costs.changed()), lines)
             yield b""
     yield from rendered((*FAMILIES, *cost_families.FAMILIES), lines)
 

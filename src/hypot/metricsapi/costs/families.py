@@ -1,10 +1,12 @@
 """What `/metrics` says about the costs of requests."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import nlargest
 from math import isfinite, log
 
-from hypot.metricsapi.costs.learner import RuleCosts
+from hypot.core.scraping.cost_change import CostWatch
+from hypot.core.scraping.request_cost import CostFit
+from hypot.metricsapi.served_pods import PodOwner
 from hypot.serving.text_format import MetricFamily, Sample, labelled
 
 COST = "hypot_metrics_request_cost_cpu_seconds"
@@ -42,9 +44,10 @@ FAMILIES = (
 )
 
 
-def samples_of(costs: RuleCosts) -> Iterator[Sample]:
-    """What is known by one rule."""
-    rule, fit = costs.rule.name, costs.fit
+def samples_of(
+    rule: str, classes: Sequence[str], fit: CostFit, changed: Iterable[tuple[PodOwner, CostWatch]]
+) -> Iterator[Sample]:
+    """What is known by one rule: `classes` are the names of those in the fit."""
     own = labelled(rule=rule)
     yield Sample(OBSERVATIONS, own, fit.observations)
     yield Sample(EXPLAINED, own, fit.explained)
@@ -52,7 +55,7 @@ def samples_of(costs: RuleCosts) -> Iterator[Sample]:
         yield Sample(IDLE, own, fit.costs[0])
     weights = fit.weights()
     for column in range(1, len(fit.costs)):
-        labels = labelled(rule=rule, **{"class": costs.classes.names[column - 1]})
+        labels = labelled(rule=rule, **{"class": classes[column - 1]})
         if fit.requests[column] <= 0:
             continue
         yield Sample(SHARED, labels, int(fit.shared[column]))
@@ -62,6 +65,6 @@ def samples_of(costs: RuleCosts) -> Iterator[Sample]:
         if weight is not None:
             yield Sample(COST, labels, fit.costs[column])
             yield Sample(WEIGHT, labels, weight)
-    for workload, watch in nlargest(MOST_CHANGED, costs.changed(), key=lambda each: abs(log(each[1].ratio))):
+    for workload, watch in nlargest(MOST_CHANGED, changed, key=lambda each: abs(log(each[1].ratio))):
         named = {"kind": workload.kind, "object_namespace": workload.namespace, "object_name": workload.name}
         yield Sample(CHANGE, labelled(rule=rule, **named), watch.ratio)

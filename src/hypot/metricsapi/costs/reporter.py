@@ -40,7 +40,7 @@ _REASON_OF = {
 
 def message_of(found: WorkloadChange) -> str:
     change = found.change
-    cores = f"a pod uses {change.cores:.3g} cores, and {change.usual_cores:.3g} would be usual for its requests"
+    cores = f"a pod uses {change.cores:.3g} cpu, and {change.usual_cores:.3g} would be usual for its requests"
     if change.direction == "usual":
         return f"Requests take the usual cpu again: {cores} (rule {found.rule})."
     kept = "; this is usual from now on" if change.direction == "settled" else ""
