@@ -22,6 +22,8 @@ RECENT_SECONDS, RECENT_SCRAPES = 300.0, 5
 # A row whose mix is that new is learned, but not compared: nothing is known of what it should cost.
 NEW_MIX = 0.5
 MOST_WORKLOADS = 5000
+# No pod uses more cores: such a row is wrong, and would drown all others.
+MOST_CORES = 1024.0
 # Suggested weights are logged when one of them changed by this factor, and at most once in a half-life.
 LOGGED_CHANGE = 1.25
 # A workload that was not seen for so many half-lives is forgotten.
@@ -71,9 +73,9 @@ class RuleCosts:
         target.counted = (scraped.at, scraped.requests)
         if before is None or scraped.at - before[0] > self._ages.longest_gap:
             return
-        row = row_of(scraped.at - before[0], before[1], scraped.requests)
-        if row is not None:
-            self.observed(scraped.at, target.pod, row, scraped.requests.cpu - before[1].cpu)
+        row, cpu = row_of(scraped.at - before[0], before[1], scraped.requests), scraped.requests.cpu - before[1].cpu
+        if row is not None and cpu <= MOST_CORES * row[0]:
+            self.observed(scraped.at, target.pod, row, cpu)
 
     def _say_missing(self, pod: ServedPod) -> None:
         if self._says_missing:
@@ -133,8 +135,7 @@ class RuleCosts:
         if at - self._logged_at < self.plan.half_life or not _differ(self._logged, weights):
             return
         self._logged, self._logged_at = weights, at
-        shown = {name: round(weight, 2) for name, weight in weights.items()}
-        log.info("weights suggested", rule=self.rule.name, weights=shown, todo="see `hypot metrics suggest`")
+        log.info("other weights suggested", rule=self.rule.name, classes=len(weights), todo="`hypot metrics suggest`")
 
     def changed(self) -> Iterator[tuple[PodOwner, CostWatch]]:
         """The workloads whose cost is not the usual one."""
