@@ -73,7 +73,7 @@ def lines_of(suggestion: Suggestion) -> Iterator[str]:
     if suggestion.weighted:
         if explained < LEAST_EXPLAINED:
             yield "# That is little: something else uses the cpu, so do not rely on these weights."
-        yield "# Write them into the metric with learnCost. The mix keeps its sum, so the target of the HPA stays."
+        yield "# Write them into the metric with learnCost. The sum of the mix stays, and so does the HPA target."
         yield "weights:"
         for each in suggestion.weighted:
             entry = {"where": where_of(each.name), "weight": round(each.weight or 0.0, 2)}
