@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from contextlib import asynccontextmanager, contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
@@ -19,9 +20,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hypot.cluster.clock import boot, wall
 from hypot.cluster.port import Answer, encoded
+from hypot.core.scraping.request_cost import CostSums, fitted
 from hypot.kinds.metric_rules.read import rules_of
 from hypot.kinds.metric_values import CUSTOM
+from hypot.kinds.selector import Selector
 from hypot.metricsapi.ages import Ages
+from hypot.metricsapi.body.request_classes import MOST_CLASSES, RequestClasses, RequestCounts, ScrapedRequests
 from hypot.metricsapi.body.totals import Scraped, Totals, Wanted
 from hypot.metricsapi.plan import plan_of
 from hypot.metricsapi.scrape.fetch import new_session
@@ -39,6 +43,7 @@ from hypot.serving.readers import Readers
 from unit.serving.front_proxy import PROXIES, certificate, trusted
 
 NAME, WANTED_LINES = "apiserver_request_total", 200
+VERBS = ("GET", "LIST", "WATCH", "PUT", "PATCH", "POST", "DELETE", "APPLY")
 LARGE, SMALL = 5_000_000, 1_000_000
 PODS, PERIOD = 6000, 60.0
 # A part of a period is measured, after the first scrapes.
@@ -51,8 +56,8 @@ LIST = f"/apis/{CUSTOM}/v1beta2/namespaces/shop/pods/%2A/requests?labelSelector=
 def body_of(size, lines):
     """Like the body of an API server: mostly buckets of other metrics, with long labels."""
     wanted = [
-        f'{NAME}{{code="200",component="apiserver",resource="pods-{i}",scope="cluster",verb="LIST"}} {i * 1000}\n'
-        for i in range(lines)
+        f'{NAME}{{code="200",component="apiserver",resource="pods-{i}",scope="cluster",verb="{verb}"}} {i * 1000}\n'
+        for i, verb in zip(range(lines), cycle(VERBS), strict=False)
     ]
     other = (
         'apiserver_request_duration_seconds_bucket{{component="apiserver",group="apps",resource="deployments",'
@@ -64,7 +69,7 @@ def body_of(size, lines):
         made.insert((i * 37) % len(made), line) if i < 1000 else made.append(line)
         length += len(line)
         i += 1
-    return "".join(made).encode()
+    return "".join([*made, "process_cpu_seconds_total 1234.5\n"]).encode()
 
 
 def measured(work, times):
@@ -87,6 +92,15 @@ def bodies():
             totals.feed(body[at : at + PIECE])
         return totals.close()
 
+    def learning():
+        counts = RequestCounts(classes, 0, "process_cpu_seconds_total")
+        totals = Totals(wanted, counts)
+        for at in range(0, len(body), PIECE):
+            totals.feed(body[at : at + PIECE])
+        return totals.close(), counts.close()
+
+    classes = RequestClasses(["verb"], Selector())
+
     def theirs():
         text = body.decode()
         families = text_string_to_metric_families(text)
@@ -99,6 +113,26 @@ def bodies():
         f"A body of {size:.1f} MB with {WANTED_LINES} wanted lines: {size / fast:,.0f} MB/s (bar 400); "
         f"prometheus_client reads it with {size / slow:.1f} MB/s, {slow / fast:,.0f} times slower (bar 50)."
     )
+    slower = measured(learning, 20)
+    print(f"With requests by class and cpu: {size / slower:,.0f} MB/s, {1000 * (slower - fast):.2f} ms more a body.")
+
+
+def learning_costs():
+    """The arithmetic of one scrape, and of one fit, with few and with as many classes as there may be."""
+    for classes in (5, MOST_CLASSES + 1):
+        sums = CostSums(3600.0)
+        rows = [[PERIOD, *[float((i * 37 * (k + 1)) % (101 + k)) for k in range(classes)]] for i in range(500)]
+        began = time.perf_counter()
+        for i, row in enumerate(rows):
+            sums.add(i * PERIOD, row, sum(row))
+        adding = (time.perf_counter() - began) / len(rows)
+        fit = fitted(sums, 500 * PERIOD)
+        again = measured(lambda sums=sums: fitted(sums, 500 * PERIOD), 5)
+        leverage = measured(lambda fit=fit, row=rows[0]: fit.leverage(row), 100)
+        print(
+            f"Costs of {classes} classes: {1e6 * (adding + leverage):.0f} µs for each scrape, "
+            f"{1000 * again:.1f} ms for each fit, of which there is one in half a period."
+        )
 
 
 def answering(listening, body):
@@ -121,12 +155,13 @@ def answering(listening, body):
     asyncio.run(serve())
 
 
-def targets_of(port):
+def targets_of(port, *, learn):
+    more = {"learnCost": {"by": ["verb"]}} if learn else {}
     rule = {
         "name": "web",
         "pods": {},
         "scrape": {"port": port},
-        "metrics": [{"counter": NAME, "names": ["requests"]}],
+        "metrics": [{"counter": NAME, "names": ["requests"], **more}],
     }
     head = {"apiVersion": "metrics.hypot.dev/v1alpha1", "kind": "MetricRules", "metadata": {"name": "bench"}}
     targets = ScrapeTargets(plan_of([rules_of({**head, "spec": {"rules": [rule]}})]))
@@ -139,13 +174,16 @@ def targets_of(port):
     return targets, new
 
 
-def sampled(targets):
+def sampled(targets, *, learn):
     """As in the middle of a period: each pod was scraped at its own time before."""
     now, shown = boot(), wall()
     for i, target in enumerate(targets):
         target.began = now - PERIOD + PERIOD * i / PODS
         for at in (target.began - PERIOD, target.began):
             target.sampled(Scraped(at, at - now + shown, [0.0], 0), Ages())
+        if learn:
+            # So that each scrape gives an observation.
+            target.counted = (target.began, ScrapedRequests((float(i % 7),) * len(VERBS), 0.0))
 
 
 class Reviews:
@@ -184,13 +222,13 @@ async def served(targets):
             await listener.stop()
 
 
-async def scraped(port):
-    targets, new = targets_of(port)
+async def scraped(port, *, learn):
+    targets, new = targets_of(port, learn=learn)
     async with new_session(2 * PERIOD) as session, served(targets) as api:
         scraper = Scraper(targets, session, Secrets(None), PERIOD)
-        sampled(new)
+        sampled(new, learn=learn)
         alone = await cores_of(scraper, listed(*api))
-        sampled(new)
+        sampled(new, learn=learn)
         scraper.schedule.add(new)
         running = asyncio.ensure_future(scraper.run())
         await asyncio.sleep(WARM_UP)
@@ -200,6 +238,8 @@ async def scraped(port):
         await asyncio.gather(running, return_exceptions=True)
         assert not scraper.counts.faults, scraper.counts.faults
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    assert not learn or all(costs.fit.observations > 0 for costs in scraper.costs)
+    print("With learnCost:" if learn else "Without learnCost:")
     print(
         f"{PODS:,} pods with bodies of {SMALL / 1e6:.0f} MB, one scrape each in {PERIOD:.0f} s: "
         f"{scrapes.per_second:.0f} scrapes/s, {scrapes.cores:.2f} cores (bar 0.5) and {peak:.0f} MB (bar 500)."
@@ -244,7 +284,8 @@ def scraping():
     listening = socket.create_server(("0.0.0.0", 0), backlog=1024)  # noqa: S104  only loopback addresses are asked
     pods = multiprocessing.Process(target=answering, args=(listening, body_of(SMALL, WANTED_LINES)), daemon=True)
     pods.start()
-    asyncio.run(scraped(listening.getsockname()[1]))
+    for learn in (False, True):
+        asyncio.run(scraped(listening.getsockname()[1], learn=learn))
     pods.terminate()
     pods.join()
     listening.close()
@@ -254,4 +295,5 @@ if __name__ == "__main__":
     # Of other work: waits say something only if it is low.
     print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}")
     bodies()
+    learning_costs()
     scraping()

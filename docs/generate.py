@@ -15,6 +15,7 @@ from hypot.kinds.version import show_version
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.metricsapi.config import MetricsConfig
 from hypot.metricsapi.config import config_schema as metrics_config_schema
+from hypot.metricsapi.costs.reporter import table as cost_events_table
 from hypot.metricsapi.own_metrics import table as metrics_server_table
 from hypot.policy.model.settings import Settings, settings_schema
 from hypot.replay.score.scorecard import families
@@ -156,7 +157,10 @@ PAGES = {
     "docs/run.md": lambda: _filled("docs/run.md", config=_config_table(RunConfig())),
     "docs/observability.md": lambda: _filled("docs/observability.md", gauges=gauges_table(), events=events_table()),
     "docs/metrics-api.md": lambda: _filled(
-        "docs/metrics-api.md", config=_config_table(MetricsConfig()), gauges=metrics_server_table()
+        "docs/metrics-api.md",
+        config=_config_table(MetricsConfig()),
+        gauges=metrics_server_table(),
+        events=cost_events_table(),
     ),
     "src/hypot/cli/metrics.schema.json": lambda: _schema(metrics_config_schema()),
     "src/hypot/cli/metric_rules.schema.json": lambda: _schema(rules_schema()),

@@ -20,6 +20,7 @@ from hypot.cluster.prometheus import PrometheusApi
 from hypot.kinds.metric_rules.read import RulesError
 from hypot.metricsapi.collector import Collected, Collector
 from hypot.metricsapi.config import MetricsConfig
+from hypot.metricsapi.costs.reporter import CostReporter
 from hypot.metricsapi.own_metrics import ServerState, exposition
 from hypot.metricsapi.plan import ScrapePlan
 from hypot.metricsapi.prometheus.querier import QueryCounts
@@ -86,6 +87,7 @@ class MetricsServer:
         self.stopping = asyncio.Event()
         self.counts = Collected(ScrapeCounts(), QueryCounts())
         self.collector: Collector | None = None
+        self.reporter = CostReporter(self.plain, self.identity, self.lease.left)
         self.certificate: Issued | None = None
         # Why there is no certificate yet, and what is wrong with the rules in the file.
         self.certificate_trouble = self.rules_trouble = ""
@@ -121,7 +123,14 @@ class MetricsServer:
             await self._until_stopped(session, asking)
 
     async def _until_stopped(self, session: aiohttp.ClientSession, asking: aiohttp.ClientSession) -> None:
-        work = [self.lease.run(), self.clients.run(), self._serve(), self._collect(session, asking), collect_seldom()]
+        work = [
+            self.lease.run(),
+            self.clients.run(),
+            self._serve(),
+            self._collect(session, asking),
+            self.reporter.run(lambda: self.collector.costs.take_changes() if self.collector is not None else ()),
+            collect_seldom(),
+        ]
         if self.others is not None:
             work.append(self.others.metrics.run())
         tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(each) for each in work]

@@ -9,6 +9,7 @@ import aiohttp
 from hypot.cluster.port import Port
 from hypot.cluster.prometheus import PrometheusApi
 from hypot.metricsapi.config import MetricsConfig
+from hypot.metricsapi.costs.learner import CostLearner
 from hypot.metricsapi.plan import ScrapePlan
 from hypot.metricsapi.prometheus.querier import Querier, QueryCounts
 from hypot.metricsapi.scrape.scraper import ScrapeCounts, Scraper
@@ -43,8 +44,16 @@ class Collector:
         self.plan = plan
         self.watch = PodWatch(port, plan, PodAddresses(config.pod_networks), self._add)
         self.targets = self.watch.targets
+        self.costs = CostLearner(plan, config.scrape_period, config.ages)
         self.scraper = Scraper(
-            self.targets, session, secrets, config.scrape_period, config.ages, active=active, counts=counts.scrapes
+            self.targets,
+            session,
+            secrets,
+            config.scrape_period,
+            config.ages,
+            active=active,
+            counts=counts.scrapes,
+            costs=self.costs,
         )
         self.querier = Querier(
             self.targets, prometheus, config.scrape_period, config.ages, active=active, counts=counts.queries
@@ -63,7 +72,8 @@ class Collector:
         await asyncio.gather(self.watch.run(), self.scraper.run(), self.querier.run())
 
     def adopt(self, former: "Collector") -> None:
-        """Take over the samples of former rules, so that a change of rules leaves no gap."""
+        """Take over what former rules sampled and learned, so that a change of rules leaves no gap."""
+        self.costs.adopt(former.costs)
         for target in self.targets:
             known = former.targets.of_rule(target.rule.name, target.pod.namespace).get(target.pod.name)
             if known is not None:

@@ -96,7 +96,7 @@ def _roles(rules: MetricRules, config: MetricsConfig) -> Iterator[Manifest]:
 
 
 def _rights(rules: MetricRules) -> tuple[list[Rule], dict[str, list[Rule]]]:
-    """The rights to see pods and Secrets: everywhere, and by namespace."""
+    """The rights to see pods and Secrets, and to report changed costs: everywhere, and by namespace."""
     everywhere: list[Rule] = []
     by_namespace: dict[str, list[Rule]] = {}
     all_named = all(rule.namespaces is not None and rule.namespaces.names for rule in rules.rules or ())
@@ -104,11 +104,16 @@ def _rights(rules: MetricRules) -> tuple[list[Rule], dict[str, list[Rule]]]:
     if not all_named:
         everywhere.append(watched)
     names: dict[str, set[str]] = {}
+    learning: set[str] = set()
     for rule in rules.rules or ():
         for namespace in _namespaces(rule) or ("",):
             names.setdefault(namespace, set()).update(_secrets(rule))
+            if any(metric.learn_cost is not None for metric in rule.metrics or ()):
+                learning.add(namespace)
     for namespace, secrets in sorted(names.items()):
         rights = [watched] if namespace and all_named else []
+        if namespace in learning:
+            rights.append({"apiGroups": [""], "resources": ["events"], "verbs": ["create"]})
         if secrets:
             read = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": sorted(secrets), "verbs": ["get"]}
             rights.append(read)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.collector import Collected, Collector
+from hypot.metricsapi.costs import families as cost_families
 from hypot.metricsapi.prometheus.querier import QueryCounts
 from hypot.metricsapi.scrape.scraper import ScrapeCounts
 from hypot.metricsapi.serve.api import Others
@@ -107,8 +108,10 @@ def exposition(state: ServerState) -> Iterator[bytes]:
                 for target in state.collector.targets.of_rule(rule.name, namespace).values()
             ]
             sort_in(_of_rule(rule.name, targets, state), lines)
+            if (costs := state.collector.costs.of_rule(rule.name)) is not None:
+                sort_in(cost_families.samples_of(rule.name, costs.classes.names, costs.fit, costs.changed()), lines)
             yield b""
-    yield from rendered(FAMILIES, lines)
+    yield from rendered((*FAMILIES, *cost_families.FAMILIES), lines)
 
 
 def _of_server(state: ServerState) -> Iterator[Sample]:
@@ -156,4 +159,5 @@ def _of_rule(rule: str, targets: list[ScrapeTarget], state: ServerState) -> Iter
 
 def table() -> str:
     """All families as a table for the documentation."""
-    return family_table({"The metrics server": FAMILIES})
+    parts = {"The metrics server": FAMILIES, "The costs of requests, of rules with `learnCost`": cost_families.FAMILIES}
+    return family_table(parts)

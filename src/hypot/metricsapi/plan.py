@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from hypot.kinds.metric_rules import MetricRules
-from hypot.kinds.metric_rules.fields import FromPrometheus, MetricRule, RuleNamespaces, Scrape
+from hypot.kinds.metric_rules.fields import FromPrometheus, LearnCost, MetricRule, RuleNamespaces, Scrape, ServedMetric
 from hypot.kinds.selector import Selector, read_selector
 from hypot.metricsapi.body.totals import Wanted, wanted_of
 
@@ -15,6 +15,16 @@ class ServedValue(NamedTuple):
     names: tuple[str, ...]
     is_counter: bool
     external: bool
+
+
+class LearnPlan(NamedTuple):
+    """What is learned of the cost of requests: of which wanted metric, by which labels, against which cpu."""
+
+    metric: int
+    by: tuple[str, ...]
+    cpu: str = "process_cpu_seconds_total"
+    half_life: float = 3600.0
+    change_factor: float = 1.5
 
 
 class RulePlan(NamedTuple):
@@ -30,6 +40,7 @@ class RulePlan(NamedTuple):
     served: tuple[ServedValue, ...]
     # Which series of a Prometheus are meant, if its values do not come from scrapes.
     prometheus: FromPrometheus | None = None
+    learned: LearnPlan | None = None
 
     def chooses_namespace(self, name: str, labels: Mapping[str, str] | None) -> bool:
         """Whether pods of a namespace are measured; its labels are None if they are not known."""
@@ -77,4 +88,15 @@ def _rule_plan(rule: MetricRule) -> RulePlan:
         tuple([wanted_of(one) for one in metrics]),
         tuple(served),
         rule.prometheus,
+        next((_learned(i, one) for i, one in enumerate(metrics) if one.learn_cost is not None), None),
+    )
+
+
+def _learned(metric: int, served: ServedMetric) -> LearnPlan:
+    learn = served.learn_cost or LearnCost()
+    usual = LearnPlan(metric, tuple(learn.by or ()))
+    return usual._replace(
+        cpu=learn.cpu or usual.cpu,
+        half_life=float(learn.half_life or usual.half_life),
+        change_factor=float(learn.change_factor or usual.change_factor),
     )

@@ -8,6 +8,16 @@ from hypot.cluster.addresses import inside, own_or_metadata
 from hypot.core.instant import read_time
 
 
+class PodOwner(NamedTuple):
+    """What pods belong to, as events name it. The uid of a Deployment is not known here."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+
+
 class ServedPod(NamedTuple):
     """A pod that runs. `ports` has the ports that have a name; the address is empty if it may not be scraped."""
 
@@ -19,6 +29,8 @@ class ServedPod(NamedTuple):
     ports: Mapping[str, int]
     # When it was created, in seconds of the epoch; 0 if that is not known.
     created: float = 0.0
+    # None if nothing owns it.
+    owner: PodOwner | None = None
 
 
 class PodAddresses:
@@ -56,8 +68,20 @@ def read_served_pod(data: Mapping[str, Any], addresses: PodAddresses) -> ServedP
     }
     labels = {str(key): str(value) for key, value in _mapping(metadata, "labels").items()}
     name, namespace, uid = (str(metadata.get(key) or "") for key in ("name", "namespace", "uid"))
-    allowed = address if addresses.allow(address) else ""
-    return ServedPod(namespace, name, uid, labels, allowed, ports, read_time(metadata.get("creationTimestamp")) or 0.0)
+    allowed, created = address if addresses.allow(address) else "", read_time(metadata.get("creationTimestamp")) or 0.0
+    return ServedPod(namespace, name, uid, labels, allowed, ports, created, _owner(metadata, namespace, labels))
+
+
+def _owner(metadata: Mapping[str, Any], namespace: str, labels: Mapping[str, str]) -> PodOwner | None:
+    """The controller of a pod. A ReplicaSet of a Deployment has the name of the Deployment and the hash of the pods."""
+    found = next((one for one in _list(metadata, "ownerReferences") if one.get("controller") is True), None)
+    if found is None:
+        return None
+    version, kind, name, uid = (str(found.get(key) or "") for key in ("apiVersion", "kind", "name", "uid"))
+    end = f"-{labels.get('pod-template-hash')}"
+    if kind == "ReplicaSet" and len(name) > len(end) and name.endswith(end):
+        return PodOwner("apps/v1", "Deployment", namespace, name.removesuffix(end))
+    return PodOwner(version, kind, namespace, name, uid)
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from yarl import URL
 from hypot.core.scraping.rate import Counter, CounterSample
 from hypot.kinds.metric_values import MetricValue
 from hypot.metricsapi.ages import Ages
+from hypot.metricsapi.body.request_classes import ScrapedRequests
 from hypot.metricsapi.body.totals import Scraped
 from hypot.metricsapi.plan import RulePlan, ScrapePlan
 from hypot.metricsapi.served_pods import ServedPod
@@ -26,6 +27,8 @@ class ScrapeTarget:
     url: URL | None
     # The last two samples of each wanted metric.
     samples: list[Counter] = field(default_factory=list)
+    # When requests by class were counted last, and the counts; None if the last scrape had none that can be used.
+    counted: tuple[float, ScrapedRequests] | None = None
     # When its last scrape began; None before the first one.
     began: float | None = None
     # How many scrapes failed since the last one that did not, and why the last one did.
@@ -98,6 +101,7 @@ class ScrapeTarget:
         if former.pod.uid == self.pod.uid and former.rule.wanted == self.rule.wanted and same_source:
             self.samples = former.samples
             self.renew()
+            self.counted = former.counted if former.rule.learned == self.rule.learned else None
 
     def is_complete(self, now: float, ages: Ages) -> bool:
         """Whether all its metrics have a value."""

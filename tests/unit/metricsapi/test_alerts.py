@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from hypot.metricsapi.costs.families import FAMILIES as COST_FAMILIES
 from hypot.metricsapi.own_metrics import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -22,6 +23,8 @@ def series(name, value, pod="a", labels=""):
 
 
 LEADS = series("hypot_metrics_leader", 1)
+WORKLOAD = ',rule="web",kind="Deployment",object_namespace="shop",object_name="web"'
+DOUBLED = series("hypot_metrics_request_cost_change_ratio", 2, labels=WORKLOAD)
 WITHOUT = [
     series("hypot_metrics_targets", 10, labels=RULE),
     series("hypot_metrics_targets_without_value", 2, labels=RULE),
@@ -33,6 +36,18 @@ FIRED = {
         {"severity": "warning", "rule": "web", "job": "hypot-metrics", "pod": "a"},
     ),
     "HypotMetricsForwardDown": ([LEADS, series("hypot_metrics_forward_up", 0)], {"severity": "warning"}),
+    "HypotMetricsRequestCostRose": (
+        [LEADS, DOUBLED],
+        {
+            "severity": "warning",
+            "job": "hypot-metrics",
+            "pod": "a",
+            "rule": "web",
+            "kind": "Deployment",
+            "object_namespace": "shop",
+            "object_name": "web",
+        },
+    ),
     "HypotMetricsRulesInvalid": ([LEADS, series("hypot_metrics_rules_invalid", 1)], {"severity": "warning"}),
     "HypotMetricsCertificateExpiring": (
         [LEADS, series("hypot_metrics_certificate_expiry_seconds", 3600)],
@@ -43,6 +58,7 @@ QUIET = {
     "HypotMetricsNoLeader": [LEADS, series("hypot_metrics_leader", 0, "b")],
     "HypotMetricsValuesMissing": [series("hypot_metrics_leader", 0), *WITHOUT],
     "HypotMetricsForwardDown": [LEADS, series("hypot_metrics_forward_up", 1)],
+    "HypotMetricsRequestCostRose": [series("hypot_metrics_leader", 0), DOUBLED],
     "HypotMetricsRulesInvalid": [LEADS, series("hypot_metrics_rules_invalid", 0)],
     "HypotMetricsCertificateExpiring": [LEADS, series("hypot_metrics_certificate_expiry_seconds", 30 * 86400)],
 }
@@ -83,7 +99,7 @@ def test_an_alert_is_quiet(promtool, tmp_path, alert):
 
 def test_each_alert_has_a_metric_that_exists_and_a_place_in_the_runbook():
     page = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
-    known = {family.name for family in FAMILIES}
+    known = {family.name for family in (*FAMILIES, *COST_FAMILIES)}
     for alert in ALERTS:
         assert set(re.findall(r"hypot_\w+", alert["expr"])) <= known
         assert f"## {alert['alert']}\n" in page

@@ -192,3 +192,21 @@ def test_a_prometheus_that_cannot_be_installed(config, message):
 def test_what_cannot_be_installed(config, replicas):
     with pytest.raises(ConfigError):
         made(replicas=replicas, **config)
+
+
+def learning(namespaces):
+    """The preset, whose rule learns costs."""
+    data = copy.deepcopy(GARDENER)
+    (rule,) = data["spec"]["rules"]
+    rule["namespaces"] = namespaces
+    rule["metrics"][0]["learnCost"] = {"by": ["verb"]}
+    return rules_of(data)
+
+
+def test_events_may_be_created_only_where_costs_are_learned():
+    """Where the pods of that rule are."""
+    assert not [each for kind in ("Role", "ClusterRole") for each in rights(made(), kind) if each[1] == "events"]
+    assert (None, "events", "create", ()) in rights(made(learning({"prefix": "shoot-"})), "ClusterRole")
+    named = made(learning({"names": ["shop"]}))
+    assert ("shop", "events", "create", ()) in rights(named, "Role")
+    assert not [each for each in rights(named, "ClusterRole") if each[1] == "events"]

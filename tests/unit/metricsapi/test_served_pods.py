@@ -113,3 +113,17 @@ def test_sidecars_have_ports_too():
     beside = {"ports": ports, "restartPolicy": "Always"}
     assert read(spec={"initContainers": [beside]}).ports == {"proxy": 15090}
     assert read(spec={"initContainers": [{"ports": ports}]}).ports == {}
+
+
+def owned(kind, name, labels=None, **changes):
+    reference = {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": "u", "controller": True, **changes}
+    return read(metadata={**POD["metadata"], "labels": labels or {}, "ownerReferences": [reference]}).owner
+
+
+def test_owners():
+    """A ReplicaSet of a Deployment stands for the Deployment; others are what they are."""
+    hashed = {"pod-template-hash": "5d4f"}
+    assert owned("ReplicaSet", "web-5d4f", hashed)[:4] == ("apps/v1", "Deployment", "shop", "web")
+    assert owned("ReplicaSet", "web")[:4] == ("apps/v1", "ReplicaSet", "shop", "web")
+    assert owned("StatefulSet", "db") == ("apps/v1", "StatefulSet", "shop", "db", "u")
+    assert owned("StatefulSet", "db", controller=False) is None

@@ -118,6 +118,20 @@ class LineWeight(Node):
 
 
 @node
+class LearnCost(Node):
+    """What a request costs is learned: cpu of the pod against requests by class."""
+
+    by: list[str] | None = wire("by", TEXTS, "the labels whose values make the classes of requests")
+    cpu: str | None = wire("cpu", STRING, "the counter of cpu seconds; process_cpu_seconds_total by default")
+    half_life: float | None = wire(
+        "halfLifeSeconds", _NUMBER, "after how long an observation counts half; 3600 by default"
+    )
+    change_factor: float | None = wire(
+        "changeFactor", _NUMBER, "by which factor the cost must change to be reported; 1.5 by default"
+    )
+
+
+@node
 class ServedMetric(Node):
     """A counter or a gauge of the pods, and the metric that is served from it."""
 
@@ -127,6 +141,7 @@ class ServedMetric(Node):
     weights: tuple[LineWeight, ...] | None = wire(
         "weights", LineWeight, "how much each line counts; 1 by default", many=True
     )
+    learn_cost: LearnCost | None = wire("learnCost", LearnCost, "learn what a request of each class costs")
     names: list[str] | None = wire("names", TEXTS, "the names under which it is served")
     external: bool | None = wire("external", BOOL, "also serve it as an external metric, one series per pod")
 

@@ -10,6 +10,7 @@ from hypot.kinds.metric_rules.fields import (
     SCHEMES,
     SHORTEST_WINDOW,
     FromPrometheus,
+    LearnCost,
     LineWeight,
     MetricRule,
     MetricRulesSpec,
@@ -20,14 +21,19 @@ from hypot.kinds.metric_rules.fields import (
     ServedMetric,
 )
 from hypot.kinds.metric_values import ALL
-from hypot.kinds.names import dns_label, dns_subdomain, path_segment
+from hypot.kinds.names import dns_label, dns_subdomain, path_segment, qualified_name
 from hypot.kinds.problem import Problem, Where, unsupported
 from hypot.kinds.selector import SelectorError, read_selector
 
 MOST_RULES, MOST_METRICS = 200, 20
 LARGEST_WEIGHT = 1_000_000_000
 LONGEST_NAME = 253
+# Labels that make classes of requests, how fast their costs may be forgotten, and which changes are reported.
+MOST_CLASS_LABELS = 4
+SHORTEST_HALF_LIFE, LONGEST_HALF_LIFE = 600, 30 * 86_400
+LEAST_CHANGE, LARGEST_CHANGE = 1.2, 10
 _METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _PORT_NAME = re.compile(r"(?=.{1,15}$)(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
 _SECRET_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 _LABEL_NAME = re.compile(LABEL_NAME)
@@ -77,6 +83,13 @@ def _rule_problems(rule: MetricRule, where: Where) -> Iterator[Problem]:
     names: set[str] = set()
     for i, metric in enumerate(rule.metrics or ()):
         yield from _metric_problems(metric, (*where, "metrics", i), names)
+    learning = [i for i, metric in enumerate(rule.metrics or ()) if metric.learn_cost is not None]
+    for i in learning[1:]:
+        message = f"metrics[{learning[0]}] learns already what the cpu of these pods is used for"
+        yield Problem("learns-twice", "Forbidden", (*where, "metrics", i, "learnCost"), message)
+    if learning and rule.prometheus is not None:
+        message = "costs are learned from scrapes, which have the cpu and the requests of one moment; write scrape"
+        yield Problem("learns-elsewhere", "Forbidden", (*where, "metrics", learning[0], "learnCost"), message)
 
 
 def _source_problems(rule: MetricRule, where: Where) -> Iterator[Problem]:
@@ -197,6 +210,11 @@ def _metric_problems(metric: ServedMetric, where: Where, names: set[str]) -> Ite
     yield from _line_problems(metric.where, (*where, "where"))
     for i, weight in enumerate(metric.weights or ()):
         yield from _weight_problems(weight, (*where, "weights", i))
+    if metric.learn_cost is not None:
+        if metric.counter is None:
+            message = "costs are learned of a counter"
+            yield Problem("learn-gauge", "Forbidden", (*where, "learnCost"), message)
+        yield from _learning_problems(metric.learn_cost, (*where, "learnCost"))
     if not metric.names:
         yield _required((*where, "names"), "an HPA asks for the metric by its name")
     for i, name in enumerate(metric.names or ()):
@@ -210,6 +228,27 @@ def _weight_problems(weight: LineWeight, where: Where) -> Iterator[Problem]:
         yield _required((*where, "weight"), "the factor is missing")
     elif not 0 <= weight.weight <= LARGEST_WEIGHT:
         yield _invalid("weight", (*where, "weight"), weight.weight, f"must be between 0 and {LARGEST_WEIGHT:,}")
+
+
+def _learning_problems(learn: LearnCost, where: Where) -> Iterator[Problem]:
+    if not learn.by:
+        yield _required((*where, "by"), "name the labels whose values make the classes, such as [verb]")
+    if learn.by and len(learn.by) > MOST_CLASS_LABELS:
+        yield Problem("too-many-labels", "TooMany", (*where, "by"), f"must have at most {MOST_CLASS_LABELS} items")
+    for i, label in enumerate(learn.by or ()):
+        # A weight selects by this label, as selectors of Kubernetes do.
+        if not _LABEL_NAME.fullmatch(label) or any(qualified_name(label)):
+            yield _invalid("class-label", (*where, "by", i), label, "is not a label that a weight can select by")
+        if label in (learn.by or ())[:i]:
+            yield Problem("duplicate-label", "Duplicate", (*where, "by", i), "it is named already", label)
+    if learn.cpu is not None and not _METRIC_NAME.fullmatch(learn.cpu):
+        yield _invalid("metric-name", (*where, "cpu"), learn.cpu, "is not the name of a Prometheus metric")
+    if learn.half_life is not None and not SHORTEST_HALF_LIFE <= learn.half_life <= LONGEST_HALF_LIFE:
+        message = f"must be between {SHORTEST_HALF_LIFE} and {LONGEST_HALF_LIFE}"
+        yield _invalid("half-life", (*where, "halfLifeSeconds"), learn.half_life, message)
+    if learn.change_factor is not None and not LEAST_CHANGE <= learn.change_factor <= LARGEST_CHANGE:
+        message = f"must be between {LEAST_CHANGE} and {LARGEST_CHANGE}"
+        yield _invalid("change-factor", (*where, "changeFactor"), learn.change_factor, message)
 
 
 def _name_problems(name: str, where: Where, names: set[str]) -> Iterator[Problem]:

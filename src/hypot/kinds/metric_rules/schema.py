@@ -3,7 +3,15 @@
 from typing import Any
 
 from hypot.kinds.metric_rules import MetricRules
-from hypot.kinds.metric_rules.fields import LineWeight, MetricRule, MetricRulesSpec, Scrape, SecretKey, ServedMetric
+from hypot.kinds.metric_rules.fields import (
+    LearnCost,
+    LineWeight,
+    MetricRule,
+    MetricRulesSpec,
+    Scrape,
+    SecretKey,
+    ServedMetric,
+)
 from hypot.kinds.node import Node, Scalar, Wire
 
 _REQUIRED: dict[type[Node], tuple[str, ...]] = {
@@ -13,6 +21,7 @@ _REQUIRED: dict[type[Node], tuple[str, ...]] = {
     SecretKey: ("name",),
     ServedMetric: ("names",),
     LineWeight: ("weight",),
+    LearnCost: ("by",),
 }
 
 

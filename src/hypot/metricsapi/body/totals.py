@@ -9,6 +9,7 @@ from typing import NamedTuple
 from hypot.kinds.metric_rules.fields import ServedMetric
 from hypot.kinds.selector import Selector, read_selector
 from hypot.metricsapi.body.exposition import BodyLine, ExpositionError, labels_of, samples_of
+from hypot.metricsapi.body.request_classes import RequestCounts, ScrapedRequests
 
 _EVERYTHING = Selector()
 # A line without an end fails the scrape.
@@ -47,13 +48,16 @@ class Scraped(NamedTuple):
     wall: float
     totals: list[float]
     size: int
+    # What costs are learned from, where a rule asks for it.
+    requests: ScrapedRequests | None = None
 
 
 class Totals:
     """The totals of the wanted metrics. Raises an ExpositionError for a body that cannot be used."""
 
-    def __init__(self, wanted: Sequence[Wanted]) -> None:
-        self._wanted = wanted
+    def __init__(self, wanted: Sequence[Wanted], counts: RequestCounts | None = None) -> None:
+        """`counts` also gets the lines of its metric, and those of cpu."""
+        self._wanted, self._counts = wanted, counts
         self._sums = [0.0] * len(wanted)
         self._lines = [0] * len(wanted)
         self._rest = b""
@@ -86,8 +90,12 @@ class Totals:
         for i, wanted in enumerate(self._wanted):
             for sample in samples_of(lines, wanted.name):
                 self._add(i, wanted, sample)
+        if self._counts is not None:
+            self._counts.add_cpu(lines)
 
     def _add(self, i: int, wanted: Wanted, sample: BodyLine) -> None:
         # A line that does not count still shows that the metric is there: its total may be 0.
         self._lines[i] += 1
+        if self._counts is not None and self._counts.metric == i:
+            self._counts.add(sample)
         self._sums[i] += sample.value * (wanted.weight_of(labels_of(sample)) if wanted.by_label else 1.0)

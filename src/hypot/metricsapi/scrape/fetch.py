@@ -10,6 +10,7 @@ from yarl import URL
 
 from hypot.cluster.clock import boot, wall
 from hypot.metricsapi.body.exposition import ExpositionError
+from hypot.metricsapi.body.request_classes import RequestCounts
 from hypot.metricsapi.body.totals import Scraped, Totals, Wanted
 from hypot.metricsapi.body.unpack import ACCEPTED, UnpackError, unpacker
 
@@ -40,6 +41,7 @@ class ScrapeRequest(NamedTuple):
     headers: Mapping[str, str]
     tls: ssl.SSLContext | None = None
     server_name: str = ""
+    counts: RequestCounts | None = None
 
 
 def new_session(keep: float) -> aiohttp.ClientSession:
@@ -79,7 +81,8 @@ async def _fetched(session: aiohttp.ClientSession, asked: ScrapeRequest, largest
         if answer.status != 200:
             unauthorized = answer.status in _UNAUTHORIZED
             raise ScrapeError("status", f"it answers {answer.status}", unauthorized=unauthorized)
-        unpacked, totals, size = unpacker(answer.headers.get("Content-Encoding", "")), Totals(asked.wanted), 0
+        unpacked, size = unpacker(answer.headers.get("Content-Encoding", "")), 0
+        totals = Totals(asked.wanted, asked.counts)
         async for packed in answer.content.iter_any():
             for piece in unpacked.pieces(packed):
                 size += len(piece)
@@ -89,7 +92,8 @@ async def _fetched(session: aiohttp.ClientSession, asked: ScrapeRequest, largest
                     raise ScrapeError("too-large", f"the body has more than {largest:,} bytes")
                 totals.feed(piece)
         unpacked.close()
-        return Scraped(at, shown, totals.close(), size)
+        sums = totals.close()
+        return Scraped(at, shown, sums, size, None if asked.counts is None else asked.counts.close())
 
 
 def _shown(error: Exception) -> str:

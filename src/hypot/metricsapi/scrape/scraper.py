@@ -10,6 +10,7 @@ import structlog
 
 from hypot.cluster.clock import boot
 from hypot.metricsapi.ages import Ages
+from hypot.metricsapi.costs.learner import CostLearner
 from hypot.metricsapi.scrape.fetch import ScrapeError, ScrapeRequest, fetch
 from hypot.metricsapi.scrape.schedule import Schedule
 from hypot.metricsapi.scrape.secrets import Secrets
@@ -48,10 +49,12 @@ class Scraper:
         clock: Callable[[], float] = boot,
         active: Callable[[], bool] = lambda: True,
         counts: ScrapeCounts | None = None,
+        costs: CostLearner | None = None,
     ) -> None:
-        """No scrape begins while it is not `active`."""
+        """No scrape begins while it is not `active`. `costs` learns from each scrape."""
         self.targets, self.ages, self.period = targets, ages or Ages(), period
         self.counts = counts or ScrapeCounts()
+        self.costs = costs or CostLearner(targets.plan, period, self.ages)
         self.schedule = Schedule(period, lambda: targets.scraped)
         self._session, self._secrets, self._largest = session, secrets, largest
         self._clock, self._active = clock, active
@@ -104,12 +107,20 @@ class Scraper:
         if url is None:
             return
         access = await self._secrets.access(pod.namespace, scrape.scheme or "", scrape.credentials)
-        asked = ScrapeRequest(url, target.rule.wanted, access.headers, access.tls, scrape.server_name or "")
+        asked = ScrapeRequest(
+            url,
+            target.rule.wanted,
+            access.headers,
+            access.tls,
+            scrape.server_name or "",
+            self.costs.counts(target.rule),
+        )
         scraped = await fetch(self._session, asked, self.period / 2, self._largest)
         self.counts.bytes += scraped.size
         # The pod may have been replaced in the meantime.
         if target.pod.uid == pod.uid:
             self.counts.rejected.update(target.sampled(scraped, self.ages))
+            self.costs.scraped(target, scraped)
 
     def _failed(self, target: ScrapeTarget, error: ScrapeError) -> None:
         target.failed(str(error))

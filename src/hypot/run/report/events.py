@@ -16,6 +16,7 @@ from hypot.policy.stages.report import sentence
 from hypot.run.observe.conflicts import CONFLICT, OTHER_LEADER
 from hypot.run.outcome import WEBHOOK_UNAVAILABLE, Outcome
 from hypot.run.requests import MANAGER, WRITE_WITHIN
+from hypot.serving.event_object import LONGEST_MESSAGE, EventSubject, Occurrences, cut, event_name, event_object
 
 # Reason -> what it means. The reasons of the policies are those of the controllers that people know.
 REASONS: dict[str, str] = {
@@ -76,10 +77,9 @@ PATCH_EVERY = 60.0
 # One object may have this many different messages for one reason within that time; further ones become one event.
 MOST_ALIKE = 10
 COMBINED = "(combined from similar events): "
-# Events kept, and events written per reconcile; the API server accepts messages of up to 1024 bytes.
+# Events kept, and events written per reconcile.
 MOST_KNOWN = 4096
 MOST_AT_ONCE = 100
-LONGEST_MESSAGE = 1024
 
 
 def hpa_created(name: str, low: int, high: int) -> Event:
@@ -111,17 +111,6 @@ def table() -> str:
     """All reasons as a table for the documentation."""
     lines = ["| reason | what it means |", "| --- | --- |"]
     return "\n".join([*lines, *[f"| `{reason}` | {text} |" for reason, text in REASONS.items()]])
-
-
-class EventSubject(NamedTuple):
-    """The object that an event is about."""
-
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    uid: str = ""
-    resource_version: str = ""
 
 
 class PostedEvent(NamedTuple):
@@ -176,14 +165,6 @@ def plan_ended(text: str) -> Event:
 
 def webhook_unavailable(text: str) -> Event:
     return Event("Warning", WEBHOOK_UNAVAILABLE, text)
-
-
-def cut(text: str, most: int) -> str:
-    """The text cut to at most this many bytes, without half a character at the end."""
-    raw = text.encode(errors="replace")
-    if len(raw) <= most:
-        return raw.decode()
-    return raw[: most - 3].decode(errors="ignore") + "…"
 
 
 @dataclass(slots=True)
@@ -304,7 +285,7 @@ class EventRecorder:
             return _write("PATCH", f"{path}/{note.name}", _again(note), MERGE_PATCH)
         if not note.name:
             self._names += 1
-            note.name = name_of(note.about.name, int(now_wall * 1e6) + self._names)
+            note.name = event_name(note.about.name, int(now_wall * 1e6) + self._names)
             self._by_name[note.name] = note
         return _write("POST", path, _whole(note, self._instance), JSON)
 
@@ -313,36 +294,9 @@ def _write(method: Method, path: str, body: dict[str, Any], content: str) -> Req
     return Request(method, path, {"fieldManager": MANAGER}, encoded(body), content, timeout=WRITE_WITHIN)
 
 
-def name_of(subject: str, number: int) -> str:
-    """A unique name for an event; a long name of the subject is cut."""
-    return f"{subject[:200].rstrip('-.')}.{number:x}"
-
-
 def _whole(note: _Note, instance: str) -> dict[str, Any]:
-    about, event = note.about, note.event
-    involved = {
-        "apiVersion": about.api_version,
-        "kind": about.kind,
-        "namespace": about.namespace,
-        "name": about.name,
-        "uid": about.uid,
-        "resourceVersion": about.resource_version,
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": note.name, "namespace": about.namespace or "default"},
-        "involvedObject": {key: value for key, value in involved.items() if value},
-        "type": event.type,
-        "reason": event.reason,
-        "message": event.message,
-        "count": note.count,
-        "firstTimestamp": show_time(note.first),
-        "lastTimestamp": show_time(note.last),
-        "source": {"component": MANAGER},
-        "reportingComponent": MANAGER,
-        "reportingInstance": instance,
-    }
+    seen = Occurrences(note.first, note.last, note.count)
+    return event_object(note.about, note.name, note.event.type, note.event.reason, note.event.message, seen, instance)
 
 
 def _again(note: _Note) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
 from hypot.run.in_time import in_turns
 from hypot.run.observe.rows import Manager
 from hypot.run.outcome import Key, Outcome
-from hypot.run.report.events import cut
 from hypot.run.requests import MANAGER, WRITE_WITHIN
+from hypot.serving.event_object import cut
 
 # A status in which only messages and values differ is written at most this often, and this many per reconcile.
 # All others are written as soon as there is time.

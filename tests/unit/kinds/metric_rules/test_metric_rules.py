@@ -177,3 +177,35 @@ def test_two_rules_of_one_name():
     assert "spec.rules[1].name: another rule has this name" in [
         words(problem) for problem in MetricRules.from_dict(data).problems()
     ]
+
+
+LEARN = "metrics__0__learnCost"
+
+
+@pytest.mark.parametrize(
+    ("learn", "message"),
+    [
+        ({}, "by: name the labels whose values make the classes, such as [verb]"),
+        ({"by": ["a", "b", "c", "d", "e"]}, "by: must have at most 4 items"),
+        ({"by": ["_verb"]}, 'by[0]: "_verb" is not a label that a weight can select by'),
+        ({"by": ["verb", "verb"]}, "by[1]: it is named already"),
+        ({"by": ["verb"], "cpu": "a b"}, 'cpu: "a b" is not the name of a Prometheus metric'),
+        ({"by": ["verb"], "halfLifeSeconds": 5}, "halfLifeSeconds: 5 must be between 600 and 2592000"),
+        ({"by": ["verb"], "changeFactor": 1}, "changeFactor: 1 must be between 1.2 and 10"),
+        ({"by": ["verb"], "halfLive": 5}, "halfLive: unknown field"),
+    ],
+)
+def test_problems_of_learning(learn, message):
+    assert [one for one in rule(**{LEARN: learn}) if one.startswith(f"spec.rules[0].metrics[0].learnCost.{message}")]
+
+
+def test_learning():
+    """Of one counter of a rule, because the cpu of a pod is explained once."""
+    learn = {"by": ["verb"], "cpu": "cpu_seconds_total", "halfLifeSeconds": 7200, "changeFactor": 2}
+    assert rule(**{LEARN: learn}) == []
+    metrics = [{"counter": name, "names": [name], "learnCost": {"by": ["verb"]}} for name in ("a", "b")]
+    assert rule(metrics=metrics) == [
+        "spec.rules[0].metrics[1].learnCost: metrics[0] learns already what the cpu of these pods is used for"
+    ]
+    gauge = {"gauge": "a", "names": ["a"], "learnCost": {"by": ["verb"]}}
+    assert rule(metrics=[gauge]) == ["spec.rules[0].metrics[0].learnCost: costs are learned of a counter"]

@@ -6,19 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import hypot.policy
 import hypot.run
 from hypot.cluster.port import MERGE_PATCH, Answer, encoded
-from hypot.kinds.names import dns_subdomain
 from hypot.policy.hold import Hold
 from hypot.policy.model.decision import Event
 from hypot.run.report import events
 from hypot.run.report.events import (
     COMBINED,
-    LONGEST_MESSAGE,
     MOST_ALIKE,
     MOST_AT_ONCE,
     MOST_KNOWN,
@@ -27,12 +23,10 @@ from hypot.run.report.events import (
     SAME_WITHIN,
     SILENT,
     EventRecorder,
-    EventSubject,
     PostedEvent,
-    cut,
-    name_of,
     reported_events,
 )
+from hypot.serving.event_object import EventSubject
 from unit.run.outcomes import PAUSED, between, items, outcome, representative, with_metadata
 
 OUTCOMES = representative()
@@ -367,20 +361,3 @@ def test_an_event_of_the_cluster_s_own_objects_is_in_default():
     (request,) = after(EventRecorder(), 0, said(about=EventSubject("v1", "Node", "", "n1")))
     assert request.path == "/api/v1/namespaces/default/events"
     assert body(request)["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "n1"}
-
-
-@given(st.text(max_size=600))
-def test_messages_are_cut_at_whole_characters(text):
-    """The length is in bytes, as the API server counts."""
-    kept = cut(text * 5, LONGEST_MESSAGE)
-    assert len(kept.encode()) <= LONGEST_MESSAGE
-    if len((text * 5).encode(errors="replace")) <= LONGEST_MESSAGE:
-        assert kept == (text * 5).encode(errors="replace").decode()
-    else:
-        assert kept.endswith("…")
-
-
-@pytest.mark.parametrize("subject", ["web", "a" * 253, f"{'a' * 199}-b", f"{'a' * 199}.b", "web.v1"])
-def test_names_are_valid(subject):
-    """They are valid for any name of the subject."""
-    assert list(dns_subdomain(name_of(subject, 2**60))) == []

@@ -1,0 +1,111 @@
+"""The requests of a body by class, and the cpu that they took: what the cost of a request is learned from.
+
+The lines are those that are read anyway. What is wrong with labels or cpu here fails no scrape: then nothing is learned
+of it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hypot.kinds.names import label_value
+from hypot.kinds.selector import Selector
+from hypot.metricsapi.body.exposition import BodyLine, ExpositionError, labels_of, samples_of
+
+# Classes of a rule; further ones are one class.
+MOST_CLASSES = 32
+OTHER = "other"
+# Lines whose class is remembered by their labels as they are written, and how long these may be.
+_MOST_LINES, _LONGEST_LINE = 4096, 2048
+_LARGEST = 1e15
+# A line that the rule does not select.
+_NONE = -1
+
+
+class ScrapedRequests(NamedTuple):
+    """The counts of one scrape: requests by class, and cpu seconds."""
+
+    requests: tuple[float, ...]
+    cpu: float
+
+
+class RequestClasses:
+    """The classes of a rule, the same for all its pods. The first ones that are met have a class of their own.
+
+    A name is a selector, such as `verb=LIST`, so that a weight can select the class.
+    """
+
+    def __init__(self, by: Sequence[str], where: Selector) -> None:
+        self.names: list[str] = []
+        self._by, self._where = by, where
+        self._columns: dict[str, int] = {}
+        self._lines: dict[bytes, int] = {}
+
+    def column(self, line: BodyLine) -> int:
+        """The number of its class; negative if the rule does not select the line."""
+        known = self._lines.get(line.labels)
+        if known is not None:
+            return known
+        found = self._found(line)
+        if len(line.labels) <= _LONGEST_LINE:
+            if len(self._lines) >= _MOST_LINES:
+                self._lines.clear()
+            self._lines[line.labels] = found
+        return found
+
+    def _found(self, line: BodyLine) -> int:
+        labels = labels_of(line)
+        if not self._where.matches(labels):
+            return _NONE
+        values = [(key, labels.get(key, "")) for key in self._by]
+        if any(problem for _, value in values for problem in label_value(value)):
+            return self._column_of(OTHER)
+        return self._column_of(",".join([f"{key}={value}" if value else f"!{key}" for key, value in values]))
+
+    def _column_of(self, name: str) -> int:
+        if name not in self._columns:
+            own = len(self._columns) - (OTHER in self._columns)
+            if name != OTHER and own >= MOST_CLASSES:
+                return self._column_of(OTHER)
+            self._columns[name] = len(self.names)
+            self.names.append(name)
+        return self._columns[name]
+
+
+class RequestCounts:
+    """Adds up one body. `metric` is the number of the wanted metric whose lines are requests."""
+
+    def __init__(self, classes: RequestClasses, metric: int, cpu: str) -> None:
+        self.metric = metric
+        self._classes, self._cpu_name = classes, cpu
+        self._requests: list[float] = []
+        self._cpu = 0.0
+        self._has_cpu = self._broken = False
+
+    def add(self, line: BodyLine) -> None:
+        if self._broken:
+            return
+        try:
+            column = self._classes.column(line)
+        except ExpositionError:
+            self._broken = True
+            return
+        if column >= 0:
+            self._requests += [0.0] * (column + 1 - len(self._requests))
+            self._requests[column] += line.value
+
+    def add_cpu(self, lines: bytes) -> None:
+        """Take the cpu of complete lines."""
+        if self._broken:
+            return
+        try:
+            for line in samples_of(lines, self._cpu_name):
+                self._has_cpu = True
+                self._cpu += line.value
+        except ExpositionError:
+            self._broken = True
+
+    def close(self) -> ScrapedRequests | None:
+        """The counts after the last line; None if they cannot be used."""
+        if self._broken or not self._has_cpu or not all(0 <= each <= _LARGEST for each in (self._cpu, *self._requests)):
+            return None
+        return ScrapedRequests(tuple(self._requests), self._cpu)
