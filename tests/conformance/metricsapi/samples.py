@@ -42,7 +42,7 @@ def answered(targets, path, given, **parameters):
     """The items that a client gets, or None for 404 NotFound."""
     values = ServedValues(targets, ages(given), lambda: given.get("now_seconds", 0))
     try:
-        return json.loads(values.answer(read_query(path, parameters)))["items"]
+        return json.loads(b"".join(values.answer(read_query(path, parameters))))["items"]
     except UnknownMetricError:
         return None
 

@@ -52,7 +52,7 @@ def route(given, expect):
     status, count = 404, None
     if query is not None:
         try:
-            status, count = 200, len(json.loads(provider().answer(query))["items"])
+            status, count = 200, len(json.loads(b"".join(provider().answer(query)))["items"])
         except UnknownMetricError:
             status, count = 404, None
     assert (status, count) == (expect["status"], expect["item_count"])
