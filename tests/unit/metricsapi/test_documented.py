@@ -15,7 +15,13 @@ PAGE = Path(__file__).parents[3] / "docs/metrics-api.md"
 
 def blocks():
     page = PAGE.read_text(encoding="utf-8")
-    return [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
+    return [yaml.safe_load(text) for text in re.findall(r"```yaml\n(\S.*?)```", page, re.DOTALL)]
+
+
+def metrics_in_page():
+    """The blocks that are a part of a rule: metrics."""
+    page = PAGE.read_text(encoding="utf-8")
+    return [yaml.safe_load(text) for text in re.findall(r"```yaml\n(  .*?)```", page, re.DOTALL)]
 
 
 def test_rules():
@@ -25,6 +31,15 @@ def test_rules():
     rules = [rules_of(one) for one in (*blocks(), *chart) if one.get("kind") == "MetricRules"]
     assert len(rules) == 3
     assert [list(conflicts(one, config)) for one in rules] == [[], [], []]
+
+
+def test_metrics():
+    """In any rule."""
+    parts = metrics_in_page()
+    assert parts
+    for metrics in parts:
+        rule = {"name": "web", "pods": {}, "scrape": {"port": "http"}, "metrics": metrics}
+        assert rules_of({**HEAD, "spec": {"rules": [rule]}}).rules
 
 
 def test_configurations():

@@ -111,7 +111,7 @@ async def test_without_learn_cost_nothing_is_shown(written):
         await eventually(lambda: is_ready(app))
 
         async def scraped():
-            return app.counts.scrapes > 2
+            return app.counts.scrapes.scrapes > 2
 
         await eventually(scraped)
         assert "cost" not in (await page(app.metrics.port, "/metrics"))[1]
