@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from hypot.core.quantity import Quantity
     from hypot.kinds.base import InvalidAutoscaler, Ref
     from hypot.kinds.hpa import HPA
-    from hypot.kinds.hpa.fields import FROZEN, Pace, cpu, external, limit, memory, on, pods
+    from hypot.kinds.hpa.fields import FROZEN, ScalingRules, cpu, external, limit, memory, on, pods
     from hypot.kinds.hvpa import Hvpa
     from hypot.kinds.hvpa.fields import Change, MaintenanceWindow, ResourceChanges, ScaleType, interval
     from hypot.kinds.problem import Problem
     from hypot.kinds.vpa import VPA
     from hypot.kinds.vpa.fields import ContainerPolicy, EvictionRequirement
     from hypot.kinds.wpa import WPA
-    from hypot.kinds.wpa.fields import Recommender, WatermarkPace, band, resource_band
+    from hypot.kinds.wpa.fields import Recommender, WatermarkRules, band, resource_band
     from hypot.lint import check
     from hypot.policy.decide import decide
     from hypot.policy.model.decision import Decision
@@ -32,14 +32,14 @@ _HOMES = {
         "hypot.core.quantity": ("Quantity",),
         "hypot.kinds.base": ("InvalidAutoscaler", "Ref"),
         "hypot.kinds.hpa": ("HPA",),
-        "hypot.kinds.hpa.fields": ("FROZEN", "Pace", "cpu", "external", "limit", "memory", "on", "pods"),
+        "hypot.kinds.hpa.fields": ("FROZEN", "ScalingRules", "cpu", "external", "limit", "memory", "on", "pods"),
         "hypot.kinds.hvpa": ("Hvpa",),
         "hypot.kinds.hvpa.fields": ("Change", "ResourceChanges", "ScaleType", "MaintenanceWindow", "interval"),
         "hypot.kinds.problem": ("Problem",),
         "hypot.kinds.vpa": ("VPA",),
         "hypot.kinds.vpa.fields": ("ContainerPolicy", "EvictionRequirement"),
         "hypot.kinds.wpa": ("WPA",),
-        "hypot.kinds.wpa.fields": ("Recommender", "WatermarkPace", "band", "resource_band"),
+        "hypot.kinds.wpa.fields": ("Recommender", "WatermarkRules", "band", "resource_band"),
         "hypot.lint": ("check",),
         "hypot.policy.decide": ("decide",),
         "hypot.policy.model.decision": ("Decision",),
@@ -62,17 +62,17 @@ __all__ = [
     "Hvpa",
     "InvalidAutoscaler",
     "MaintenanceWindow",
-    "Pace",
     "Problem",
     "Quantity",
     "Recommender",
     "Ref",
     "ResourceChanges",
     "ScaleType",
+    "ScalingRules",
     "Seen",
     "Settings",
     "State",
-    "WatermarkPace",
+    "WatermarkRules",
     "band",
     "check",
     "cpu",

@@ -9,7 +9,7 @@ from hypot.cli.pair.subject import PairSubject
 from hypot.kinds.base import InvalidAutoscaler
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.fields import Metric, Pace, cpu, pods
+from hypot.kinds.hpa.fields import Metric, ScalingRules, cpu, pods
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.metric_rules import MetricRules
 from hypot.kinds.vpa import VPA
@@ -67,7 +67,7 @@ def written(subject: PairSubject, signal: Signal) -> Written:
             min_replicas=low,
             max_replicas=high,
             metrics=[signal.metric],
-            scale_down=Pace(window=WINDOW),
+            scale_down=ScalingRules(window=WINDOW),
             namespace=namespace,
         )
         vpa = VPA(subject.target, mode="InPlaceOrRecreate", containers=subject.containers.value, namespace=namespace)

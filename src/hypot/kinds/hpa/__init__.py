@@ -5,7 +5,7 @@ from typing import Any
 
 from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
 from hypot.kinds.hpa.defaults import with_defaults
-from hypot.kinds.hpa.fields import Behavior, HPASpec, Metric, Pace
+from hypot.kinds.hpa.fields import Behavior, HPASpec, Metric, ScalingRules
 from hypot.kinds.hpa.rules import spec_problems, strictness
 from hypot.kinds.hpa.versions import V1
 from hypot.kinds.node import node, replaced
@@ -24,8 +24,8 @@ class HPA(HPASpec):
         max_replicas: int,
         min_replicas: int | None = None,
         metrics: Iterable[Metric] | Metric | None = None,
-        scale_up: Pace | None = None,
-        scale_down: Pace | None = None,
+        scale_up: ScalingRules | None = None,
+        scale_down: ScalingRules | None = None,
         name: str | None = None,
         namespace: str | None = None,
         labels: Mapping[str, str] | None = None,

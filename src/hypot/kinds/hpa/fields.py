@@ -100,7 +100,7 @@ class Limit(Node):
 
 
 @node
-class Pace(Node):
+class ScalingRules(Node):
     """How fast to scale in one direction: limits, which of them applies, a stabilisation window, a tolerance."""
 
     GO: ClassVar[str] = "v2.HPAScalingRules"
@@ -117,15 +117,15 @@ class Pace(Node):
             object.__setattr__(self, "limits", tuple(self.limits))
 
 
-FROZEN = Pace(select="Disabled")
+FROZEN = ScalingRules(select="Disabled")
 
 
 @node
 class Behavior(Node):
     GO: ClassVar[str] = "v2.HorizontalPodAutoscalerBehavior"
 
-    scale_up: Pace | None = wire("scaleUp", Pace)
-    scale_down: Pace | None = wire("scaleDown", Pace)
+    scale_up: ScalingRules | None = wire("scaleUp", ScalingRules)
+    scale_down: ScalingRules | None = wire("scaleDown", ScalingRules)
 
 
 @node
@@ -149,11 +149,11 @@ class HPASpec(Kind):
         return replaced(self, floor=floor, min_replicas=floor.minimum(self.min_replicas, self.max_replicas))
 
     @property
-    def scale_up(self) -> Pace | None:
+    def scale_up(self) -> ScalingRules | None:
         return self.behavior.scale_up if isinstance(self.behavior, Behavior) else None
 
     @property
-    def scale_down(self) -> Pace | None:
+    def scale_down(self) -> ScalingRules | None:
         return self.behavior.scale_down if isinstance(self.behavior, Behavior) else None
 
     @classmethod

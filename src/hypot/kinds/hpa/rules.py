@@ -6,7 +6,7 @@ from typing import Any
 
 from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref, reference_problems, version_problem
-from hypot.kinds.hpa.fields import Behavior, HPASpec, Limit, Metric, Pace, Target
+from hypot.kinds.hpa.fields import Behavior, HPASpec, Limit, Metric, ScalingRules, Target
 from hypot.kinds.meta import MetricName
 from hypot.kinds.metadata import managed_fields_problems
 from hypot.kinds.names import container_resource, dns_label, path_segment
@@ -228,7 +228,7 @@ def _behavior_problems(behavior: Behavior) -> Iterator[Problem]:
         yield from _pace_problems(behavior.scale_down, ("spec", "behavior", "scaleDown"))
 
 
-def _pace_problems(pace: Pace, where: Where) -> Iterator[Problem]:
+def _pace_problems(pace: ScalingRules, where: Where) -> Iterator[Problem]:
     window, at = pace.window, (*where, "stabilizationWindowSeconds")
     if window is not None and window < 0:
         yield _invalid("window", at, window, "must be greater than or equal to zero")

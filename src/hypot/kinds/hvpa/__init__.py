@@ -9,7 +9,7 @@ from hypot.kinds.derived import derived
 from hypot.kinds.floor import Floor
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
-from hypot.kinds.hpa.fields import Behavior, Metric, Pace
+from hypot.kinds.hpa.fields import Behavior, Metric, ScalingRules
 from hypot.kinds.hpa.rules import spec_problems as hpa_problems
 from hypot.kinds.hpa.rules import strictness
 from hypot.kinds.hvpa.fields import (
@@ -51,8 +51,8 @@ class Hvpa(HvpaSpec):
         min_replicas: int | None = None,
         max_replicas: int | None = None,
         metrics: Iterable[Metric] | Metric | None = None,
-        pace_up: Pace | None = None,
-        pace_down: Pace | None = None,
+        hpa_scale_up: ScalingRules | None = None,
+        hpa_scale_down: ScalingRules | None = None,
         containers: Iterable[ContainerPolicy] | None = None,
         knobs: Mapping[str, str] | None = None,
         use_hpa: bool = True,
@@ -67,12 +67,12 @@ class Hvpa(HvpaSpec):
         `knobs` are annotations for the size recommender. The hpa and vpa blocks are written only if they have content.
         """
         ref = refer(target)
-        paced = pace_up is not None or pace_down is not None
+        paced = hpa_scale_up is not None or hpa_scale_down is not None
         hpa = HPATemplateSpec(
             min_replicas,
             max_replicas,
             None if metrics is None else (metrics,) if isinstance(metrics, Metric) else tuple(metrics),
-            Behavior(pace_up, pace_down) if paced else None,
+            Behavior(hpa_scale_up, hpa_scale_down) if paced else None,
         )
         policy = None if containers is None else ResourcePolicy(tuple(containers))
         self.author(

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
-from hypot.kinds.hpa.fields import Behavior, Pace
+from hypot.kinds.hpa.fields import Behavior, ScalingRules
 from hypot.kinds.node import node, replaced
 from hypot.kinds.problem import Problem
 from hypot.kinds.tortoise.fields import NO_DELETE, ContainerResourcePolicy, TargetRefs, TortoiseSpec
@@ -28,8 +28,8 @@ class Tortoise(TortoiseSpec):
         resource_policy: Iterable[ContainerResourcePolicy] | None = None,
         deletion_policy: str | None = None,
         max_replicas: int | None = None,
-        scale_up: Pace | None = None,
-        scale_down: Pace | None = None,
+        scale_up: ScalingRules | None = None,
+        scale_down: ScalingRules | None = None,
         name: str | None = None,
         namespace: str | None = None,
         labels: Mapping[str, str] | None = None,

@@ -8,7 +8,7 @@ from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer, seconds
 from hypot.kinds.node import node, replaced
 from hypot.kinds.problem import Problem
 from hypot.kinds.version import Version
-from hypot.kinds.wpa.fields import Amount, BandMetric, Recommender, WatermarkPace, WPASpec
+from hypot.kinds.wpa.fields import Amount, BandMetric, Recommender, WatermarkRules, WPASpec
 from hypot.kinds.wpa.rules import spec_problems
 
 
@@ -26,8 +26,8 @@ class WPA(WPASpec):
         recommender: Recommender | None = None,
         algorithm: str | None = None,
         tolerance: Amount | None = None,
-        scale_up: WatermarkPace | None = None,
-        scale_down: WatermarkPace | None = None,
+        scale_up: WatermarkRules | None = None,
+        scale_down: WatermarkRules | None = None,
         modulo: int | None = None,
         converge: str | None = None,
         dry_run: bool | None = None,
@@ -40,7 +40,7 @@ class WPA(WPASpec):
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Create an autoscaler, named like its target by default. Raises one exception with all problems."""
-        ref, up, down = refer(target), scale_up or WatermarkPace(), scale_down or WatermarkPace()
+        ref, up, down = refer(target), scale_up or WatermarkRules(), scale_down or WatermarkRules()
         self.author(
             metadata_of(name or ref.name, namespace, labels, annotations),
             target=ref,
@@ -52,10 +52,10 @@ class WPA(WPASpec):
             tolerance=tolerance,
             up_factor=up.percent,
             down_factor=down.percent,
-            up_rest=seconds(up.rest),
-            down_rest=seconds(down.rest),
-            up_after=seconds(up.after),
-            down_after=seconds(down.after),
+            up_forbidden_window=seconds(up.forbidden_window),
+            down_forbidden_window=seconds(down.forbidden_window),
+            up_delay=seconds(up.delay),
+            down_delay=seconds(down.delay),
             modulo=modulo,
             converge=converge,
             dry_run=dry_run,
@@ -78,11 +78,11 @@ DEFAULTS: dict[str, Any] = {
     "tolerance": "100m",
     "up_factor": 50,
     "down_factor": 20,
-    "up_rest": 60,
-    "down_rest": 300,
+    "up_forbidden_window": 60,
+    "down_forbidden_window": 300,
     "modulo": 1,
 }
-_ZERO_IS_UNSET = ("tolerance", "up_rest", "down_rest")
+_ZERO_IS_UNSET = ("tolerance", "up_forbidden_window", "down_forbidden_window")
 
 
 def with_defaults(wpa: WPA) -> WPA:

@@ -111,12 +111,12 @@ class Recommender(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class WatermarkPace:
+class WatermarkRules:
     """One direction: the largest step, the pause after any scaling, and how long a value must be outside the band."""
 
     percent: Amount | None = None
-    rest: Any = None
-    after: Any = None
+    forbidden_window: Any = None
+    delay: Any = None
 
 
 def band(
@@ -168,32 +168,32 @@ class WPASpec(Kind):
         "percent per scaling; 0 is off; 20 if absent",
         path="scale_down.percent",
     )
-    up_rest: int | None = wire(
+    up_forbidden_window: int | None = wire(
         "upscaleForbiddenWindowSeconds",
         INT32,
         "no scale-up for this long after any scaling; 60 if absent",
-        path="scale_up.rest",
+        path="scale_up.forbidden_window",
         schema={"minimum": 1},
     )
-    down_rest: int | None = wire(
+    down_forbidden_window: int | None = wire(
         "downscaleForbiddenWindowSeconds",
         INT32,
         "no scale-down for this long after any scaling; 300 if absent",
-        path="scale_down.rest",
+        path="scale_down.forbidden_window",
         schema={"minimum": 1},
     )
-    up_after: int | None = wire(
+    up_delay: int | None = wire(
         "upscaleDelayAboveWatermarkSeconds",
         INT32,
         "how long the value must have been above; 0 if absent",
-        path="scale_up.after",
+        path="scale_up.delay",
         schema={"minimum": 0},
     )
-    down_after: int | None = wire(
+    down_delay: int | None = wire(
         "downscaleDelayBelowWatermarkSeconds",
         INT32,
         "how long the value must have been below; 0 if absent",
-        path="scale_down.after",
+        path="scale_down.delay",
         schema={"minimum": 0},
     )
     modulo: int | None = wire(

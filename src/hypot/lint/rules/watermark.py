@@ -214,10 +214,13 @@ def wpa_dry_run(world: InputWorld) -> Iterator[Hit]:
 )
 def wpa_slow_scale_up(world: InputWorld) -> Iterator[Hit]:
     for wpa in world.wpas:
-        up, down = wpa.spec.up_rest or DEFAULTS["up_rest"], wpa.spec.down_rest or DEFAULTS["down_rest"]
+        up, down = (
+            wpa.spec.up_forbidden_window or DEFAULTS["up_forbidden_window"],
+            wpa.spec.down_forbidden_window or DEFAULTS["down_forbidden_window"],
+        )
         if up > down:
             message = f"after any move pods are added only after {up} seconds but removed after {down}"
-            key = "upscale" if wpa.spec.up_rest is not None else "downscale"
+            key = "upscale" if wpa.spec.up_forbidden_window is not None else "downscale"
             yield Hit(wpa.item, ("spec", f"{key}ForbiddenWindowSeconds"), message)
 
 
