@@ -6,11 +6,12 @@ from hypot.core.quantity import milli
 from hypot.kinds.base import count_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import ScalingRules
+from hypot.kinds.nested import amount
 from hypot.kinds.problem import Where
 from hypot.kinds.version import gate_open
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import INITIAL, OFF
-from hypot.lint.input.item import Key, amount
+from hypot.lint.input.item import Key
 from hypot.lint.input.world import Autoscaler, InputWorld, mode_of
 from hypot.lint.rule import BOTH, HPA_ONLY, MEASURING, Hit, RuleFamily
 from hypot.policy.model.settings import Settings

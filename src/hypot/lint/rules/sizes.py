@@ -7,7 +7,8 @@ from typing import NamedTuple
 from hypot.core.quantity import format_milli
 from hypot.kinds.base import count_of
 from hypot.kinds.hvpa.rules import IN_VPA
-from hypot.kinds.problem import Where
+from hypot.kinds.nested import amount
+from hypot.kinds.problem import Where, some
 from hypot.kinds.vpa import RESIZES_IN_PLACE, VPA
 from hypot.kinds.vpa.fields import (
     ANY_CONTAINER,
@@ -21,7 +22,7 @@ from hypot.kinds.vpa.fields import (
     ResourcePolicy,
 )
 from hypot.kinds.vpa.knobs import Knobs, for_updates, knobs_from
-from hypot.lint.input.item import Item, amount, dig, mapping, sequence, some, whole
+from hypot.lint.input.item import Item, dig, mapping, sequence, whole
 from hypot.lint.input.world import AnyAutoscaler, Autoscaler, InputWorld, mode_of, writes
 from hypot.lint.rule import SIZING, VPA_ONLY, Hit, RuleFamily
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
-from hypot.kinds.problem import Where
+from hypot.kinds.nested import amount
+from hypot.kinds.problem import Where, some
 from hypot.kinds.selector import Selector
 from hypot.kinds.wpa import DEFAULTS, WPA
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, BandMetric, ResourceBand
-from hypot.lint.input.item import Key, amount, annotation_places, some
+from hypot.lint.input.item import Key, annotation_places
 from hypot.lint.input.labels import SelectorIndex, selector_of
 from hypot.lint.input.world import Autoscaler, InputWorld
 from hypot.lint.rule import WPA_ONLY, Hit, RuleFamily

@@ -10,9 +10,10 @@ from hypot.core.amount import RESOURCES, readable
 from hypot.core.axes.interval import HORIZONTAL_ONLY
 from hypot.kinds.hvpa.fields import AUTO, MAINTENANCE_WINDOW, MOST_REPLICAS, OFF, HvpaSpec
 from hypot.kinds.hvpa.weights import FULL, Weight, weight_at
+from hypot.kinds.pod_template import Template
+from hypot.kinds.problem import some
 from hypot.kinds.vpa.fields import ContainerPolicy, amounts_of, policy_of
-from hypot.lint.input.item import dig, mapping, some
-from hypot.lint.input.template import Template
+from hypot.lint.input.item import dig, mapping
 from hypot.lint.rules.sizes import controls
 
 # Fields that the released controller reads in its blocks, and hypot at the top level of the spec.
