@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from hypot.kinds.hvpa import Hvpa
     from hypot.kinds.hvpa.fields import Change, MaintenanceWindow, ResourceChanges, ScaleType, interval
     from hypot.kinds.problem import Problem
+    from hypot.kinds.tortoise import Tortoise
+    from hypot.kinds.tortoise.containers import ContainerScaling
     from hypot.kinds.vpa import VPA
     from hypot.kinds.vpa.fields import ContainerPolicy, EvictionRequirement
     from hypot.kinds.wpa import WPA
@@ -36,6 +38,8 @@ _HOMES = {
         "hypot.kinds.hvpa": ("Hvpa",),
         "hypot.kinds.hvpa.fields": ("Change", "ResourceChanges", "ScaleType", "MaintenanceWindow", "interval"),
         "hypot.kinds.problem": ("Problem",),
+        "hypot.kinds.tortoise": ("Tortoise",),
+        "hypot.kinds.tortoise.containers": ("ContainerScaling",),
         "hypot.kinds.vpa": ("VPA",),
         "hypot.kinds.vpa.fields": ("ContainerPolicy", "EvictionRequirement"),
         "hypot.kinds.wpa": ("WPA",),
@@ -57,6 +61,7 @@ __all__ = [
     "WPA",
     "Change",
     "ContainerPolicy",
+    "ContainerScaling",
     "Decision",
     "EvictionRequirement",
     "Hvpa",
@@ -72,6 +77,7 @@ __all__ = [
     "Seen",
     "Settings",
     "State",
+    "Tortoise",
     "WatermarkRules",
     "band",
     "check",

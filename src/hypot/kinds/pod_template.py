@@ -1,10 +1,11 @@
 """The requests and limits of a workload's pods after the API server has applied its defaults."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from hypot.kinds.nested import amount, inner, mappings
+from hypot.kinds.problem import Problem, Where, did_you_mean, some
 from hypot.kinds.version import Version, gate_open
 
 Resources = Mapping[str, Any]
@@ -38,6 +39,10 @@ class Template:
     running: tuple[TemplateContainer, ...]
     before: tuple[TemplateContainer, ...] = ()
     pod: TemplateContainer | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return [one.name for one in self.running]
 
     def container(self, name: str) -> TemplateContainer | None:
         return next((one for one in self.running if one.name == name), None)
@@ -135,3 +140,28 @@ def template_in(spec: Mapping[str, Any]) -> Any:
     if found is None:
         found = inner(spec, "jobTemplate", "spec").get("template")
     return found if isinstance(inner(found, "spec").get("containers"), list) else None
+
+
+def unknown_container(name: str, template: Template, of: object) -> str:
+    """A message about a name that no container of these pods has."""
+    return f"{of} has no container {name}; its containers are {some(template.names)}"
+
+
+def unsized_container(name: str, template: Template, of: object) -> str:
+    """Why a policy for this container is never used; empty if it is."""
+    if template.container(name) is not None:
+        return ""
+    if any(one.name == name for one in template.before):
+        return f"{name} of {of} is an init container, and those are not sized"
+    return unknown_container(name, template, of)
+
+
+def policy_problems(
+    policies: Iterable[tuple[Where, str | None]], template: Template, of: object, every: str = ""
+) -> Iterator[Problem]:
+    """Policies that are never used. Each has its path and the container that it names; `every` names all of them."""
+    for where, name in policies:
+        message = unsized_container(name, template, of) if name and name != every else ""
+        if message:
+            hint = did_you_mean(name or "", template.names)
+            yield Problem("policy-container-missing", "", (*where, "containerName"), message, hint=hint)

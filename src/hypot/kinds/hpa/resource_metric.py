@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from hypot.kinds.hpa.defaults import DEFAULT_METRICS
 from hypot.kinds.hpa.fields import HPASpec, Metric, Target
-from hypot.kinds.pod_template import Template
-from hypot.kinds.problem import Problem, Where, some
+from hypot.kinds.pod_template import Template, unknown_container
+from hypot.kinds.problem import Problem, Where, did_you_mean, some
 
 SERVED = frozenset({"cpu", "memory"})
 
@@ -88,21 +88,16 @@ def _missing_request(metric: ResourceMetric, of: object, missing: list[str], oth
 
 def missing_container(metric: ResourceMetric, template: Template, of: object) -> str:
     """Why the container that the metric names cannot be measured; empty if it can."""
-    return "" if not metric.container else absent_container(metric.container, template, of)
-
-
-def absent_container(name: str, template: Template, of: object) -> str:
-    """Why there is no such container while pods run; empty if there is one."""
-    if template.container(name) is not None:
+    if not metric.container or template.container(metric.container) is not None:
         return ""
-    if any(one.name == name for one in template.before):
-        return f"{name} of {of} is an init container and has ended when pods are measured"
-    return f"{of} has no container {name}; its containers are {some([one.name for one in template.running])}"
+    if any(one.name == metric.container for one in template.before):
+        return f"{metric.container} of {of} is an init container and has ended when pods are measured"
+    return unknown_container(metric.container, template, of)
 
 
-def pod_problems(hpa: HPASpec, template: Template, root: Where = ("spec",)) -> Iterator[Problem]:
+def metric_problems(hpa: HPASpec, template: Template) -> Iterator[Problem]:
     """The metrics that never work with these pods."""
-    metrics = list(effective_metrics(hpa, hpa, root))
+    metrics = list(effective_metrics(hpa, hpa))
     for where, metric in metrics:
         one = resource_metric(where, metric)
         if one is None:
@@ -112,4 +107,5 @@ def pod_problems(hpa: HPASpec, template: Template, root: Where = ("spec",)) -> I
             yield Problem("request-missing", "", one.where, lacks.message, hint=lacks.hint)
         absent = missing_container(one, template, hpa.target)
         if absent:
-            yield Problem("container-missing", "", (*one.where, "container"), absent)
+            hint = did_you_mean(one.container, template.names)
+            yield Problem("container-missing", "", (*one.where, "container"), absent, hint=hint)

@@ -22,6 +22,12 @@ METRIC_TYPES = {
 }
 SELECT_POLICIES = ("Max", "Min", "Disabled")
 POLICY_TYPES = ("Pods", "Percent")
+# What people write instead of a policy type.
+_POLICY_HINTS = {
+    "MaxPods": "Pods is how many pods may be added or removed in a period",
+    "MaxUnavailable": "Pods is how many pods may be added or removed in a period",
+    "Disabled": "selectPolicy: Disabled stops scaling in this direction",
+}
 MAX_WINDOW = 3600
 MAX_PERIOD = 1800
 
@@ -252,7 +258,7 @@ def _policy_problems(policy: Limit, where: Where) -> Iterator[Problem]:
     kind, value, period = policy.type or "", policy.value or 0, policy.period or 0
     if kind not in POLICY_TYPES:
         message = unsupported(POLICY_TYPES)
-        yield Problem("policy-type", "NotSupported", (*where, "type"), message, kind)
+        yield Problem("policy-type", "NotSupported", (*where, "type"), message, kind, _POLICY_HINTS.get(kind, ""))
     if value <= 0:
         hint = "selectPolicy: Disabled stops scaling in this direction" if value == 0 else ""
         yield _invalid("policy-value", (*where, "value"), value, "must be greater than zero", hint)

@@ -4,11 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hypot.core.amount import RESOURCES
-from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
+from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.hpa.fields import Behavior, ScalingRules
+from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
+from hypot.kinds.pod_template import Template, policy_problems
 from hypot.kinds.problem import Problem
-from hypot.kinds.tortoise.fields import NO_DELETE, ContainerResourcePolicy, TargetRefs, TortoiseSpec
+from hypot.kinds.tortoise.containers import ContainerScaling, bounds_in, scaling_from, types_in
+from hypot.kinds.tortoise.fields import NO_DELETE, TargetRefs, TortoiseSpec
 from hypot.kinds.tortoise.policies import OFF, AutoscalingTypes, ContainerAutoscalingPolicy
 from hypot.kinds.tortoise.rules import spec_problems
 from hypot.kinds.version import Version
@@ -18,14 +21,14 @@ from hypot.kinds.version import Version
 class Tortoise(TortoiseSpec):
     """A Tortoise."""
 
+    @authored("Tortoise()", OF_STATUS)
     def __init__(
         self,
-        target: str | Ref | Mapping[str, Any] | HasKindAndName,
+        target: TargetLike,
         *,
         mode: str | None = None,
         hpa: str | None = None,
-        autoscaling_policy: Mapping[str, Mapping[str, str]] | Iterable[ContainerAutoscalingPolicy] | None = None,
-        resource_policy: Iterable[ContainerResourcePolicy] | None = None,
+        containers: Iterable[ContainerScaling] | Mapping[str, Mapping[str, Any]] | None = None,
         deletion_policy: str | None = None,
         max_replicas: int | None = None,
         scale_up: ScalingRules | None = None,
@@ -37,17 +40,18 @@ class Tortoise(TortoiseSpec):
     ) -> None:
         """Create an autoscaler, named like its target by default. Raises one exception with all problems.
 
-        `autoscaling_policy` may be a mapping such as `{"app": {"cpu": "Horizontal"}}`.
+        `containers` may be a mapping such as `{"app": {"cpu": "Horizontal", "max_allocated": {"memory": "4Gi"}}}`.
         """
-        ref = refer(target)
+        given, scaled = given_target(target), scaling_from(containers)
         paced = scale_up is not None or scale_down is not None
         self.author(
-            metadata_of(name or ref.name, namespace, labels, annotations),
-            target_refs=TargetRefs(ref, hpa),
+            given.metadata(name, namespace, labels, annotations),
+            given.template,
+            target_refs=TargetRefs(given.ref, hpa),
             update_mode=mode,
-            resource_policy=None if resource_policy is None else tuple(resource_policy),
+            resource_policy=bounds_in(scaled),
             deletion_policy=deletion_policy,
-            autoscaling_policy=None if autoscaling_policy is None else tuple(_items(autoscaling_policy)),
+            autoscaling_policy=types_in(scaled),
             max_replicas=max_replicas,
             behavior=Behavior(scale_up, scale_down) if paced else None,
         )
@@ -56,15 +60,9 @@ class Tortoise(TortoiseSpec):
         """The problems of this object."""
         return spec_problems(self, kubernetes, gates)
 
-
-def _items(
-    policies: Mapping[str, Mapping[str, str]] | Iterable[ContainerAutoscalingPolicy],
-) -> Iterator[ContainerAutoscalingPolicy]:
-    if not isinstance(policies, Mapping):
-        yield from policies
-        return
-    for container, types in policies.items():
-        yield ContainerAutoscalingPolicy(container, AutoscalingTypes.read(types))
+    def pod_problems(self, template: Template) -> Iterator[Problem]:
+        """Policies for containers that these pods do not have."""
+        return policy_problems(self.container_places, template, self.target)
 
 
 def with_defaults(tortoise: Tortoise, containers: Iterable[str]) -> Tortoise:

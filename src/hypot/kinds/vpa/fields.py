@@ -1,6 +1,6 @@
 """The parts of a VerticalPodAutoscaler, which an Hvpa's VPA template shares."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from hypot.core.amount import of_milli, readable
@@ -136,6 +136,21 @@ class ContainerPolicy(Node):
 
     def __post_init__(self) -> None:
         _as_read(self, "controlled_resources")
+
+
+# In Python also by name: `{"app": {"max_allowed": {"cpu": "2"}}, "istio-proxy": "Off"}`.
+ContainerPolicies = Iterable[ContainerPolicy] | Mapping[str, str | Mapping[str, Any]]
+
+
+def policies_from(containers: ContainerPolicies) -> tuple[ContainerPolicy, ...]:
+    """The policies of containers, also from a mapping by name."""
+    if not isinstance(containers, Mapping):
+        return tuple(containers)
+    return tuple([_policy_named(name, written) for name, written in containers.items()])
+
+
+def _policy_named(name: str, written: str | Mapping[str, Any]) -> ContainerPolicy:
+    return ContainerPolicy(name, mode=written) if isinstance(written, str) else ContainerPolicy(name, **written)
 
 
 @node

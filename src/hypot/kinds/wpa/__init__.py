@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hypot.core.quantity import Quantity, is_quantity
-from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer, seconds
+from hypot.kinds.base import seconds
+from hypot.kinds.given_target import TargetLike, given_target
+from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
 from hypot.kinds.problem import Problem
 from hypot.kinds.version import Version
@@ -16,9 +18,10 @@ from hypot.kinds.wpa.rules import spec_problems
 class WPA(WPASpec):
     """A WatermarkPodAutoscaler."""
 
+    @authored("WPA()", OF_STATUS)
     def __init__(
         self,
-        target: str | Ref | Mapping[str, Any] | HasKindAndName,
+        target: TargetLike,
         *,
         max_replicas: int,
         min_replicas: int | None = None,
@@ -40,10 +43,11 @@ class WPA(WPASpec):
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Create an autoscaler, named like its target by default. Raises one exception with all problems."""
-        ref, up, down = refer(target), scale_up or WatermarkRules(), scale_down or WatermarkRules()
+        given, up, down = given_target(target), scale_up or WatermarkRules(), scale_down or WatermarkRules()
         self.author(
-            metadata_of(name or ref.name, namespace, labels, annotations),
-            target=ref,
+            given.metadata(name, namespace, labels, annotations),
+            given.template,
+            target=given.ref,
             min_replicas=min_replicas,
             max_replicas=max_replicas,
             metrics=None if metrics is None else tuple(metrics),

@@ -20,6 +20,7 @@ from hypot.kinds.node import (
     replaced,
     wire,
 )
+from hypot.kinds.wpa.status import WPAStatus
 
 Amount = str | int | float
 
@@ -222,6 +223,11 @@ class WPASpec(Kind):
 
     def floored(self, floor: Floor) -> Self:
         return replaced(self, floor=floor, min_replicas=floor.minimum(self.min_replicas, self.max_replicas))
+
+    @property
+    def reported(self) -> WPAStatus:
+        """The status of a live object; empty if there is none."""
+        return WPAStatus.read(self.status).readable() if isinstance(self.status, dict) else WPAStatus()
 
     @property
     def skips_owner_check(self) -> bool:

@@ -8,7 +8,8 @@ from hypot.core.quantity import format_milli
 from hypot.kinds.base import count_of
 from hypot.kinds.hvpa.rules import IN_VPA
 from hypot.kinds.nested import amount
-from hypot.kinds.problem import Where, some
+from hypot.kinds.pod_template import policy_problems
+from hypot.kinds.problem import Where
 from hypot.kinds.vpa import RESIZES_IN_PLACE, VPA
 from hypot.kinds.vpa.fields import (
     ANY_CONTAINER,
@@ -68,10 +69,7 @@ def _named_containers(world: InputWorld) -> Iterator[tuple[AnyAutoscaler, Where,
     for policy in _policies(world):
         yield policy.of, policy.where, policy.policy.container_name
     for one in world.tortoises:
-        for i, scaled in enumerate(one.spec.autoscaling_policy or ()):
-            yield one, ("spec", "autoscalingPolicy", i), scaled.container_name
-        for i, bounded in enumerate(one.spec.resource_policy or ()):
-            yield one, ("spec", "resourcePolicy", i), bounded.container_name
+        yield from ((one, *place) for place in one.spec.container_places)
 
 
 @SIZES.rule(
@@ -88,13 +86,9 @@ def _named_containers(world: InputWorld) -> Iterator[tuple[AnyAutoscaler, Where,
 def policy_container_missing(world: InputWorld) -> Iterator[Hit]:
     for one, where, name in _named_containers(world):
         template = world.template_of(one)
-        if not name or name == ANY_CONTAINER or template is None or template.container(name) is not None:
-            continue
-        message = f"{name} of {one.target} is an init container, and those are not sized"
-        if not any(container.name == name for container in template.before):
-            known = some([container.name for container in template.running])
-            message = f"{one.target} has no container {name}; its containers are {known}"
-        yield Hit(one.item, (*where, "containerName"), message)
+        if template is not None:
+            for problem in policy_problems([(where, name)], template, one.target, ANY_CONTAINER):
+                yield Hit(one.item, problem.where, problem.message)
 
 
 class _Range(NamedTuple):

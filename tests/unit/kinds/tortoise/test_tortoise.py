@@ -95,8 +95,15 @@ class TestWriting:
             "sts/web",
             mode="Auto",
             hpa="web-hpa",
-            autoscaling_policy={"app": {"cpu": "Horizontal", "memory": "Vertical"}, "proxy": {"cpu": "Off"}},
-            resource_policy=[ContainerResourcePolicy("app", {"cpu": 1}, {"cpu": "5"})],
+            containers={
+                "app": {
+                    "cpu": "Horizontal",
+                    "memory": "Vertical",
+                    "min_allocated": {"cpu": 1},
+                    "max_allocated": {"cpu": "5"},
+                },
+                "proxy": {"cpu": "Off"},
+            },
             deletion_policy="DeleteAll",
             max_replicas=40,
             scale_down=ScalingRules([Limit("Percent", 2, 90)], window="5m"),
