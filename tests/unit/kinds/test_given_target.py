@@ -90,7 +90,7 @@ class TestMetrics:
     ("write", "found"),
     [
         (lambda: VPA(WEB, containers=[ContainerPolicy("*"), ContainerPolicy("api")]), "containers[1].container_name"),
-        (lambda: VPA(WEB, containers={"app": "Off", "api": "Off"}), "containers[1].container_name"),
+        (lambda: VPA(WEB, containers={"app": {"mode": "Off"}, "api": {"mode": "Off"}}), "containers[1].container_name"),
         (
             lambda: Hvpa(WEB, intervals=[interval(2, cpu="1", memory="1Gi")], containers=[ContainerPolicy("api")]),
             "containers[0].container_name",

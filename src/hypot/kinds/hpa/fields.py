@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
 from hypot.kinds.base import Kind, Ref, seconds
 from hypot.kinds.floor import Floor
@@ -15,6 +15,7 @@ from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, replaced, wire
 from hypot.kinds.problem import Problem
 
 Amount = str | int | float
+SelectPolicy = Literal["Max", "Min", "Disabled"]
 # Seconds, text such as "1m30s", or a timedelta.
 Duration = int | str | timedelta
 
@@ -112,7 +113,7 @@ class ScalingRules(Node):
 
     limits: tuple[Limit, ...] | None = wire("policies", Limit, many=True)
     window: int | None = wire("stabilizationWindowSeconds", INT32)
-    select: str | None = wire("selectPolicy", STRING)
+    select: SelectPolicy | None = wire("selectPolicy", STRING)
     tolerance: Amount | None = wire("tolerance", QUANTITY)
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """The fields of an Hvpa: its templates, its intervals, and the conditions that hold a change back."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from hypot.core import instant, timeofday
 from hypot.core.axes.interval import HORIZONTAL_ONLY, LINEAR, LINEAR_PER_POD
@@ -425,7 +425,7 @@ def interval(
     *,
     cpu: Amount | None = None,
     memory: Amount | None = None,
-    extrapolation: str | None = None,
+    extrapolation: Literal["linear", "horizontalOnly", "linearPerPod"] | None = None,
 ) -> ScalingInterval:
     """An interval of up to this many replicas, each of at most this size."""
     sizes = {name: amount for name, amount in (("cpu", cpu), ("memory", memory)) if amount is not None}

@@ -1,7 +1,7 @@
 """Tortoise, autoscaling.mercari.com/v1beta3: bounds, target and size learned from a workload's own weeks."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.given_target import TargetLike, given_target
@@ -10,7 +10,7 @@ from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
 from hypot.kinds.pod_template import Template, policy_problems
 from hypot.kinds.problem import Problem
-from hypot.kinds.tortoise.containers import ContainerScaling, bounds_in, scaling_from, types_in
+from hypot.kinds.tortoise.containers import ContainerScaling, ScalingKeywords, bounds_in, scaling_from, types_in
 from hypot.kinds.tortoise.fields import NO_DELETE, TargetRefs, TortoiseSpec
 from hypot.kinds.tortoise.policies import OFF, AutoscalingTypes, ContainerAutoscalingPolicy
 from hypot.kinds.tortoise.rules import spec_problems
@@ -26,10 +26,10 @@ class Tortoise(TortoiseSpec):
         self,
         target: TargetLike,
         *,
-        mode: str | None = None,
+        mode: Literal["Off", "Auto", "Emergency"] | None = None,
         hpa: str | None = None,
-        containers: Iterable[ContainerScaling] | Mapping[str, Mapping[str, Any]] | None = None,
-        deletion_policy: str | None = None,
+        containers: Sequence[ContainerScaling] | Mapping[str, ScalingKeywords] | None = None,
+        deletion_policy: Literal["DeleteAll", "NoDelete"] | None = None,
         max_replicas: int | None = None,
         scale_up: ScalingRules | None = None,
         scale_down: ScalingRules | None = None,

@@ -3,12 +3,12 @@
 A manifest has both in two lists.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from hypot.kinds.tortoise.fields import ContainerResourcePolicy
-from hypot.kinds.tortoise.policies import AutoscalingTypes, ContainerAutoscalingPolicy
+from hypot.kinds.tortoise.policies import AutoscalingType, AutoscalingTypes, ContainerAutoscalingPolicy
 from hypot.kinds.vpa.fields import ResourceList
 
 
@@ -17,14 +17,23 @@ class ContainerScaling:
     """`ContainerScaling("app", cpu="Horizontal", memory="Vertical", max_allocated={"memory": "4Gi"})`."""
 
     name: str
-    cpu: str | None = None
-    memory: str | None = None
+    cpu: AutoscalingType | None = None
+    memory: AutoscalingType | None = None
     min_allocated: ResourceList | None = None
     max_allocated: ResourceList | None = None
 
 
+class ScalingKeywords(TypedDict, total=False):
+    """What may be written of a container whose name is the key."""
+
+    cpu: AutoscalingType
+    memory: AutoscalingType
+    min_allocated: ResourceList
+    max_allocated: ResourceList
+
+
 def scaling_from(
-    containers: Iterable[ContainerScaling] | Mapping[str, Mapping[str, Any]] | None,
+    containers: Sequence[ContainerScaling] | Mapping[str, ScalingKeywords] | None,
 ) -> tuple[ContainerScaling, ...]:
     """The containers, also from a mapping by name."""
     if isinstance(containers, Mapping):

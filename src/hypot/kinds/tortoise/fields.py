@@ -12,8 +12,14 @@ from hypot.kinds.problem import Problem, Where
 from hypot.kinds.tortoise.policies import OFF, ContainerAutoscalingPolicy, Policies, written_policies
 from hypot.kinds.tortoise.status import TortoiseStatus
 from hypot.kinds.tortoise.versions import CURRENT, FORMER, old_places, upgraded
-from hypot.kinds.vpa.fields import ANY_CONTAINER, RESOURCE_LIST, ContainerPolicy, ResourceList, ResourcePolicy
-from hypot.kinds.vpa.fields import OFF as NOT_SIZED
+from hypot.kinds.vpa.fields import (
+    ANY_CONTAINER,
+    NOT_SIZED,
+    RESOURCE_LIST,
+    ContainerPolicy,
+    ResourceList,
+    ResourcePolicy,
+)
 
 AUTO, EMERGENCY = "Auto", "Emergency"
 # Off is a mode, and a policy of a resource.

@@ -1,7 +1,7 @@
 """WatermarkPodAutoscaler, datadoghq.com/v1alpha1: two watermarks and the band between them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from hypot.core.quantity import Quantity, is_quantity
 from hypot.kinds.base import seconds
@@ -27,12 +27,12 @@ class WPA(WPASpec):
         min_replicas: int | None = None,
         metrics: Iterable[BandMetric] | None = None,
         recommender: Recommender | None = None,
-        algorithm: str | None = None,
+        algorithm: Literal["absolute", "average"] | None = None,
         tolerance: Amount | None = None,
         scale_up: WatermarkRules | None = None,
         scale_down: WatermarkRules | None = None,
         modulo: int | None = None,
-        converge: str | None = None,
+        converge: Literal["highwatermark", "lowwatermark"] | None = None,
         dry_run: bool | None = None,
         tolerate_zero: bool | None = None,
         min_available: int | None = None,
