@@ -7,6 +7,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hypot.authoring.difference import Difference, diff
+    from hypot.authoring.read import from_yaml
+    from hypot.authoring.write import to_yaml
     from hypot.core.quantity import Quantity
     from hypot.kinds.base import InvalidAutoscaler, Ref
     from hypot.kinds.hpa import HPA
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
 _HOMES = {
     name: home
     for home, names in {
+        "hypot.authoring.difference": ("Difference", "diff"),
+        "hypot.authoring.read": ("from_yaml",),
+        "hypot.authoring.write": ("to_yaml",),
         "hypot.core.quantity": ("Quantity",),
         "hypot.kinds.base": ("InvalidAutoscaler", "Ref"),
         "hypot.kinds.hpa": ("HPA",),
@@ -58,6 +64,7 @@ __all__ = [
     "Change",
     "ContainerPolicy",
     "Decision",
+    "Difference",
     "EvictionRequirement",
     "Hvpa",
     "InvalidAutoscaler",
@@ -77,13 +84,16 @@ __all__ = [
     "check",
     "cpu",
     "decide",
+    "diff",
     "external",
+    "from_yaml",
     "interval",
     "limit",
     "memory",
     "on",
     "pods",
     "resource_band",
+    "to_yaml",
 ]
 
 

@@ -1,16 +1,16 @@
 """HorizontalPodAutoscaler, autoscaling/v2."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
-from hypot.kinds.hpa.defaults import with_defaults
+from hypot.kinds.hpa.defaults import stored, with_defaults
 from hypot.kinds.hpa.fields import Behavior, HPASpec, Metric, ScalingRules
 from hypot.kinds.hpa.rules import spec_problems, strictness
 from hypot.kinds.hpa.versions import V1
 from hypot.kinds.node import node, replaced
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import Version
+from hypot.kinds.version import NEWEST, Version, as_version
 
 
 @node
@@ -49,3 +49,7 @@ class HPA(HPASpec):
         if self.read_from == V1:  # its behavior is in an annotation, which gets no defaults
             complete = replaced(complete, behavior=self.behavior)
         return spec_problems(complete, strictness(self, None, kubernetes, gates))
+
+    def effective(self, kubernetes: str | Version = NEWEST) -> Self:
+        """The object as `kubectl get` shows it after creation, in a cluster of that Kubernetes version."""
+        return stored(self, as_version(kubernetes))

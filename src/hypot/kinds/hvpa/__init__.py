@@ -29,7 +29,7 @@ from hypot.kinds.hvpa.intervals import last_count
 from hypot.kinds.hvpa.rules import IN_HPA, spec_problems
 from hypot.kinds.node import node, replaced
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import Version
+from hypot.kinds.version import NEWEST, Version, as_version
 from hypot.kinds.vpa.fields import ContainerPolicy, ResourcePolicy, VPASpec
 
 
@@ -104,6 +104,12 @@ class Hvpa(HvpaSpec):
         yield from spec_problems(self)
         if self.hpa_template is not None:
             yield from _template_problems(self, kubernetes, gates)
+
+    def effective(self, kubernetes: str | Version = NEWEST) -> Self:
+        """The object with its controller's defaults, and those of the API server for its HPA template."""
+        from hypot.kinds.hvpa.defaults import with_defaults as complete  # noqa: PLC0415  it needs this class
+
+        return complete(self, as_version(kubernetes))
 
 
 @derived

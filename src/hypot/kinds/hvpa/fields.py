@@ -14,6 +14,8 @@ from hypot.kinds.vpa.fields import AMOUNT, RESOURCE_LIST, Amount, ResourceList, 
 
 AUTO, OFF, MAINTENANCE_WINDOW = "Auto", "Off", "MaintenanceWindow"
 MODES = (AUTO, OFF, MAINTENANCE_WINDOW)
+# The least change of a total that is applied, if the object does not say it.
+LEAST_CHANGE: Mapping[str, str] = {"cpu": "200m", "memory": "200M"}
 
 
 @node

@@ -1,7 +1,7 @@
 """Tortoise, autoscaling.mercari.com/v1beta3: bounds, target and size learned from a workload's own weeks."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Self, TypeVar
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
@@ -11,7 +11,7 @@ from hypot.kinds.problem import Problem
 from hypot.kinds.tortoise.fields import NO_DELETE, ContainerResourcePolicy, TargetRefs, TortoiseSpec
 from hypot.kinds.tortoise.policies import OFF, AutoscalingTypes, ContainerAutoscalingPolicy
 from hypot.kinds.tortoise.rules import spec_problems
-from hypot.kinds.version import Version
+from hypot.kinds.version import NEWEST, Version
 
 
 @node
@@ -56,6 +56,19 @@ class Tortoise(TortoiseSpec):
         """The problems of this object."""
         return spec_problems(self, kubernetes, gates)
 
+    def effective(self, kubernetes: str | Version = NEWEST, *, containers: Iterable[str] | None = None) -> Self:
+        """The object with its controller's defaults, for a workload with these containers.
+
+        Without them, the containers that its resource policy names are known.
+        """
+        del kubernetes
+        return with_defaults(self, self._sized_containers() if containers is None else containers)
+
+    def _sized_containers(self) -> list[str]:
+        items: Any = self.resource_policy
+        sized = [one for one in items if isinstance(one, ContainerResourcePolicy)] if isinstance(items, tuple) else []
+        return [one.container_name for one in sized if isinstance(one.container_name, str)]
+
 
 def _items(
     policies: Mapping[str, Mapping[str, str]] | Iterable[ContainerAutoscalingPolicy],
@@ -67,7 +80,10 @@ def _items(
         yield ContainerAutoscalingPolicy(container, AutoscalingTypes.read(types))
 
 
-def with_defaults(tortoise: Tortoise, containers: Iterable[str]) -> Tortoise:
+T = TypeVar("T", bound=TortoiseSpec)
+
+
+def with_defaults(tortoise: T, containers: Iterable[str]) -> T:
     """The object with all defaults for a workload with these containers; the same object if nothing is missing."""
     changes: dict[str, Any] = {}
     if not tortoise.update_mode:
