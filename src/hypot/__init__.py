@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hypot.authoring.difference import Difference, diff
     from hypot.authoring.read import from_yaml
     from hypot.authoring.write import to_yaml
+    from hypot.cluster.apply import ApplyConflict, ApplyRefused, apply, live
     from hypot.core.quantity import Quantity
     from hypot.kinds.base import InvalidAutoscaler, Ref
     from hypot.kinds.hpa import HPA
@@ -35,6 +36,7 @@ _HOMES = {
         "hypot.authoring.difference": ("Difference", "diff"),
         "hypot.authoring.read": ("from_yaml",),
         "hypot.authoring.write": ("to_yaml",),
+        "hypot.cluster.apply": ("ApplyConflict", "ApplyRefused", "apply", "live"),
         "hypot.core.quantity": ("Quantity",),
         "hypot.kinds.base": ("InvalidAutoscaler", "Ref"),
         "hypot.kinds.hpa": ("HPA",),
@@ -61,6 +63,8 @@ __all__ = [
     "HPA",
     "VPA",
     "WPA",
+    "ApplyConflict",
+    "ApplyRefused",
     "Change",
     "ContainerPolicy",
     "Decision",
@@ -80,6 +84,7 @@ __all__ = [
     "Settings",
     "State",
     "WatermarkRules",
+    "apply",
     "band",
     "check",
     "cpu",
@@ -89,6 +94,7 @@ __all__ = [
     "from_yaml",
     "interval",
     "limit",
+    "live",
     "memory",
     "on",
     "pods",

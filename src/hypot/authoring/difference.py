@@ -4,10 +4,10 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hypot.authoring.manifest import written_part
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.nested import inner
 from hypot.kinds.problem import Where, dotted, shown
+from hypot.kinds.written import written_part
 
 _ABSENT: Any = object()
 # The name of a list -> what identifies its items, and how a sentence calls one.
