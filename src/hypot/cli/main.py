@@ -13,6 +13,7 @@ from hypot.cli.ending import Terminated
 
 # Command -> its module, and its line in the help.
 COMMANDS = {
+    "adopt": ("hypot.cli.adopt", "Print Python source that makes the same autoscalers as manifests."),
     "crds": ("hypot.cli.run.crds", "Print the CustomResourceDefinitions of the kinds hypot serves."),
     "decide": ("hypot.cli.decide", "Show what each autoscaler in a dump would do now, and why."),
     "history": ("hypot.cli.history.command", "Show what Tortoises learned, or let them learn from recorded usage."),
