@@ -3,8 +3,8 @@
 import jsonschema
 
 from conformance.harness import load_cases
+from hypot.authoring.editor_schema import editor_schema
 from hypot.kinds.catalogue import CATALOGUE
-from hypot.kinds.editor_schema import editor_schema
 from hypot.kinds.hpa import HPA
 
 SCHEMA = jsonschema.Draft202012Validator(editor_schema(CATALOGUE[HPA.KIND]))

@@ -30,7 +30,7 @@ def command(output: str, folder: str | None) -> None:
             raise click.UsageError("--dir belongs to -o jsonschema")
         click.echo(documents(*[crd_of(info.kind) for info in defined()]), nl=False)
         return
-    from hypot.kinds.editor_schema import editor_schemas, schema_of_all  # noqa: PLC0415  only if it is used
+    from hypot.authoring.editor_schema import editor_schemas, schema_of_all  # noqa: PLC0415  only if it is used
 
     if folder is None:
         click.echo(to_json(schema_of_all()), nl=False)

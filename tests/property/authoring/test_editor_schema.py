@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster.fuzz import both_axes, sizes, watermarks
+from hypot.authoring.editor_schema import schema_of_all
 from hypot.authoring.read import from_yaml
-from hypot.kinds.editor_schema import schema_of_all
 from hypot.kinds.text.write import to_yaml
 from property.authoring.objects import manifests
 
