@@ -3,10 +3,9 @@
 import builtins
 import keyword
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
-import hypot
 from hypot.authoring.constructors import InexpressibleError, constructor_of
 from hypot.authoring.difference import diff
 from hypot.authoring.source import WIDTH, Call, Constant, evaluated, names_in, statement
@@ -34,11 +33,14 @@ class Adopted(NamedTuple):
     place: str
 
 
-def adopted_source(given: Iterable[Given]) -> str:
-    """A module that makes these objects, in their order, and prints them as YAML when it is run."""
-    made = list(_adopted(given))
+def adopted_source(given: Iterable[Given], public: Collection[str]) -> str:
+    """A module that makes these objects, in their order, and prints them as YAML when it is run.
+
+    `public` are the names that the package itself has; others are imported from their modules.
+    """
+    made = list(_adopted(given, public))
     needed = [pair for one in made for pair in names_in(one.expression)]
-    lines = ['"""Autoscalers, written by hypot adopt."""', "", *_imports([*needed, ("to_yaml", to_yaml)]), ""]
+    lines = ['"""Autoscalers, written by hypot adopt."""', "", *_imports([*needed, ("to_yaml", to_yaml)], public), ""]
     for one in made:
         lines += [*_comments(one), statement(f"{one.name} = ", one.expression), ""]
     shown = Call("to_yaml", to_yaml, [Constant(one.name, None) for one in made])
@@ -46,8 +48,8 @@ def adopted_source(given: Iterable[Given]) -> str:
     return "\n".join([*lines, "", 'if __name__ == "__main__":', printed]) + "\n"
 
 
-def _adopted(given: Iterable[Given]) -> Iterator[Adopted]:
-    taken = {*hypot.__all__, *dir(builtins)}
+def _adopted(given: Iterable[Given], public: Collection[str]) -> Iterator[Adopted]:
+    taken = {*public, *dir(builtins)}
     for one in given:
         name = _name(one.autoscaler, taken)
         taken.add(name)
@@ -99,10 +101,10 @@ def _on_one_line(text: str) -> str:
     return repr(text)[1:-1] if not text.isprintable() else text
 
 
-def _imports(needed: Iterable[tuple[str, Any]]) -> Iterator[str]:
+def _imports(needed: Iterable[tuple[str, Any]], public: Collection[str]) -> Iterator[str]:
     by_module: dict[str, set[str]] = {}
     for name, value in needed:
-        by_module.setdefault("hypot" if name in hypot.__all__ else value.__module__, set()).add(name)
+        by_module.setdefault("hypot" if name in public else value.__module__, set()).add(name)
     for module, names in sorted(by_module.items()):
         ordered = sorted(names, key=_import_order)
         line = f"from {module} import {', '.join(ordered)}"

@@ -2,6 +2,7 @@
 
 import click
 
+import hypot
 from hypot.authoring.adopt import Given, adopted_source
 from hypot.authoring.read import autoscaler_of
 from hypot.cli.files import BadInput, read_objects
@@ -35,7 +36,7 @@ def command(paths: tuple[str, ...], without_status: bool) -> int:
         click.echo(f"ignored, because they are no autoscalers: {kinds}", err=True)
     if not given:
         raise BadInput("there is no autoscaler in the input; name files with an HPA, WPA, VPA, Hvpa or Tortoise")
-    click.echo(adopted_source(given).encode(), nl=False)
+    click.echo(adopted_source(given, hypot.__all__).encode(), nl=False)
     return 0
 
 

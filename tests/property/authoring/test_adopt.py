@@ -7,8 +7,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import hypot
 from hypot import from_yaml, to_yaml
-from hypot.authoring.adopt import Given, adopted_source
+from hypot.authoring.adopt import Given
+from hypot.authoring.adopt import adopted_source as source_of
 from hypot.authoring.read import autoscaler_of
 from hypot.authoring.source import text
 from hypot.kinds.catalogue import find_autoscaler
@@ -19,6 +21,10 @@ from property.kinds.test_kinds import broken
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = [*(ROOT / "examples").rglob("*.yaml"), *(ROOT.parent / "shared" / "examples").glob("*.yaml")]
+
+
+def adopted_source(given):
+    return source_of(given, hypot.__all__)
 
 
 def made_by(source):
