@@ -7,8 +7,8 @@ from importlib.metadata import version
 from itertools import combinations
 from typing import Any
 
-from hypot.cli.output import to_yaml
 from hypot.kinds.names import wire_name
+from hypot.kinds.text.write import documents, to_yaml
 from hypot.run.config import RunConfig, cluster_name, config_schema
 from hypot.run.install.manifests import (
     DIGEST,
@@ -75,7 +75,7 @@ def _go(expression: str) -> str:
 
 def _template(*values: Any) -> str:
     """The text of some objects; marked values become Helm expressions."""
-    text = "---\n".join(to_yaml(each) for each in values)
+    text = documents(*values)
     for stands_for, expression in _STAND_INS.items():
         text = text.replace(stands_for, _go(expression))
     return _MARKED.sub(lambda found: f"{{{{ {found[1]} }}}}", text)

@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 from chart import NOT_EDITED, chart_files
 
-from hypot.cli.output import to_yaml
 from hypot.kinds.catalogue import crd_of, defined
+from hypot.kinds.text.write import documents, to_yaml
 from hypot.run.config import RunConfig
 from hypot.run.install.manifests import manifests
 from hypot.run.rights import Right, all_rights
@@ -26,7 +26,7 @@ def definitions() -> dict[str, str]:
 
 def base() -> str:
     """The default output of `hypot manifests`."""
-    return NOT_EDITED + "---\n".join(to_yaml(each) for each in manifests(RunConfig(), f"hypot:{version('hypot')}"))
+    return NOT_EDITED + documents(*manifests(RunConfig(), f"hypot:{version('hypot')}"))
 
 
 def kustomization(*resources: str, images: bool = False) -> str:

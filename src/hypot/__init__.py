@@ -7,6 +7,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hypot.authoring.difference import Difference, diff
+    from hypot.authoring.read import from_yaml
+    from hypot.authoring.write import to_yaml
+    from hypot.cluster.apply import ApplyConflict, ApplyRefused, apply, live
     from hypot.core.quantity import Quantity
     from hypot.kinds.base import InvalidAutoscaler, Ref
     from hypot.kinds.hpa import HPA
@@ -31,6 +35,10 @@ if TYPE_CHECKING:
 _HOMES = {
     name: home
     for home, names in {
+        "hypot.authoring.difference": ("Difference", "diff"),
+        "hypot.authoring.read": ("from_yaml",),
+        "hypot.authoring.write": ("to_yaml",),
+        "hypot.cluster.apply": ("ApplyConflict", "ApplyRefused", "apply", "live"),
         "hypot.core.quantity": ("Quantity",),
         "hypot.kinds.base": ("InvalidAutoscaler", "Ref"),
         "hypot.kinds.hpa": ("HPA",),
@@ -59,10 +67,13 @@ __all__ = [
     "HPA",
     "VPA",
     "WPA",
+    "ApplyConflict",
+    "ApplyRefused",
     "Change",
     "ContainerPolicy",
     "ContainerScaling",
     "Decision",
+    "Difference",
     "EvictionRequirement",
     "Hvpa",
     "InvalidAutoscaler",
@@ -79,17 +90,22 @@ __all__ = [
     "State",
     "Tortoise",
     "WatermarkRules",
+    "apply",
     "band",
     "check",
     "cpu",
     "decide",
+    "diff",
     "external",
+    "from_yaml",
     "interval",
     "limit",
+    "live",
     "memory",
     "on",
     "pods",
     "resource_band",
+    "to_yaml",
 ]
 
 

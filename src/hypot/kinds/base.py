@@ -15,6 +15,7 @@ from hypot.kinds.names import group_of, path_segment
 from hypot.kinds.node import STRING, Node, Scalar, node, replaced, wire
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem, Where, shown
+from hypot.kinds.text.write import to_yaml
 from hypot.kinds.version import NEWEST, Version
 
 DEFAULT_NAMESPACE = "default"
@@ -177,6 +178,32 @@ class Kind(Node):
         if self.status is not None:
             out["status"] = self.status
         return deepcopy(out)
+
+    def effective(self, kubernetes: str | Version = NEWEST) -> Self:
+        """The object with the defaults of its API server or controller; the same object if its kind has none."""
+        del kubernetes
+        return self
+
+    def to_yaml(self) -> str:
+        """The manifest as YAML, for `kubectl apply -f -`."""
+        return to_yaml(self.to_dict())
+
+    @classmethod
+    def from_yaml(cls, text: str) -> Self:
+        """Read text with exactly one object, which is of this kind; `problems()` reports what is wrong in it."""
+        from hypot.kinds.text.load import load_text  # noqa: PLC0415  what decides and imports this file reads no text
+
+        found = list(load_text(text))
+        if len(found) != 1 or found[0].data["kind"] != cls.KIND:
+            there = ", ".join(f"{one.data['kind']} on line {one.source.line}" for one in found[:8]) or "nothing"
+            raise ValueError(f"expected one {cls.KIND}, found {there}; hypot.from_yaml reads several objects")
+        return cls.from_dict(found[0].data)
+
+    def to_cdk8s(self, scope: Any, id: str) -> Any:  # noqa: A002  the name that constructs use
+        """Add the object to a cdk8s chart, as a plain ApiObject. Needs the extra: pip install hypot[cdk8s]."""
+        from hypot.kinds.cdk8s_object import api_object  # noqa: PLC0415  only for those who have cdk8s
+
+        return api_object(self.to_dict(), scope, id)
 
     @property
     def name(self) -> str:

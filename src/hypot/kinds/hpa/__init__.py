@@ -1,9 +1,10 @@
 """HorizontalPodAutoscaler, autoscaling/v2."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Self
 
 from hypot.kinds.given_target import TargetLike, given_target
-from hypot.kinds.hpa.defaults import with_defaults
+from hypot.kinds.hpa.defaults import stored, with_defaults
 from hypot.kinds.hpa.fields import Behavior, HPASpec, Metric, ScalingRules
 from hypot.kinds.hpa.resource_metric import metric_problems
 from hypot.kinds.hpa.rules import spec_problems, strictness
@@ -12,7 +13,7 @@ from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import Version
+from hypot.kinds.version import NEWEST, Version, as_version
 
 
 @node
@@ -57,3 +58,7 @@ class HPA(HPASpec):
     def pod_problems(self, template: Template) -> Iterator[Problem]:
         """Metrics that need a request or a container that these pods do not have."""
         return metric_problems(self, template)
+
+    def effective(self, kubernetes: str | Version = NEWEST) -> Self:
+        """The object as `kubectl get` shows it after creation, in a cluster of that Kubernetes version."""
+        return stored(self, as_version(kubernetes))

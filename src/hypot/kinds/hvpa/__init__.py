@@ -33,7 +33,7 @@ from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import Version
+from hypot.kinds.version import NEWEST, Version, as_version
 from hypot.kinds.vpa.fields import ContainerPolicies, ResourcePolicy, VPASpec, policies_from
 from hypot.kinds.vpa.rules import container_problems
 
@@ -120,6 +120,12 @@ class Hvpa(HvpaSpec):
     def pod_problems(self, template: Template) -> Iterator[Problem]:
         """Policies for containers that these pods do not have."""
         return container_problems(self.container_policies, (*IN_VPA, "resourcePolicy"), template, self.target)
+
+    def effective(self, kubernetes: str | Version = NEWEST) -> Self:
+        """The object with its controller's defaults, and those of the API server for its HPA template."""
+        from hypot.kinds.hvpa.defaults import with_defaults as complete  # noqa: PLC0415  it needs this class
+
+        return complete(self, as_version(kubernetes))
 
 
 @derived

@@ -14,6 +14,8 @@ from hypot.kinds.vpa.fields import AMOUNT, RESOURCE_LIST, Amount, ResourceList, 
 
 AUTO, OFF, MAINTENANCE_WINDOW = "Auto", "Off", "MaintenanceWindow"
 MODES = (AUTO, OFF, MAINTENANCE_WINDOW)
+# The least change of a total that is applied, if the object does not say it.
+LEAST_CHANGE: Mapping[str, str] = {"cpu": "200m", "memory": "200M"}
 
 
 @node
@@ -229,6 +231,7 @@ class VPABlock(Node):
     )
 
 
+Extrapolation = Literal["linear", "horizontalOnly", "linearPerPod"]
 EXTRAPOLATIONS = (LINEAR, HORIZONTAL_ONLY, LINEAR_PER_POD)
 
 # Which recommendations are used: hypot's own from what it observes, or those in the status of HPA and VPA objects.
@@ -425,7 +428,7 @@ def interval(
     *,
     cpu: Amount | None = None,
     memory: Amount | None = None,
-    extrapolation: Literal["linear", "horizontalOnly", "linearPerPod"] | None = None,
+    extrapolation: Extrapolation | None = None,
 ) -> ScalingInterval:
     """An interval of up to this many replicas, each of at most this size."""
     sizes = {name: amount for name, amount in (("cpu", cpu), ("memory", memory)) if amount is not None}

@@ -1,7 +1,7 @@
 """Tortoise, autoscaling.mercari.com/v1beta3: bounds, target and size learned from a workload's own weeks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypeVar
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.given_target import TargetLike, given_target
@@ -11,10 +11,10 @@ from hypot.kinds.node import node, replaced
 from hypot.kinds.pod_template import Template, policy_problems
 from hypot.kinds.problem import Problem
 from hypot.kinds.tortoise.containers import ContainerScaling, ScalingKeywords, bounds_in, scaling_from, types_in
-from hypot.kinds.tortoise.fields import NO_DELETE, TargetRefs, TortoiseSpec
+from hypot.kinds.tortoise.fields import NO_DELETE, ContainerResourcePolicy, TargetRefs, TortoiseMode, TortoiseSpec
 from hypot.kinds.tortoise.policies import OFF, AutoscalingTypes, ContainerAutoscalingPolicy
 from hypot.kinds.tortoise.rules import spec_problems
-from hypot.kinds.version import Version
+from hypot.kinds.version import NEWEST, Version
 
 
 @node
@@ -26,7 +26,7 @@ class Tortoise(TortoiseSpec):
         self,
         target: TargetLike,
         *,
-        mode: Literal["Off", "Auto", "Emergency"] | None = None,
+        mode: TortoiseMode | None = None,
         hpa: str | None = None,
         containers: Sequence[ContainerScaling] | Mapping[str, ScalingKeywords] | None = None,
         deletion_policy: Literal["DeleteAll", "NoDelete"] | None = None,
@@ -64,8 +64,24 @@ class Tortoise(TortoiseSpec):
         """Policies for containers that these pods do not have."""
         return policy_problems(self.container_places, template, self.target)
 
+    def effective(self, kubernetes: str | Version = NEWEST, *, containers: Iterable[str] | None = None) -> Self:
+        """The object with its controller's defaults, for a workload with these containers.
 
-def with_defaults(tortoise: Tortoise, containers: Iterable[str]) -> Tortoise:
+        Without them, the containers that its resource policy names are known.
+        """
+        del kubernetes
+        return with_defaults(self, self._sized_containers() if containers is None else containers)
+
+    def _sized_containers(self) -> list[str]:
+        items: Any = self.resource_policy
+        sized = [one for one in items if isinstance(one, ContainerResourcePolicy)] if isinstance(items, tuple) else []
+        return [one.container_name for one in sized if isinstance(one.container_name, str)]
+
+
+T = TypeVar("T", bound=TortoiseSpec)
+
+
+def with_defaults(tortoise: T, containers: Iterable[str]) -> T:
     """The object with all defaults for a workload with these containers; the same object if nothing is missing."""
     changes: dict[str, Any] = {}
     if not tortoise.update_mode:

@@ -1,7 +1,7 @@
 """The fields of a Tortoise: its target, the HPA that it edits, and how each resource of a container is scaled."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.base import TRUE_WORDS, Kind, Ref
@@ -23,6 +23,7 @@ from hypot.kinds.vpa.fields import (
 
 AUTO, EMERGENCY = "Auto", "Emergency"
 # Off is a mode, and a policy of a resource.
+TortoiseMode = Literal["Off", "Auto", "Emergency"]
 UPDATE_MODES = (OFF, AUTO, EMERGENCY)
 DELETE_ALL, NO_DELETE = "DeleteAll", "NoDelete"
 DELETION_POLICIES = (DELETE_ALL, NO_DELETE)

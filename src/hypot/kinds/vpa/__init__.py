@@ -1,7 +1,7 @@
 """VerticalPodAutoscaler, autoscaling.k8s.io/v1: sets the size of a workload's containers."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from hypot.kinds.base import Kind, seconds
 from hypot.kinds.given_target import TargetLike, given_target
@@ -9,7 +9,7 @@ from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import Node, node, replaced
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import Version
+from hypot.kinds.version import NEWEST, Version
 from hypot.kinds.vpa.fields import (
     AUTO,
     IN_PLACE,
@@ -93,12 +93,20 @@ class VPA(VPASpec):
         """Policies for containers that these pods do not have."""
         return container_problems(self.container_policies, ("spec", "resourcePolicy"), template, self.target)
 
+    def effective(self, kubernetes: str | Version = NEWEST) -> Self:
+        """The object with its controllers' defaults; they are the same in every Kubernetes version."""
+        del kubernetes
+        return with_defaults(self)
+
     def unreadable_status(self) -> Iterator[Problem]:
         """A status must be readable, but fields that another recommender version adds are not a problem."""
         return (problem for problem in Kind.unreadable_status(self) if problem.rule != "unknown-field")
 
 
-def with_defaults(vpa: VPA) -> VPA:
+V = TypeVar("V", bound=VPASpec)
+
+
+def with_defaults(vpa: V) -> V:
     """The object with its controllers' defaults; the same object if nothing is missing."""
     changes: dict[str, Any] = {}
     updates: Any = vpa.update_policy

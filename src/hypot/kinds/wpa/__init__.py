@@ -1,7 +1,7 @@
 """WatermarkPodAutoscaler, datadoghq.com/v1alpha1: two watermarks and the band between them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypeVar
 
 from hypot.core.quantity import Quantity, is_quantity
 from hypot.kinds.base import seconds
@@ -9,8 +9,8 @@ from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import Version
-from hypot.kinds.wpa.fields import Amount, BandMetric, Recommender, WatermarkRules, WPASpec
+from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.wpa.fields import Algorithm, Amount, BandMetric, Recommender, WatermarkRules, WPASpec
 from hypot.kinds.wpa.rules import spec_problems
 
 
@@ -27,7 +27,7 @@ class WPA(WPASpec):
         min_replicas: int | None = None,
         metrics: Iterable[BandMetric] | None = None,
         recommender: Recommender | None = None,
-        algorithm: Literal["absolute", "average"] | None = None,
+        algorithm: Algorithm | None = None,
         tolerance: Amount | None = None,
         scale_up: WatermarkRules | None = None,
         scale_down: WatermarkRules | None = None,
@@ -74,6 +74,11 @@ class WPA(WPASpec):
         missing = {name: value for name, value in DEFAULTS.items() if getattr(self, name) is None}
         return spec_problems(replaced(self, **missing))
 
+    def effective(self, kubernetes: str | Version = NEWEST) -> Self:
+        """The object with its controller's defaults; they are the same in every Kubernetes version."""
+        del kubernetes
+        return with_defaults(self)
+
 
 # The defaults that the controller writes into a spec.
 DEFAULTS: dict[str, Any] = {
@@ -86,10 +91,11 @@ DEFAULTS: dict[str, Any] = {
     "down_forbidden_window": 300,
     "modulo": 1,
 }
+W = TypeVar("W", bound=WPASpec)
 _ZERO_IS_UNSET = ("tolerance", "up_forbidden_window", "down_forbidden_window")
 
 
-def with_defaults(wpa: WPA) -> WPA:
+def with_defaults(wpa: W) -> W:
     """The object with the controller's defaults; the same object if nothing is missing."""
     changes = {name: value for name, value in DEFAULTS.items() if _is_unset(name, getattr(wpa, name))}
     return replaced(wpa, **changes) if changes else wpa

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from hypot.kinds.address import LONGEST_URL
 from hypot.kinds.base import Kind, Ref
@@ -24,6 +24,7 @@ from hypot.kinds.wpa.status import WPAStatus
 
 Amount = str | int | float
 
+Algorithm = Literal["absolute", "average"]
 ALGORITHMS = ("absolute", "average")
 CONVERGENCES = ("highwatermark", "lowwatermark")
 SKIP_OWNER_CHECK = "wpa.datadoghq.com/skip-owner-check"
