@@ -3,12 +3,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+INTEROP := build/interop
 
 # Tests start hundreds of processes; without compiled modules each process would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz test-cluster fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock sbom image-environment clean
+.PHONY: help setup test fuzz test-cluster test-interop fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock sbom image-environment clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
@@ -43,6 +44,22 @@ test-cluster: $(READY) ## Test against a real Kubernetes control plane (built on
 	$(BIN)/python tests/cluster/plane/binaries.py
 	$(BIN)/pytest tests/cluster --ignore=tests/cluster/test_twins.py
 	$(BIN)/pytest tests/cluster/test_twins.py # compares exact times, so it needs its own control plane
+
+# An environment of its own: the other tests need none of these packages. Without npm there is no pyright.
+$(INTEROP)/.ready: interop.lock tests/interop/package-lock.json
+	@echo "setting up $(INTEROP), once: about 400 MB, with the packages that hypot works with"
+	@$(PYTHON) -m venv --clear $(INTEROP)
+	@$(INTEROP)/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r interop.lock
+	@if command -v npm >/dev/null 2>&1; then \
+	  cp tests/interop/package.json tests/interop/package-lock.json $(INTEROP) && \
+	  npm ci --prefix $(INTEROP) --ignore-scripts --no-audit --no-fund --silent; \
+	else \
+	  echo "npm is not installed, so pyright is not tested"; \
+	fi
+	@touch $@
+
+test-interop: $(INTEROP)/.ready ## Test with cdk8s, the Kubernetes clients and pyright, in an environment of its own
+	$(INTEROP)/bin/pytest -c tests/interop/pytest.ini tests/interop
 
 fuzz-cluster: $(READY) ## Check N=20000 random manifests and quantities against the control plane
 	$(BIN)/python tests/cluster/plane/binaries.py
@@ -101,6 +118,8 @@ docs: $(READY) ## Write the generated pages again
 lock: ## Resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-emit-index-url --upgrade --quiet -o requirements.lock
+	uv pip compile --group pyproject.toml:interop --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-emit-index-url --upgrade --quiet -o interop.lock
 
 sbom: $(READY) ## Write dist/hypot.cdx.json: the Python packages of the image, their hashes and licences (CycloneDX)
 	@mkdir -p dist

@@ -9,8 +9,8 @@ from chart import chart_files
 from metrics_chart import kustomize_base
 from templating import NOT_EDITED
 
-from hypot.cli.output import to_yaml
 from hypot.kinds.catalogue import crd_of, defined
+from hypot.kinds.text.write import documents, to_yaml
 from hypot.run.config import RunConfig
 from hypot.run.install.manifests import manifests
 from hypot.run.rights import Right, all_rights
@@ -28,7 +28,7 @@ def definitions() -> dict[str, str]:
 
 def base() -> str:
     """The default output of `hypot manifests`."""
-    return NOT_EDITED + "---\n".join(to_yaml(each) for each in manifests(RunConfig(), f"hypot:{version('hypot')}"))
+    return NOT_EDITED + documents(*manifests(RunConfig(), f"hypot:{version('hypot')}"))
 
 
 def kustomization(*resources: str, images: bool = False) -> str:

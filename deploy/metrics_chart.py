@@ -22,11 +22,11 @@ from templating import (
     when,
 )
 
-from hypot.cli.output import to_yaml
 from hypot.kinds.metric_rules.fields import ScrapeCredentials, SecretKey
 from hypot.kinds.metric_rules.read import rules_of
 from hypot.kinds.metric_rules.schema import rules_schema
 from hypot.kinds.names import wire_name
+from hypot.kinds.text.write import documents
 from hypot.metricsapi.config import MetricsConfig, config_schema
 from hypot.metricsapi.install import CONFIG_KEY, RULES_KEY, manifests
 from hypot.run.install.manifests import OWN_ADDRESS
@@ -88,7 +88,7 @@ def kustomize_base() -> str:
     rule = _rules("opted-in", pods={"matchLabels": {"hypot.dev/metrics": "true"}})
     written = rules_of({**_HEAD_OF_RULES, "metadata": {"name": "rules"}, "spec": {"rules": [rule]}})
     made = manifests(written, MetricsConfig(), f"hypot:{version('hypot')}", REPLICAS)
-    return NOT_EDITED + "---\n".join(to_yaml(each) for each in made)
+    return NOT_EDITED + documents(*made)
 
 
 # What the roles follow.

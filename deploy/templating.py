@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from hypot.cli.output import to_yaml
+from hypot.kinds.text.write import documents
 from hypot.metricsapi.install import METRICS
 from hypot.run.config import cluster_name
 from hypot.serving.component import Manifest
@@ -31,7 +31,7 @@ def computed(expression: str) -> str:
 
 def as_text(*values: Any) -> str:
     """The text of some objects; marked values become Helm expressions."""
-    text = "---\n".join(to_yaml(each) for each in values)
+    text = documents(*values)
     for stands_for, expression in _STAND_INS.items():
         text = text.replace(stands_for, computed(expression))
     return _MARKED.sub(lambda found: f"{{{{ {found[1]} }}}}", text)

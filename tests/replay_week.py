@@ -51,7 +51,7 @@ def load(days: int, tick: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return at, (0.6 + 6.0 * daily * weekly + 5.0 * sale) * noise, efficiency
 
 
-class Pace:
+class ScalingRules:
     """The state of one made-up policy, and the decisions that it makes."""
 
     def __init__(self, policy: str) -> None:
@@ -129,7 +129,7 @@ def reported(policy: str, at: float, old: Shape, new: Shape, message: str, use: 
 
 def run_of(policy: str, days: int = 7, world: World = WORLD) -> Run:
     at, work, efficiency = load(days, world.tick)
-    pace, rows, backlog, ready, watched = Pace(policy), [], 0.0, 4.0, []
+    pace, rows, backlog, ready, watched = ScalingRules(policy), [], 0.0, 4.0, []
     shape = pace.shape
     for i, now in enumerate(at):
         ready = min(shape.replicas, ready + 1.0) if ready < shape.replicas else float(shape.replicas)

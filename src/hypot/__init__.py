@@ -7,17 +7,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hypot.authoring.difference import Difference, diff
+    from hypot.authoring.read import from_yaml
+    from hypot.authoring.write import to_yaml
+    from hypot.cluster.apply import ApplyConflict, ApplyRefused, apply, live
     from hypot.core.quantity import Quantity
     from hypot.kinds.base import InvalidAutoscaler, Ref
     from hypot.kinds.hpa import HPA
-    from hypot.kinds.hpa.fields import FROZEN, Pace, cpu, external, limit, memory, on, pods
+    from hypot.kinds.hpa.fields import FROZEN, ScalingRules, cpu, external, limit, memory, on, pods
     from hypot.kinds.hvpa import Hvpa
     from hypot.kinds.hvpa.fields import Change, MaintenanceWindow, ResourceChanges, ScaleType, interval
     from hypot.kinds.problem import Problem
+    from hypot.kinds.tortoise import Tortoise
+    from hypot.kinds.tortoise.containers import ContainerScaling
     from hypot.kinds.vpa import VPA
     from hypot.kinds.vpa.fields import ContainerPolicy, EvictionRequirement
     from hypot.kinds.wpa import WPA
-    from hypot.kinds.wpa.fields import Recommender, WatermarkPace, band, resource_band
+    from hypot.kinds.wpa.fields import Recommender, WatermarkRules, band, resource_band
     from hypot.lint import check
     from hypot.policy.decide import decide
     from hypot.policy.model.decision import Decision
@@ -29,17 +35,23 @@ if TYPE_CHECKING:
 _HOMES = {
     name: home
     for home, names in {
+        "hypot.authoring.difference": ("Difference", "diff"),
+        "hypot.authoring.read": ("from_yaml",),
+        "hypot.authoring.write": ("to_yaml",),
+        "hypot.cluster.apply": ("ApplyConflict", "ApplyRefused", "apply", "live"),
         "hypot.core.quantity": ("Quantity",),
         "hypot.kinds.base": ("InvalidAutoscaler", "Ref"),
         "hypot.kinds.hpa": ("HPA",),
-        "hypot.kinds.hpa.fields": ("FROZEN", "Pace", "cpu", "external", "limit", "memory", "on", "pods"),
+        "hypot.kinds.hpa.fields": ("FROZEN", "ScalingRules", "cpu", "external", "limit", "memory", "on", "pods"),
         "hypot.kinds.hvpa": ("Hvpa",),
         "hypot.kinds.hvpa.fields": ("Change", "ResourceChanges", "ScaleType", "MaintenanceWindow", "interval"),
         "hypot.kinds.problem": ("Problem",),
+        "hypot.kinds.tortoise": ("Tortoise",),
+        "hypot.kinds.tortoise.containers": ("ContainerScaling",),
         "hypot.kinds.vpa": ("VPA",),
         "hypot.kinds.vpa.fields": ("ContainerPolicy", "EvictionRequirement"),
         "hypot.kinds.wpa": ("WPA",),
-        "hypot.kinds.wpa.fields": ("Recommender", "WatermarkPace", "band", "resource_band"),
+        "hypot.kinds.wpa.fields": ("Recommender", "WatermarkRules", "band", "resource_band"),
         "hypot.lint": ("check",),
         "hypot.policy.decide": ("decide",),
         "hypot.policy.model.decision": ("Decision",),
@@ -55,35 +67,45 @@ __all__ = [
     "HPA",
     "VPA",
     "WPA",
+    "ApplyConflict",
+    "ApplyRefused",
     "Change",
     "ContainerPolicy",
+    "ContainerScaling",
     "Decision",
+    "Difference",
     "EvictionRequirement",
     "Hvpa",
     "InvalidAutoscaler",
     "MaintenanceWindow",
-    "Pace",
     "Problem",
     "Quantity",
     "Recommender",
     "Ref",
     "ResourceChanges",
     "ScaleType",
+    "ScalingRules",
     "Seen",
     "Settings",
     "State",
-    "WatermarkPace",
+    "Tortoise",
+    "WatermarkRules",
+    "apply",
     "band",
     "check",
     "cpu",
     "decide",
+    "diff",
     "external",
+    "from_yaml",
     "interval",
     "limit",
+    "live",
     "memory",
     "on",
     "pods",
     "resource_band",
+    "to_yaml",
 ]
 
 

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from cluster.crds import reported, serving
 from cluster.plane.api import APPLY, Api, Object
 from cluster.plane.waiting import eventually
-from hypot.cli.output import to_yaml
 from hypot.cli.run.manifests import command
+from hypot.kinds.text.write import to_yaml
 from hypot.run.install.objects import CONFIG_KEY
 from hypot.run.rights import said_by
 

@@ -15,8 +15,8 @@ from cluster.plane.api import APPLY, Api, Object
 from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
 from cluster.test_install import DEPLOY, helm, judged, kustomized, ready, rendered
-from hypot.cli.output import to_yaml
 from hypot.cli.run.manifests import command
+from hypot.kinds.text.write import to_yaml
 from hypot.metricsapi.install import CONFIG_KEY, RULES_KEY, TRUST_NAMESPACE
 from hypot.run.rights import said_by
 

@@ -1,7 +1,7 @@
 """Translates the pods, samples and rules of the vector files into what policies observe."""
 
 from hypot.core.quantity import format_milli
-from hypot.kinds.hpa.fields import Pace
+from hypot.kinds.hpa.fields import ScalingRules
 from hypot.kinds.metric_values import MetricValue
 from hypot.policy.model.seen import Container, Owner, Pod, PodSample
 
@@ -78,7 +78,7 @@ def pace(rules):
         "tolerance": rules.get("tolerance"),
         "policies": policies and [_policy(p) for p in policies],
     }
-    return Pace.read({key: value for key, value in wire.items() if value is not None})
+    return ScalingRules.read({key: value for key, value in wire.items() if value is not None})
 
 
 def _policy(given):

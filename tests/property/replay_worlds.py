@@ -10,9 +10,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.fields import Pace, cpu, external, limit, memory, on, pods
+from hypot.kinds.hpa.fields import ScalingRules, cpu, external, limit, memory, on, pods
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import WatermarkPace, band, resource_band
+from hypot.kinds.wpa.fields import WatermarkRules, band, resource_band
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine import engine
 from hypot.replay.engine.deciders import NEVER, ExplainedDecider, HvpaDecider, NumericDecider, VpaDecider
@@ -270,7 +270,7 @@ limits = st.one_of(
 
 
 paces = st.builds(
-    Pace,
+    ScalingRules,
     maybe(st.lists(limits, min_size=1, max_size=3)),
     maybe(st.sampled_from([0, 30, 300])),
     st.sampled_from([None, None, "Max", "Min", "Disabled"]),
@@ -314,7 +314,7 @@ def bands(draw):
 
 some_bands = st.lists(bands(), min_size=1, max_size=3)
 steps = st.builds(
-    WatermarkPace,
+    WatermarkRules,
     st.sampled_from([None, 0, 10, 50, 99]),
     st.sampled_from([None, 1, 60, 300]),
     st.sampled_from([None, 0, 30, 90]),

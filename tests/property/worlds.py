@@ -6,10 +6,10 @@ from functools import cache
 from hypothesis import strategies as st
 
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.fields import Pace, cpu, external, limit, memory, on, pods
+from hypot.kinds.hpa.fields import ScalingRules, cpu, external, limit, memory, on, pods
 from hypot.kinds.metric_values import MetricValue
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, Recommender, WatermarkPace, band, resource_band
+from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, Recommender, WatermarkRules, band, resource_band
 from hypot.policy.model.decision import Condition
 from hypot.policy.model.seen import Container, Failure, Owner, Pod, PodSample, Reply, Scale, Seen, metric_key
 from hypot.policy.model.settings import Settings
@@ -256,7 +256,7 @@ limits = st.one_of(
     st.builds(lambda n, per: limit(percent=n, per=per), st.integers(1, 200), st.integers(1, 1800)),
 )
 paces = st.builds(
-    Pace,
+    ScalingRules,
     maybe(st.lists(limits, min_size=1, max_size=3)),
     maybe(st.sampled_from([0, 30, 300, 3600])),
     st.sampled_from([None, "Max", "Min", "Disabled"]),
@@ -309,7 +309,7 @@ notes = st.dictionaries(
     st.sampled_from([LIFECYCLE_CONTROL, SKIP_OWNER_CHECK]), st.sampled_from(["true", "false", "odd"])
 )
 steps = st.builds(
-    WatermarkPace,
+    WatermarkRules,
     st.sampled_from([None, 0, "500m", 1, 20, 50, 99]),
     st.sampled_from([None, 1, 60, 600]),
     st.sampled_from([None, 0, 30, 300]),

@@ -14,12 +14,13 @@ import click
 
 from hypot.cli.files import BadInput, last_of_each, read_objects
 from hypot.cli.options import read_settings, settings_named, time_given
-from hypot.cli.output import to_json, to_yaml
+from hypot.cli.output import to_json
 from hypot.cli.statefile import alone, read_state, write_state
 from hypot.cli.verdict import Verdict, glyphs_for, report, safe_for, summary, width_of
 from hypot.core.instant import show_time
 from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
 from hypot.kinds.text.load import LoadedFiles, Source
+from hypot.kinds.text.write import to_yaml
 from hypot.kinds.version import Version, parse_version, show_version
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide

@@ -10,7 +10,7 @@ import click
 
 from hypot.cli.files import BadInput, manifests_named, needing, read_objects
 from hypot.cli.options import chosen_by_name
-from hypot.cli.output import to_json, to_yaml
+from hypot.cli.output import to_json
 from hypot.cli.plot_file import check_single, plot_named, write_plot
 from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
 from hypot.core.amount import readable
@@ -20,6 +20,7 @@ from hypot.kinds.base import Ref
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.problem import Problem
 from hypot.kinds.text.load import LoadedFiles, Source
+from hypot.kinds.text.write import to_yaml
 
 _GROUPS = frozenset(version.partition("/")[0] for version in (Hvpa.API_VERSION, *Hvpa.FORMER_VERSIONS))
 _LEGEND = (

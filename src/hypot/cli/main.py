@@ -13,12 +13,15 @@ from hypot.cli.ending import Terminated
 
 # Command -> its module, and its line in the help.
 COMMANDS = {
+    "adopt": ("hypot.cli.adopt", "Print Python source that makes the same autoscalers as manifests."),
+    "convert": ("hypot.cli.convert", "Print the nearest equivalent of an autoscaler as another kind."),
     "crds": ("hypot.cli.run.crds", "Print the CustomResourceDefinitions of the kinds hypot serves."),
     "decide": ("hypot.cli.decide", "Show what each autoscaler in a dump would do now, and why."),
     "history": ("hypot.cli.history.command", "Show what Tortoises learned, or let them learn from recorded usage."),
     "intervals": ("hypot.cli.intervals", "Show how many replicas of what size each total gets."),
     "metrics": ("hypot.cli.metrics.command", "Run the metrics server: scrape pods and serve custom metrics."),
     "manifests": ("hypot.cli.run.manifests", "Print the manifests that install hypot in a cluster."),
+    "new": ("hypot.cli.new.command", "Print a checked manifest from a few words."),
     "pair": ("hypot.cli.pair.command", "Print an HPA by request rate and a VPA by usage for one workload."),
     "replay": ("hypot.cli.replay.command", "Show what each policy would have done with recorded demand, and its cost."),
     "run": ("hypot.cli.run.command", "Run the controller: watch the autoscalers of a cluster and scale workloads."),

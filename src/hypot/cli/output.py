@@ -1,22 +1,7 @@
-"""Machine-readable output: JSON and YAML, stable and safe to pipe."""
+"""Machine-readable output as JSON, stable and safe to pipe. `hypot.kinds.text.write` writes YAML."""
 
 import json
 from typing import Any
-
-import yaml
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes every value in full: no anchors, block style, keys in the order given."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        del data
-        return True
-
-
-def to_yaml(value: Any) -> str:
-    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
-    return text
 
 
 def to_json(value: Any) -> str:

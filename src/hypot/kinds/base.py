@@ -13,7 +13,9 @@ from hypot.kinds.floor import NO_FLOOR, Floor
 from hypot.kinds.metadata import metadata_problems
 from hypot.kinds.names import group_of, path_segment
 from hypot.kinds.node import STRING, Node, Scalar, node, replaced, wire
+from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem, Where, shown
+from hypot.kinds.text.write import to_yaml
 from hypot.kinds.version import NEWEST, Version
 
 DEFAULT_NAMESPACE = "default"
@@ -77,7 +79,13 @@ def refer(target: "str | Ref | Mapping[str, Any] | HasKindAndName") -> Ref:
         metadata = target.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else target.get("name")
         return Ref(target.get("apiVersion"), target.get("kind"), name)
-    return Ref(*(getattr(target, name, None) for name in ("api_version", "kind", "name")))
+    version = getattr(target, "api_version", None) or getattr(target, "version", None)
+    return Ref(version, getattr(target, "kind", None), getattr(target, "name", None))
+
+
+def known_version(kind: str | None) -> str | None:
+    """The API version of a well-known kind; None for others."""
+    return _SHORT_KINDS.get((kind or "").lower(), (None, ""))[0]
 
 
 class InvalidAutoscaler(ValueError):  # noqa: N818  the name says what was written, not what went wrong
@@ -171,6 +179,32 @@ class Kind(Node):
             out["status"] = self.status
         return deepcopy(out)
 
+    def effective(self, kubernetes: str | Version = NEWEST) -> Self:
+        """The object with the defaults of its API server or controller; the same object if its kind has none."""
+        del kubernetes
+        return self
+
+    def to_yaml(self) -> str:
+        """The manifest as YAML, for `kubectl apply -f -`."""
+        return to_yaml(self.to_dict())
+
+    @classmethod
+    def from_yaml(cls, text: str) -> Self:
+        """Read text with exactly one object, which is of this kind; `problems()` reports what is wrong in it."""
+        from hypot.kinds.text.load import load_text  # noqa: PLC0415  what decides and imports this file reads no text
+
+        found = list(load_text(text))
+        if len(found) != 1 or found[0].data["kind"] != cls.KIND:
+            there = ", ".join(f"{one.data['kind']} on line {one.source.line}" for one in found[:8]) or "nothing"
+            raise ValueError(f"expected one {cls.KIND}, found {there}; hypot.from_yaml reads several objects")
+        return cls.from_dict(found[0].data)
+
+    def to_cdk8s(self, scope: Any, id: str) -> Any:  # noqa: A002  the name that constructs use
+        """Add the object to a cdk8s chart, as a plain ApiObject. Needs the extra: pip install hypot[cdk8s]."""
+        from hypot.kinds.cdk8s_object import api_object  # noqa: PLC0415  only for those who have cdk8s
+
+        return api_object(self.to_dict(), scope, id)
+
     @property
     def name(self) -> str:
         metadata = self.metadata
@@ -247,15 +281,25 @@ class Kind(Node):
     def _placed(self, problem: Problem) -> Problem:
         return replace(problem, path=python_path(type(self), problem.where[1:]) or str(problem.where[0]))
 
-    def author(self, metadata: Mapping[str, Any], **fields: Any) -> None:
-        """For constructors: set the fields, or raise one exception with everything that the cluster would reject."""
+    def pod_problems(self, template: Template) -> Iterator[Problem]:
+        """What never works with these pods; nothing by default."""
+        del template
+        return iter(())
+
+    def author(self, metadata: Mapping[str, Any], template: Template | None = None, **fields: Any) -> None:
+        """For constructors: set the fields, or raise one exception with all problems.
+
+        These are what the cluster would reject, and what never works with the pods, if they are known.
+        """
         unwritten = {"metadata": metadata, "status": None, "around": {}, "extra": {}, "read_from": "", "misread": ()}
         for key, value in {**unwritten, "floor": NO_FLOOR, **fields}.items():
             object.__setattr__(self, key, value)
-        self.raise_if_refused()
+        self.raise_if_refused(template)
 
-    def raise_if_refused(self) -> None:
+    def raise_if_refused(self, template: Template | None = None) -> None:
         found = [p for p in self.problems() if p.severity == "error"]
+        if template is not None:
+            found += [self._placed(p) for p in self.readable().pod_problems(template)]
         if found:
             raise InvalidAutoscaler(str(self), found)
 

@@ -135,7 +135,7 @@ def definition_of(kind: type[Kind], plural: str, short_names: tuple[str, ...], f
                     "storage": True,
                     **_subresources(facts),
                     "additionalPrinterColumns": [_column(column) for column in facts.columns],
-                    "schema": {"openAPIV3Schema": _root(kind, facts)},
+                    "schema": {"openAPIV3Schema": root_schema(kind, facts)},
                 }
             ],
         },
@@ -172,7 +172,7 @@ def _column(column: PrinterColumn) -> Schema:
     return {**shown, "priority": 1} if column.wide else shown
 
 
-def _root(kind: type[Kind], facts: Facts) -> Schema:
+def root_schema(kind: type[Kind], facts: Facts) -> Schema:
     return {
         "type": "object",
         "description": facts.doc,
@@ -181,7 +181,7 @@ def _root(kind: type[Kind], facts: Facts) -> Schema:
             "apiVersion": {"type": "string", "description": f"always {kind.API_VERSION}"},
             "kind": {"type": "string", "description": f"always {kind.KIND}"},
             "metadata": {"type": "object"},
-            "spec": {"description": "the desired state", **_object(kind, facts)},
+            "spec": {"description": "the desired state", **schema_of(kind, facts)},
             "status": {
                 "description": "what the controller observed and did; only the controller writes it",
                 **facts.status,
@@ -190,7 +190,7 @@ def _root(kind: type[Kind], facts: Facts) -> Schema:
     }
 
 
-def _object(node: type[Node], facts: Facts) -> Schema:
+def schema_of(node: type[Node], facts: Facts) -> Schema:
     schema: Schema = {"type": "object"}
     required = facts.required.get(node)
     if required:
@@ -210,8 +210,8 @@ def _value(kind: Scalar | type[Node], w: Wire, facts: Facts) -> Schema:
     if isinstance(kind, Scalar):
         return _scalar(kind)
     if w.many:
-        return {"type": "array", "items": _object(kind, facts), "x-kubernetes-list-type": "atomic"}
-    return _object(kind, facts)
+        return {"type": "array", "items": schema_of(kind, facts), "x-kubernetes-list-type": "atomic"}
+    return schema_of(kind, facts)
 
 
 def _scalar(kind: Scalar) -> Schema:

@@ -89,10 +89,10 @@ class StatusCondition(Node):
 
     type: str | None = wire("type", STRING)
     status: str | None = wire("status", STRING)
-    changed: str | None = wire("lastTransitionTime", TIME)
+    last_transition_time: str | None = wire("lastTransitionTime", TIME)
     reason: str | None = wire("reason", STRING)
     message: str | None = wire("message", STRING)
-    generation: int | None = wire("observedGeneration", INT64)
+    observed_generation: int | None = wire("observedGeneration", INT64)
 
 
 @node

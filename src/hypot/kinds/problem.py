@@ -4,10 +4,14 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "advice"]
 Where = tuple[str | int, ...]
+
+# How many names a message lists at most.
+_NAMED = 3
 
 # The API server's text for each kind of error, and whether it shows the value.
 _WORDS = {
@@ -92,3 +96,13 @@ def below(rule: str, value: int | None, least: int, where: Where) -> Iterator[Pr
 def too_many(rule: str, count: int, most: int, where: Where, hint: str = "") -> Iterator[Problem]:
     if count > most:
         yield Problem(rule, "TooMany", where, f"must have at most {most} item{'s' if most > 1 else ''}", count, hint)
+
+
+def some(names: Iterable[object], total: int | None = None) -> str:
+    """At most three names for a message: `a, b, c and 4 more`. With a total, only the first names are read."""
+    known = names if isinstance(names, list) else list(islice(names, _NAMED))
+    count = len(known) if total is None else total
+    shown = [str(name) for name in known[:_NAMED]]
+    if count > len(shown):
+        return f"{', '.join(shown)} and {count - len(shown)} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

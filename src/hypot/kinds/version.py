@@ -44,6 +44,11 @@ def parse_version(text: str) -> Version:
     return version
 
 
+def as_version(given: str | Version) -> Version:
+    """The version as a pair, also from text."""
+    return parse_version(given) if isinstance(given, str) else given
+
+
 def show_version(version: Version) -> str:
     return f"{version[0]}.{version[1]}"
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypot.kinds.base import InvalidAutoscaler, Kind, count_of
 from hypot.kinds.problem import Problem, Severity, Where, dotted
 from hypot.kinds.text.load import LoadedFiles
-from hypot.kinds.version import NEWEST, Version, parse_version
+from hypot.kinds.version import NEWEST, Version, as_version
 from hypot.lint.input.item import Item
 from hypot.lint.input.world import InputWorld, kinds_of
 from hypot.lint.rule import Rule
@@ -105,7 +105,7 @@ def check(
     *objects: Kind | Mapping[str, Any] | LoadedFiles, kubernetes: str | Version = NEWEST, ignore: Iterable[str] = ()
 ) -> LintReport:
     """Run every rule on these objects together, as a cluster of that Kubernetes version would see them."""
-    version = parse_version(kubernetes) if isinstance(kubernetes, str) else kubernetes
+    version = as_version(kubernetes)
     world = InputWorld([_item(one) for one in objects], version)
     ignored = known_ids(ignore)
     heard: list[tuple[Item, Finding]] = []

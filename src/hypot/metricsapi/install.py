@@ -6,13 +6,12 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
 
-import yaml
-
 from hypot.cluster.config import SERVICE_ACCOUNT
 from hypot.kinds.metric_rules import MetricRules
 from hypot.kinds.metric_rules.fields import MetricRule
 from hypot.kinds.metric_values import API_SERVICES, CUSTOM, CUSTOM_VERSIONS, EXTERNAL, VERSION
 from hypot.kinds.names import wire_name
+from hypot.kinds.text.write import to_yaml
 from hypot.metricsapi.config import MetricsConfig
 from hypot.metricsapi.conflicts import conflicts
 from hypot.serving.component import Component, Manifest, Rule, from_anywhere, from_namespace
@@ -174,8 +173,8 @@ def _config_data(config: MetricsConfig) -> dict[str, Any]:
 
 def _files(rules: MetricRules, config: MetricsConfig) -> dict[str, str]:
     return {
-        RULES_KEY: yaml.safe_dump(rules.to_dict(), sort_keys=False),
-        CONFIG_KEY: yaml.safe_dump(_config_data(config), sort_keys=False),
+        RULES_KEY: to_yaml(rules.to_dict()),
+        CONFIG_KEY: to_yaml(_config_data(config)),
     }
 
 

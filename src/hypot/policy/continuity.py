@@ -10,7 +10,7 @@ from math import inf
 from typing import Any
 
 from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.hpa.fields import Behavior, Pace
+from hypot.kinds.hpa.fields import Behavior, ScalingRules
 from hypot.policy.families import family_of
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import NO_PAST, State
@@ -132,7 +132,7 @@ def _moved_at(state: State, reported: State, before: int | None, after: int | No
     return now
 
 
-def _period(pace: Pace | None) -> float:
+def _period(pace: ScalingRules | None) -> float:
     return float(longest_period(pace.limits or ())) if pace else 0.0
 
 

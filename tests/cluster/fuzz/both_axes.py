@@ -11,7 +11,7 @@ from cluster.fuzz.odd_values import odd_amounts, odd_texts
 from cluster.fuzz.sizes import AMOUNTS, ODD_PARTS, containers, modes, update_policies
 from cluster.fuzz.watermarks import sound_metadata, targets
 from hypot.core.quantity import Quantity, is_quantity
-from hypot.kinds.hpa.fields import Pace
+from hypot.kinds.hpa.fields import ScalingRules
 from hypot.kinds.hpa.rules import POLICY_TYPES, SELECT_POLICIES
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.crd import HPA_SHAPES
@@ -207,7 +207,7 @@ def _is_plain_or_none(value: Any) -> bool:
     return plain and (Quantity.parse(value).nanos != 0 or "-" not in str(value))
 
 
-HPA_AMOUNT = HPA_SHAPES[Pace, "tolerance"]
+HPA_AMOUNT = HPA_SHAPES[ScalingRules, "tolerance"]
 odd_hpa_amounts = odd_amounts.filter(_is_plain_or_none)
 COUNTS = (0, 1, 2, MAX_METRICS, MAX_METRICS + 1, MAX_INTERVALS, MAX_INTERVALS + 1, MAX_WEIGHTS + 1)
 odd_counts = st.sampled_from([-1, 0, 1, 2, 3, 9, MOST_REPLICAS, MOST_REPLICAS + 1, 2**31, 1.0, "1"])

@@ -4,7 +4,7 @@ from conformance.harness import each_case
 from hypot.kinds.base import InvalidAutoscaler, Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import stored
-from hypot.kinds.hpa.fields import Metric, Pace, cpu, external, limit, memory, on, pods
+from hypot.kinds.hpa.fields import Metric, ScalingRules, cpu, external, limit, memory, on, pods
 from hypot.lint import check
 
 # Given -> the keyword of our constructors, the key in the manifest and the type of the target.
@@ -88,7 +88,7 @@ def pace(given):
     if given is None:
         return None
     limits = [limit(**period(p)) for p in given["policies"]] if "policies" in given else None
-    return Pace(limits, window=given.get("window_seconds"), select=given.get("select"))
+    return ScalingRules(limits, window=given.get("window_seconds"), select=given.get("select"))
 
 
 def period(policy):

@@ -5,7 +5,7 @@ import pytest
 from conformance.harness import each_case
 from hypot.core.quantity import Quantity
 from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, default_behavior, default_pace
-from hypot.kinds.hpa.fields import Behavior, Pace
+from hypot.kinds.hpa.fields import Behavior, ScalingRules
 
 KEYS = {
     "stabilization_window_seconds": "stabilizationWindowSeconds",
@@ -49,7 +49,7 @@ def behavior(given):
 
 
 def pace(rules):
-    return None if rules is None else Pace.read(camel(rules))
+    return None if rules is None else ScalingRules.read(camel(rules))
 
 
 def camel(value):

@@ -12,11 +12,11 @@ from hypot.kinds import wpa
 from hypot.kinds.base import InvalidAutoscaler, Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import stored, with_defaults
-from hypot.kinds.hpa.fields import Pace, cpu, external, limit, memory, on, pods
+from hypot.kinds.hpa.fields import ScalingRules, cpu, external, limit, memory, on, pods
 from hypot.kinds.problem import dotted
 from hypot.kinds.version import NEWEST, OLDEST
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import Recommender, WatermarkPace, band, resource_band
+from hypot.kinds.wpa.fields import Recommender, WatermarkRules, band, resource_band
 
 versions = st.tuples(st.just(1), st.integers(OLDEST[1], NEWEST[1]))
 
@@ -38,7 +38,7 @@ metrics = st.one_of(
 periods = st.integers(1, 1800) | st.sampled_from(["15s", "1m", "30m"])
 limits = st.builds(limit, pods=st.integers(1, 99), per=periods) | st.builds(limit, percent=percents, per=periods)
 paces = st.builds(
-    Pace,
+    ScalingRules,
     st.none() | st.lists(limits, min_size=1, max_size=2),
     window=st.none() | st.integers(0, 3600),
     select=st.sampled_from([None, "Max", "Min", "Disabled"]),
@@ -62,7 +62,7 @@ bands = st.sampled_from([band, resource_band]).flatmap(
     lambda make: st.builds(lambda name, both, labels: make(name, **both, labels=labels), names, marks, labels)
 )
 steps = st.builds(
-    WatermarkPace, whole_amounts | st.none(), st.none() | st.integers(1, 99), st.none() | st.integers(0, 99)
+    WatermarkRules, whole_amounts | st.none(), st.none() | st.integers(1, 99), st.none() | st.integers(0, 99)
 )
 recommenders = st.builds(
     lambda both, settings: Recommender("https://a/", settings=settings, high=both["high"], low=both["low"] or 1),

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.fields import Pace, cpu, external, limit
+from hypot.kinds.hpa.fields import ScalingRules, cpu, external, limit
 from hypot.kinds.node import replaced
 from hypot.policy.decide import decide
 from hypot.policy.horizontal.hpa import tolerances
@@ -159,8 +159,8 @@ def test_no_period_sees_more_growth_than_its_policy_allows(pods, ticks, wanted):
         "deployment/web",
         metrics=[external("queue", average=1)],
         max_replicas=500,
-        scale_up=Pace([limit(pods=pods, per=15 * ticks)]),
-        scale_down=Pace(select="Disabled"),
+        scale_up=ScalingRules([limit(pods=pods, per=15 * ticks)]),
+        scale_down=ScalingRules(select="Disabled"),
     )
     state, sizes = State(EMPTY), [5]
     for i, count in enumerate(wanted):

@@ -9,7 +9,7 @@ from hypot.core.quantity import milli
 from hypot.core.replicas.bounds import factor_step
 from hypot.kinds.node import replaced
 from hypot.kinds.wpa import WPA, with_defaults
-from hypot.kinds.wpa.fields import WatermarkPace, band, resource_band
+from hypot.kinds.wpa.fields import WatermarkRules, band, resource_band
 from hypot.policy.decide import decide
 from hypot.policy.model.seen import Scale
 from hypot.policy.model.settings import Settings
@@ -89,7 +89,7 @@ def check_no_move_within_the_forbidden_window(spec, seen, state, ago):
     decision, _ = decide(spec, inside(spec, seen), state._replace(last_scale=NOW - ago), SETUP)
     full = with_defaults(spec)
     if decision.moves:
-        assert ago >= (full.up_rest if decision.desired > decision.current else full.down_rest)
+        assert ago >= (full.up_forbidden_window if decision.desired > decision.current else full.down_forbidden_window)
 
 
 @seldom
@@ -151,8 +151,8 @@ def test_within_the_band_nothing_moves(pair, algorithm, tolerance, count, value)
         max_replicas=10_000,
         algorithm=algorithm,
         tolerance=tolerance,
-        scale_up=WatermarkPace(percent=10**6),
-        scale_down=WatermarkPace(percent="99.9"),
+        scale_up=WatermarkRules(percent=10**6),
+        scale_down=WatermarkRules(percent="99.9"),
     )
     decision, _ = decide(spec, steady_world([1] * count, value), State(), SETUP)
     share = milli(tolerance)

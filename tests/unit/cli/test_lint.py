@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from hypot.cli import lint as lint_command
 from hypot.cli.lint import as_text
 from hypot.cli.main import cli, main
-from hypot.cli.output import to_yaml
+from hypot.kinds.text.write import to_yaml
 from hypot.lint import check
 from hypot.lint.rule_list import RULES
 from unit.lint.lint_cases import container, hpa, hvpa, vpa, weighted, workload, wpa

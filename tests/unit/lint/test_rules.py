@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hypot.cli.output import to_yaml
 from hypot.kinds.text.load import load
+from hypot.kinds.text.write import to_yaml
 from hypot.lint import check
 from hypot.lint.rule_list import RULES
 from unit.lint.lint_cases import (

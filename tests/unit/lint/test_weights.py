@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.pod_template import Template, TemplateContainer
 from hypot.lint import check
-from hypot.lint.input.template import Template, TemplateContainer
 from hypot.lint.rules.weights import Stretch, interval_form, stretches
 from unit.lint.lint_cases import changed, container, hpa_block, vpa_block, weighted, workload
 from unit.policy.hvpa.hvpa_cases import RELEASED, manifest

@@ -8,7 +8,7 @@ import pytest
 from builders import KNOWN, NOW, fleet, hpa, pod, queue, seen, wpa
 from hypot.kinds.hpa.fields import external
 from hypot.kinds.vpa import VPA
-from hypot.kinds.wpa.fields import WatermarkPace, band
+from hypot.kinds.wpa.fields import WatermarkRules, band
 from hypot.policy.decide import decide
 from hypot.policy.governor import (
     LEAST,
@@ -359,8 +359,8 @@ class TestFreed:
     SPEC = wpa(
         band("queue", high="10", low="5"),
         min_replicas=1,
-        scale_down=WatermarkPace(percent="99.9"),
-        scale_up=WatermarkPace(percent=10_000),
+        scale_down=WatermarkRules(percent="99.9"),
+        scale_up=WatermarkRules(percent=10_000),
     )
 
     def reported(self, items, replicas=10, **observed):

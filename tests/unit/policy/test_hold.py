@@ -9,7 +9,7 @@ from hypot.core.instant import show_time
 from hypot.core.replicas.ratio import MAX_INT32
 from hypot.kinds.hpa.fields import cpu
 from hypot.kinds.vpa import VPA
-from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, WatermarkPace, band
+from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, WatermarkRules, band
 from hypot.policy.decide import decide
 from hypot.policy.hold import PAUSED, PINNED, held, holds_of
 from hypot.policy.model.decision import Condition, Decision, Hold, MoveReport, condition_of
@@ -24,7 +24,7 @@ SETUP = Settings()
 STOP = Hold("Conflict", "somebody else scales it")
 NO_SHRINK = Hold("ColdStart", "nothing is remembered", "down")
 NO_GROWTH = Hold("Full", "there is no room", "up")
-FREE = {"scale_up": WatermarkPace(percent=10_000), "scale_down": WatermarkPace(percent="99.9")}
+FREE = {"scale_up": WatermarkRules(percent=10_000), "scale_down": WatermarkRules(percent="99.9")}
 LONG_BEFORE = State(last_scale=NOW - 3600, desired=5, scalings=4)
 
 

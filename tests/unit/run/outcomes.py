@@ -5,7 +5,7 @@ from hypot.kinds.hpa.fields import cpu
 from hypot.kinds.node import replaced
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, Recommender, WatermarkPace, band
+from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, Recommender, WatermarkRules, band
 from hypot.policy.decide import decide
 from hypot.policy.model.decision import Hold
 from hypot.policy.model.seen import Bounds, Controller, Failure, Owner, Recommendation, Reply, Seen, metric_key
@@ -16,7 +16,7 @@ from unit.policy.hvpa.hvpa_world import box, hvpa, pods, world
 from unit.policy.sizes_world import vpa as vpa_manifest
 from unit.policy.tortoise import tortoise_world
 
-FREE = {"scale_up": WatermarkPace(percent=10_000), "scale_down": WatermarkPace(percent="99.9")}
+FREE = {"scale_up": WatermarkRules(percent=10_000), "scale_down": WatermarkRules(percent="99.9")}
 NO_SCALE = Seen(NOW, Failure("deployments.apps web not found"))
 OWNER = Owner("ReplicaSet", "web-5d9c")
 PAUSED = Hold("Paused", "the annotation hypot.dev/paused stops all scaling")

@@ -1,17 +1,17 @@
 """The manifests of a pair, with reasons as comments: the HPA, the VPA, and the rule of the metrics server."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from hypot.cli.files import BadInput
-from hypot.cli.output import to_yaml
 from hypot.cli.pair.subject import PairSubject
 from hypot.kinds.base import InvalidAutoscaler
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.fields import Metric, Pace, cpu, pods
+from hypot.kinds.hpa.fields import Metric, ScalingRules, cpu, pods
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.metric_rules import MetricRules
+from hypot.kinds.text.write import Comments, Place, to_yaml
 from hypot.kinds.vpa import VPA
 
 # Pods are removed only after this time, so that the two autoscalers do not answer each other.
@@ -67,7 +67,7 @@ def written(subject: PairSubject, signal: Signal) -> Written:
             min_replicas=low,
             max_replicas=high,
             metrics=[signal.metric],
-            scale_down=Pace(window=WINDOW),
+            scale_down=ScalingRules(window=WINDOW),
             namespace=namespace,
         )
         vpa = VPA(subject.target, mode="InPlaceOrRecreate", containers=subject.containers.value, namespace=namespace)
@@ -104,8 +104,8 @@ def text_of(subject: PairSubject, signal: Signal, pair: Written, *, with_rule: b
         "# Neither changes what the other follows.",
     ]
     lines += [f"# {_about(one)}" for one in subject.others]
-    parts = [*lines, _commented(pair.hpa.to_dict(), _hpa_reasons(subject, signal)), "---"]
-    parts.append(_commented(pair.vpa.to_dict(), _vpa_reasons(subject)))
+    parts = [*lines, to_yaml(pair.hpa.to_dict(), _hpa_reasons(subject, signal)), "---"]
+    parts.append(to_yaml(pair.vpa.to_dict(), _vpa_reasons(subject)))
     if pair.rule is not None and with_rule:
         parts += ["---", *_rule_lines(subject, signal, pair.rule)]
     return "\n".join(part.rstrip("\n") for part in parts) + "\n"
@@ -117,21 +117,25 @@ def _about(other: Autoscaler) -> str:
     return f"Delete {other.KIND} {other.name} before: it scales the same target."
 
 
-def _hpa_reasons(subject: PairSubject, signal: Signal) -> dict[str, tuple[str, ...]]:
+def _hpa_reasons(subject: PairSubject, signal: Signal) -> Comments:
     window = "15 minutes: pods are removed more slowly than sizes change, so the two do not answer each other."
+    source = "pods" if signal.counter else "resource"
     return {
-        "minReplicas:": (f"Both bounds: {subject.bounds.why}.",),
-        "averageValue:": signal.why,
-        "stabilizationWindowSeconds:": (window,),
+        ("spec", "minReplicas"): (f"Both bounds: {subject.bounds.why}.",),
+        ("spec", "metrics", 0, source, "target", "averageValue"): signal.why,
+        ("spec", "behavior", "scaleDown", "stabilizationWindowSeconds"): (window,),
     }
 
 
-def _vpa_reasons(subject: PairSubject) -> dict[str, tuple[str, ...]]:
+def _vpa_reasons(subject: PairSubject) -> Comments:
     bounds = subject.containers.why
+    policies = ("spec", "resourcePolicy", "containerPolicies")
+    fixed = [i for i, one in enumerate(subject.containers.value) if one.controlled_values][:1]
+    limits = "Limits stay, so a larger request never lets a pod use more than before."
     return {
-        "updateMode:": ("In place where the cluster can: no pod restarts for another size.",),
-        "containerPolicies:": ((f"The bounds of sizes: {bounds}.",) if bounds else ()),
-        "controlledValues:": ("Limits stay, so a larger request never lets a pod use more than before.",),
+        ("spec", "updatePolicy", "updateMode"): ("In place where the cluster can: no pod restarts for another size.",),
+        policies: ((f"The bounds of sizes: {bounds}.",) if bounds else ()),
+        **{(*policies, i, "controlledValues"): (limits,) for i in fixed},
     }
 
 
@@ -142,32 +146,20 @@ def _rule_lines(subject: PairSubject, signal: Signal, rule: dict[str, Any]) -> I
 
 def rules_text(subject: PairSubject, rule: dict[str, Any]) -> str:
     """A file with this rule alone, with its reasons."""
-    return _commented(rules_of(rule), _rule_reasons(subject))
+    return to_yaml(rules_of(rule), _rule_reasons(subject, ("spec", "rules", 0)))
 
 
 def rule_text(subject: PairSubject, rule: dict[str, Any]) -> str:
     """The rule as an item of a list."""
-    return _commented([rule], _rule_reasons(subject))
+    return to_yaml([rule], _rule_reasons(subject, (0,)))
 
 
-def _rule_reasons(subject: PairSubject) -> dict[str, tuple[str, ...]]:
-    return {"pods:": (f"{_begun(subject.labels.why)}.",), "scrape:": (f"{_begun(subject.scrape.why)}.",)}
+def _rule_reasons(subject: PairSubject, place: Place) -> Comments:
+    return {
+        (*place, "pods"): (f"{_begun(subject.labels.why)}.",),
+        (*place, "scrape"): (f"{_begun(subject.scrape.why)}.",),
+    }
 
 
 def _begun(clause: str) -> str:
     return clause[:1].upper() + clause[1:]
-
-
-def _commented(value: Any, reasons: dict[str, tuple[str, ...]]) -> str:
-    """YAML with comments above the first line of each of these keys."""
-    left, made = dict(reasons), list[str]()
-    for line in to_yaml(value).splitlines():
-        key = next((key for key in left if line.lstrip(" -").startswith(key)), None)
-        made += _comments(left.pop(key), line) if key is not None else []
-        made.append(line)
-    return "\n".join(made) + "\n"
-
-
-def _comments(texts: Iterable[str], line: str) -> list[str]:
-    indent = " " * (len(line) - len(line.lstrip(" ")))
-    return [f"{indent}# {text}" for text in texts]

@@ -6,8 +6,9 @@ from typing import Any
 import click
 
 from hypot.cli.files import BadInput
-from hypot.cli.output import to_json, to_yaml
+from hypot.cli.output import to_json
 from hypot.cli.run.config import what_is_usable
+from hypot.kinds.text.write import documents
 from hypot.run.install.manifests import cannot_be_installed, manifests
 from hypot.run.rights import Grants
 
@@ -82,7 +83,7 @@ def _show(made: list[dict[str, Any]], output: str) -> None:
     if output == "json":
         click.echo(to_json({"apiVersion": "v1", "kind": "List", "items": made}), nl=False)
         return
-    click.echo("---\n".join(to_yaml(each) for each in made), nl=False)
+    click.echo(documents(*made), nl=False)
 
 
 def _flags(namespace: str | None, watched: tuple[str, ...]) -> dict[str, Any]:

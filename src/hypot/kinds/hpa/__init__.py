@@ -1,42 +1,47 @@
 """HorizontalPodAutoscaler, autoscaling/v2."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Self
 
-from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
-from hypot.kinds.hpa.defaults import with_defaults
-from hypot.kinds.hpa.fields import Behavior, HPASpec, Metric, Pace
+from hypot.kinds.given_target import TargetLike, given_target
+from hypot.kinds.hpa.defaults import stored, with_defaults
+from hypot.kinds.hpa.fields import Behavior, HPASpec, Metric, ScalingRules
+from hypot.kinds.hpa.resource_metric import metric_problems
 from hypot.kinds.hpa.rules import spec_problems, strictness
 from hypot.kinds.hpa.versions import V1
+from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
+from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import Version
+from hypot.kinds.version import NEWEST, Version, as_version
 
 
 @node
 class HPA(HPASpec):
     """A HorizontalPodAutoscaler."""
 
+    @authored("HPA()", OF_STATUS)
     def __init__(
         self,
-        target: str | Ref | Mapping[str, Any] | HasKindAndName,
+        target: TargetLike,
         *,
         max_replicas: int,
         min_replicas: int | None = None,
         metrics: Iterable[Metric] | Metric | None = None,
-        scale_up: Pace | None = None,
-        scale_down: Pace | None = None,
+        scale_up: ScalingRules | None = None,
+        scale_down: ScalingRules | None = None,
         name: str | None = None,
         namespace: str | None = None,
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Create an autoscaler, named like its target by default. Raises one exception with all problems."""
-        ref = refer(target)
+        given = given_target(target)
         paced = scale_up is not None or scale_down is not None
         self.author(
-            metadata_of(name or ref.name, namespace, labels, annotations),
-            target=ref,
+            given.metadata(name, namespace, labels, annotations),
+            given.template,
+            target=given.ref,
             min_replicas=min_replicas,
             max_replicas=max_replicas,
             metrics=None if metrics is None else (metrics,) if isinstance(metrics, Metric) else tuple(metrics),
@@ -49,3 +54,11 @@ class HPA(HPASpec):
         if self.read_from == V1:  # its behavior is in an annotation, which gets no defaults
             complete = replaced(complete, behavior=self.behavior)
         return spec_problems(complete, strictness(self, None, kubernetes, gates))
+
+    def pod_problems(self, template: Template) -> Iterator[Problem]:
+        """Metrics that need a request or a container that these pods do not have."""
+        return metric_problems(self, template)
+
+    def effective(self, kubernetes: str | Version = NEWEST) -> Self:
+        """The object as `kubectl get` shows it after creation, in a cluster of that Kubernetes version."""
+        return stored(self, as_version(kubernetes))

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from hypot.kinds.base import as_stored
-from hypot.kinds.hpa.fields import Behavior, HPASpec, Limit, Metric, Pace, ResourceSource, Target
+from hypot.kinds.hpa.fields import Behavior, HPASpec, Limit, Metric, ResourceSource, ScalingRules, Target
 from hypot.kinds.node import replaced
 from hypot.kinds.version import NEWEST, Version, gate_open
 
 H = TypeVar("H", bound=HPASpec)
 
 DEFAULT_METRICS = (Metric("Resource", resource=ResourceSource("cpu", Target("Utilization", utilization=80))),)
-DEFAULT_UP = Pace((Limit("Pods", 4, 15), Limit("Percent", 100, 15)), 0, "Max")
+DEFAULT_UP = ScalingRules((Limit("Pods", 4, 15), Limit("Percent", 100, 15)), 0, "Max")
 # A controller flag sets the scale-down window.
-DEFAULT_DOWN = Pace((Limit("Percent", 100, 15),), None, "Max")
+DEFAULT_DOWN = ScalingRules((Limit("Percent", 100, 15),), None, "Max")
 
 
 def with_defaults(hpa: H, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None) -> H:
@@ -47,7 +47,7 @@ def default_behavior(behavior: Behavior | None) -> Behavior | None:
     return replaced(behavior, scale_up=up, scale_down=down)
 
 
-def default_pace(pace: Pace | None, default: Pace) -> Pace:
+def default_pace(pace: ScalingRules | None, default: ScalingRules) -> ScalingRules:
     if pace is None:
         return default
     if pace.limits is not None and pace.select is not None and (pace.window is not None or default.window is None):

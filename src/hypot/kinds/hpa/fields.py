@@ -1,17 +1,23 @@
 """The parts of a HorizontalPodAutoscaler, and short functions to write them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Self, overload
+from datetime import timedelta
+from typing import Any, ClassVar, Literal, Self, overload
 
-from hypot.kinds.base import Kind, Ref, refer, seconds
+from hypot.kinds.base import Kind, Ref, seconds
 from hypot.kinds.floor import Floor
+from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.hpa.status import HPAStatus
 from hypot.kinds.hpa.versions import CURRENT, FORMER, V2BETA1, misread, upgraded
+from hypot.kinds.keywords import authored, exactly_one
 from hypot.kinds.meta import MetricName
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, replaced, wire
 from hypot.kinds.problem import Problem
 
 Amount = str | int | float
+SelectPolicy = Literal["Max", "Min", "Disabled"]
+# Seconds, text such as "1m30s", or a timedelta.
+Duration = int | str | timedelta
 
 
 @node
@@ -31,7 +37,7 @@ class ResourceSource(Node):
     GO: ClassVar[str] = "v2.ResourceMetricSource"
 
     name: str | None = wire("name", STRING, "cpu or memory")
-    target: Target | None = wire("target", Target, "the target value")
+    target: Target | None = wire("target", Target, "the target value", path="")
 
 
 @node
@@ -40,32 +46,32 @@ class ContainerResourceSource(Node):
 
     name: str | None = wire("name", STRING)
     container: str | None = wire("container", STRING)
-    target: Target | None = wire("target", Target, "the target value")
+    target: Target | None = wire("target", Target, "the target value", path="")
 
 
 @node
 class PodsSource(Node):
     GO: ClassVar[str] = "v2.PodsMetricSource"
 
-    metric: MetricName | None = wire("metric", MetricName, "the metric series")
-    target: Target | None = wire("target", Target, "the target value")
+    metric: MetricName | None = wire("metric", MetricName, "the metric series", path="")
+    target: Target | None = wire("target", Target, "the target value", path="")
 
 
 @node
 class ObjectSource(Node):
     GO: ClassVar[str] = "v2.ObjectMetricSource"
 
-    described: Ref | None = wire("describedObject", Ref)
-    metric: MetricName | None = wire("metric", MetricName, "the metric series")
-    target: Target | None = wire("target", Target, "the target value")
+    described: Ref | None = wire("describedObject", Ref, path="of")
+    metric: MetricName | None = wire("metric", MetricName, "the metric series", path="")
+    target: Target | None = wire("target", Target, "the target value", path="")
 
 
 @node
 class ExternalSource(Node):
     GO: ClassVar[str] = "v2.ExternalMetricSource"
 
-    metric: MetricName | None = wire("metric", MetricName, "the metric series")
-    target: Target | None = wire("target", Target, "the target value")
+    metric: MetricName | None = wire("metric", MetricName, "the metric series", path="")
+    target: Target | None = wire("target", Target, "the target value", path="")
 
 
 @node
@@ -76,11 +82,11 @@ class Metric(Node):
     BUILT_IN: ClassVar[bool] = True
 
     type: str | None = wire("type", STRING)
-    object: ObjectSource | None = wire("object", ObjectSource)
-    external: ExternalSource | None = wire("external", ExternalSource)
-    pods: PodsSource | None = wire("pods", PodsSource)
-    resource: ResourceSource | None = wire("resource", ResourceSource)
-    container_resource: ContainerResourceSource | None = wire("containerResource", ContainerResourceSource)
+    object: ObjectSource | None = wire("object", ObjectSource, path="")
+    external: ExternalSource | None = wire("external", ExternalSource, path="")
+    pods: PodsSource | None = wire("pods", PodsSource, path="")
+    resource: ResourceSource | None = wire("resource", ResourceSource, path="")
+    container_resource: ContainerResourceSource | None = wire("containerResource", ContainerResourceSource, path="")
 
 
 # hypot reads this many metrics of an object. Kubernetes has no limit, and no HPA needs as many.
@@ -100,14 +106,14 @@ class Limit(Node):
 
 
 @node
-class Pace(Node):
+class ScalingRules(Node):
     """How fast to scale in one direction: limits, which of them applies, a stabilisation window, a tolerance."""
 
     GO: ClassVar[str] = "v2.HPAScalingRules"
 
     limits: tuple[Limit, ...] | None = wire("policies", Limit, many=True)
     window: int | None = wire("stabilizationWindowSeconds", INT32)
-    select: str | None = wire("selectPolicy", STRING)
+    select: SelectPolicy | None = wire("selectPolicy", STRING)
     tolerance: Amount | None = wire("tolerance", QUANTITY)
 
     def __post_init__(self) -> None:
@@ -117,15 +123,15 @@ class Pace(Node):
             object.__setattr__(self, "limits", tuple(self.limits))
 
 
-FROZEN = Pace(select="Disabled")
+FROZEN = ScalingRules(select="Disabled")
 
 
 @node
 class Behavior(Node):
     GO: ClassVar[str] = "v2.HorizontalPodAutoscalerBehavior"
 
-    scale_up: Pace | None = wire("scaleUp", Pace)
-    scale_down: Pace | None = wire("scaleDown", Pace)
+    scale_up: ScalingRules | None = wire("scaleUp", ScalingRules)
+    scale_down: ScalingRules | None = wire("scaleDown", ScalingRules)
 
 
 @node
@@ -149,12 +155,17 @@ class HPASpec(Kind):
         return replaced(self, floor=floor, min_replicas=floor.minimum(self.min_replicas, self.max_replicas))
 
     @property
-    def scale_up(self) -> Pace | None:
+    def scale_up(self) -> ScalingRules | None:
         return self.behavior.scale_up if isinstance(self.behavior, Behavior) else None
 
     @property
-    def scale_down(self) -> Pace | None:
+    def scale_down(self) -> ScalingRules | None:
         return self.behavior.scale_down if isinstance(self.behavior, Behavior) else None
+
+    @property
+    def reported(self) -> HPAStatus:
+        """The status of a live object; empty if there is none."""
+        return HPAStatus.read(self.status).readable() if isinstance(self.status, dict) else HPAStatus()
 
     @classmethod
     def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -170,12 +181,34 @@ class HPASpec(Kind):
         return tuple(misread(data))
 
 
+_OF_RESOURCE = {"value": 'a resource has a target per pod: write utilization=70 or average="500m"'}
+_OF_PODS = {
+    "utilization": "pods have no request for this metric: write average=100, the value per pod",
+    "value": "the target is the value per pod: write average=100, or use `on` or `external` for a total",
+    "container": "only cpu and memory can be measured for one container",
+}
+_OUTSIDE = {
+    "utilization": "nothing is requested of this metric: write value=1000 in total, or average=100 per pod",
+    "container": "only cpu and memory can be measured for one container",
+}
+_LIMITS = {
+    "max_pods": "Kubernetes calls it Pods: write pods=4",
+    "max_unavailable": "there is no such policy; write pods=4 for how many pods are removed in a period",
+    "disabled": "it is no policy, but a way to select one: write scale_down=FROZEN",
+    "type": "the keyword is the type: write pods=4 or percent=100",
+    "value": "write pods=4 or percent=100",
+    "period": 'write per="60s"',
+    "period_seconds": 'write per="60s"',
+}
+
+
 @overload
 def cpu(*, utilization: int, container: str | None = None) -> Metric: ...
 @overload
 def cpu(*, average: Amount, container: str | None = None) -> Metric: ...
+@authored("cpu()", _OF_RESOURCE)
 def cpu(*, utilization: int | None = None, average: Amount | None = None, container: str | None = None) -> Metric:
-    """Hold cpu at a percentage of its request, or at an amount per pod."""
+    """Hold cpu at a percentage of its request, or at an amount per pod: `cpu(utilization=70)`."""
     return _resource("cpu", utilization, average, container)
 
 
@@ -183,32 +216,34 @@ def cpu(*, utilization: int | None = None, average: Amount | None = None, contai
 def memory(*, utilization: int, container: str | None = None) -> Metric: ...
 @overload
 def memory(*, average: Amount, container: str | None = None) -> Metric: ...
+@authored("memory()", _OF_RESOURCE)
 def memory(*, utilization: int | None = None, average: Amount | None = None, container: str | None = None) -> Metric:
-    """Hold memory at a percentage of its request, or at an amount per pod."""
+    """Hold memory at a percentage of its request, or at an amount per pod: `memory(average="512Mi")`."""
     return _resource("memory", utilization, average, container)
 
 
+@authored("pods()", _OF_PODS)
 def pods(name: str, *, average: Amount, labels: Mapping[str, str] | None = None) -> Metric:
-    """Hold a custom metric of the pods at an average."""
+    """Hold a custom metric of the pods at an average: `pods("requests_per_second", average=100)`."""
     return Metric("Pods", pods=PodsSource(_metric_name(name, labels), _target(average=average)))
 
 
 @overload
-def on(of: str | Ref, name: str, *, value: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
+def on(of: TargetLike, name: str, *, value: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
 @overload
-def on(of: str | Ref, name: str, *, average: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
+def on(of: TargetLike, name: str, *, average: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
+@authored("on()", _OUTSIDE)
 def on(
-    of: str | Ref,
+    of: TargetLike,
     name: str,
     *,
     value: Amount | None = None,
     average: Amount | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Metric:
-    """Hold a metric of another object, in total or per pod."""
-    if value is not None and average is not None:
-        raise TypeError("on() takes value or average, not both")
-    source = ObjectSource(refer(of), _metric_name(name, labels), _target(value=value, average=average))
+    """Hold a metric of another object, in total or per pod: `on("ingress/shop", "hits_per_second", value=1000)`."""
+    exactly_one("on()", value=value, average=average)
+    source = ObjectSource(given_target(of).ref, _metric_name(name, labels), _target(value=value, average=average))
     return Metric("Object", object=source)
 
 
@@ -216,6 +251,7 @@ def on(
 def external(name: str, *, value: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
 @overload
 def external(name: str, *, average: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
+@authored("external()", _OUTSIDE)
 def external(
     name: str,
     *,
@@ -223,20 +259,26 @@ def external(
     average: Amount | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Metric:
-    """Hold a metric from outside the cluster, in total or per pod."""
+    """Hold a metric from outside the cluster, in total or per pod: `external("queue_depth", average=30)`."""
+    exactly_one("external()", value=value, average=average)
     source = ExternalSource(_metric_name(name, labels), _target(value=value, average=average))
     return Metric("External", external=source)
 
 
-def limit(*, pods: int | None = None, percent: int | None = None, per: Any = 15) -> Limit:
-    """At most this many pods, or this percentage, per period."""
-    if pods is not None and percent is not None:
-        raise TypeError("limit() takes pods or percent, not both")
+@overload
+def limit(*, pods: int, per: Duration = 15) -> Limit: ...
+@overload
+def limit(*, percent: int, per: Duration = 15) -> Limit: ...
+@authored("limit()", _LIMITS)
+def limit(*, pods: int | None = None, percent: int | None = None, per: Duration = 15) -> Limit:
+    """At most this many pods, or this percentage, per period: `limit(pods=4, per="1m")`."""
+    exactly_one("limit()", pods=pods, percent=percent)
     kind = "Pods" if percent is None else "Percent"
     return Limit(kind, pods if percent is None else percent, seconds(per))
 
 
 def _resource(name: str, utilization: int | None, average: Amount | None, container: str | None) -> Metric:
+    exactly_one(f"{name}()", utilization=utilization, average=average)
     target = _target(utilization=utilization, average=average)
     if container is None:
         return Metric("Resource", resource=ResourceSource(name, target))

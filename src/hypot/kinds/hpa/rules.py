@@ -6,7 +6,7 @@ from typing import Any
 
 from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref, reference_problems, version_problem
-from hypot.kinds.hpa.fields import Behavior, HPASpec, Limit, Metric, Pace, Target
+from hypot.kinds.hpa.fields import Behavior, HPASpec, Limit, Metric, ScalingRules, Target
 from hypot.kinds.meta import MetricName
 from hypot.kinds.metadata import managed_fields_problems
 from hypot.kinds.names import container_resource, dns_label, path_segment
@@ -22,6 +22,12 @@ METRIC_TYPES = {
 }
 SELECT_POLICIES = ("Max", "Min", "Disabled")
 POLICY_TYPES = ("Pods", "Percent")
+# What people write instead of a policy type.
+_POLICY_HINTS = {
+    "MaxPods": "Pods is how many pods may be added or removed in a period",
+    "MaxUnavailable": "Pods is how many pods may be added or removed in a period",
+    "Disabled": "selectPolicy: Disabled stops scaling in this direction",
+}
 MAX_WINDOW = 3600
 MAX_PERIOD = 1800
 
@@ -228,7 +234,7 @@ def _behavior_problems(behavior: Behavior) -> Iterator[Problem]:
         yield from _pace_problems(behavior.scale_down, ("spec", "behavior", "scaleDown"))
 
 
-def _pace_problems(pace: Pace, where: Where) -> Iterator[Problem]:
+def _pace_problems(pace: ScalingRules, where: Where) -> Iterator[Problem]:
     window, at = pace.window, (*where, "stabilizationWindowSeconds")
     if window is not None and window < 0:
         yield _invalid("window", at, window, "must be greater than or equal to zero")
@@ -252,7 +258,7 @@ def _policy_problems(policy: Limit, where: Where) -> Iterator[Problem]:
     kind, value, period = policy.type or "", policy.value or 0, policy.period or 0
     if kind not in POLICY_TYPES:
         message = unsupported(POLICY_TYPES)
-        yield Problem("policy-type", "NotSupported", (*where, "type"), message, kind)
+        yield Problem("policy-type", "NotSupported", (*where, "type"), message, kind, _POLICY_HINTS.get(kind, ""))
     if value <= 0:
         hint = "selectPolicy: Disabled stops scaling in this direction" if value == 0 else ""
         yield _invalid("policy-value", (*where, "value"), value, "must be greater than zero", hint)

@@ -1,78 +1,113 @@
-"""The status of a HorizontalPodAutoscaler, as the API server decodes it."""
+"""The status of a HorizontalPodAutoscaler, as the API server decodes it, and what was reported for one metric."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from hypot.kinds.base import Ref
+from hypot.kinds.conditions import Conditions
 from hypot.kinds.meta import INT64, TIME, MetricName, StatusCondition
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, wire
 
 
 @node
-class _Current(Node):
+class CurrentValue(Node):
+    """What a metric was when it was read last."""
+
     GO: ClassVar[str] = "v2.MetricValueStatus"
 
     value: Any = wire("value", QUANTITY)
-    average: Any = wire("averageValue", QUANTITY)
-    utilization: int | None = wire("averageUtilization", INT32)
+    average_value: Any = wire("averageValue", QUANTITY)
+    average_utilization: int | None = wire("averageUtilization", INT32)
 
 
 @node
-class _OfResource(Node):
+class ResourceStatus(Node):
     GO: ClassVar[str] = "v2.ResourceMetricStatus"
 
     name: str | None = wire("name", STRING)
-    current: _Current | None = wire("current", _Current)
+    current: CurrentValue | None = wire("current", CurrentValue)
 
 
 @node
-class _OfContainerResource(Node):
+class ContainerResourceStatus(Node):
     GO: ClassVar[str] = "v2.ContainerResourceMetricStatus"
 
     name: str | None = wire("name", STRING)
     container: str | None = wire("container", STRING)
-    current: _Current | None = wire("current", _Current)
+    current: CurrentValue | None = wire("current", CurrentValue)
 
 
 @node
-class _OfPods(Node):
+class PodsStatus(Node):
     GO: ClassVar[str] = "v2.PodsMetricStatus"
 
     metric: MetricName | None = wire("metric", MetricName)
-    current: _Current | None = wire("current", _Current)
+    current: CurrentValue | None = wire("current", CurrentValue)
 
 
 @node
-class _OfObject(Node):
+class ObjectStatus(Node):
     GO: ClassVar[str] = "v2.ObjectMetricStatus"
 
-    described: Ref | None = wire("describedObject", Ref)
+    described_object: Ref | None = wire("describedObject", Ref)
     metric: MetricName | None = wire("metric", MetricName)
-    current: _Current | None = wire("current", _Current)
+    current: CurrentValue | None = wire("current", CurrentValue)
 
 
 @node
-class _OfExternal(Node):
+class ExternalStatus(Node):
     GO: ClassVar[str] = "v2.ExternalMetricStatus"
 
     metric: MetricName | None = wire("metric", MetricName)
-    current: _Current | None = wire("current", _Current)
+    current: CurrentValue | None = wire("current", CurrentValue)
 
 
 @node
-class _Metric(Node):
+class MetricStatus(Node):
+    """What was reported for one metric."""
+
     GO: ClassVar[str] = "v2.MetricStatus"
     BUILT_IN: ClassVar[bool] = True
 
     type: str | None = wire("type", STRING)
-    object: _OfObject | None = wire("object", _OfObject)
-    external: _OfExternal | None = wire("external", _OfExternal)
-    pods: _OfPods | None = wire("pods", _OfPods)
-    resource: _OfResource | None = wire("resource", _OfResource)
-    container_resource: _OfContainerResource | None = wire("containerResource", _OfContainerResource)
+    object: ObjectStatus | None = wire("object", ObjectStatus)
+    external: ExternalStatus | None = wire("external", ExternalStatus)
+    pods: PodsStatus | None = wire("pods", PodsStatus)
+    resource: ResourceStatus | None = wire("resource", ResourceStatus)
+    container_resource: ContainerResourceStatus | None = wire("containerResource", ContainerResourceStatus)
+
+    @property
+    def current(self) -> CurrentValue:
+        """Its values; empty if none was read."""
+        source = _source(self)
+        return (source.current if source is not None else None) or CurrentValue()
+
+
+class AnyMetric(Protocol):
+    """A metric of a spec or of a status: one of its sources is set."""
+
+    @property
+    def type(self) -> str | None: ...
+
+
+def _source(metric: AnyMetric) -> Any:
+    sources = (getattr(metric, name) for name in ("object", "external", "pods", "resource", "container_resource"))
+    return next((one for one in sources if one is not None), None)
+
+
+def identity_of(metric: AnyMetric) -> tuple[object, ...]:
+    """What makes a metric the same in spec and status: its source, name, container, labels and described object."""
+    source = _source(metric)
+    named = getattr(source, "metric", None)
+    described = getattr(source, "described", None) or getattr(source, "described_object", None)
+    selector = getattr(named, "selector", None) or {}
+    labels = (selector.get("matchLabels") or {}, selector.get("matchExpressions") or [])
+    name = named.name if named is not None else getattr(source, "name", None)
+    of = None if described is None else (described.group, described.kind, described.name)
+    return metric.type, name, getattr(source, "container", None), of, repr(labels)
 
 
 @node
-class _Condition(StatusCondition):
+class HPACondition(StatusCondition):
     GO: ClassVar[str] = "v2.HorizontalPodAutoscalerCondition"
     BUILT_IN: ClassVar[bool] = True
 
@@ -83,22 +118,35 @@ class HPAStatusV1(Node):
 
     GO: ClassVar[str] = "v2.HorizontalPodAutoscalerStatus"
 
-    generation: int | None = wire("observedGeneration", INT64)
-    scaled: str | None = wire("lastScaleTime", TIME)
-    current: int | None = wire("currentReplicas", INT32)
-    desired: int | None = wire("desiredReplicas", INT32)
+    observed_generation: int | None = wire("observedGeneration", INT64)
+    last_scale_time: str | None = wire("lastScaleTime", TIME)
+    current_replicas: int | None = wire("currentReplicas", INT32)
+    desired_replicas: int | None = wire("desiredReplicas", INT32)
     utilization: int | None = wire("currentCPUUtilizationPercentage", INT32)
 
 
 @node
 class HPAStatus(Node):
-    """The status of autoscaling/v2."""
+    """The status of autoscaling/v2: `status.conditions["ScalingActive"]`, `status[cpu(utilization=70)].current`."""
 
     GO: ClassVar[str] = "v2.HorizontalPodAutoscalerStatus"
 
-    generation: int | None = wire("observedGeneration", INT64)
-    scaled: str | None = wire("lastScaleTime", TIME)
-    current: int | None = wire("currentReplicas", INT32)
-    desired: int | None = wire("desiredReplicas", INT32)
-    metrics: tuple[_Metric, ...] | None = wire("currentMetrics", _Metric, many=True)
-    conditions: tuple[_Condition, ...] | None = wire("conditions", _Condition, many=True)
+    observed_generation: int | None = wire("observedGeneration", INT64)
+    last_scale_time: str | None = wire("lastScaleTime", TIME)
+    current_replicas: int | None = wire("currentReplicas", INT32)
+    desired_replicas: int | None = wire("desiredReplicas", INT32)
+    current_metrics: tuple[MetricStatus, ...] | None = wire("currentMetrics", MetricStatus, many=True)
+    listed_conditions: tuple[HPACondition, ...] | None = wire("conditions", HPACondition, many=True, path="conditions")
+
+    @property
+    def conditions(self) -> Conditions[HPACondition]:
+        """The conditions by type."""
+        return Conditions(self.listed_conditions)
+
+    def __getitem__(self, metric: AnyMetric) -> MetricStatus:
+        """What was reported for a metric, which may be the value that the autoscaler was built with."""
+        wanted = identity_of(metric)
+        for one in self.current_metrics or ():
+            if identity_of(one) == wanted:
+                return one
+        raise KeyError(f"nothing is reported for this {metric.type} metric")

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
-from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
 from hypot.kinds.derived import derived
 from hypot.kinds.floor import Floor
+from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
-from hypot.kinds.hpa.fields import Behavior, Metric, Pace
+from hypot.kinds.hpa.fields import Behavior, Metric, ScalingRules
 from hypot.kinds.hpa.rules import spec_problems as hpa_problems
 from hypot.kinds.hpa.rules import strictness
 from hypot.kinds.hvpa.fields import (
@@ -19,6 +19,7 @@ from hypot.kinds.hvpa.fields import (
     HvpaSpec,
     MaintenanceWindow,
     ResourceChanges,
+    ResourceChangesLike,
     ScaleType,
     ScalingInterval,
     VPABlock,
@@ -26,34 +27,39 @@ from hypot.kinds.hvpa.fields import (
     VPATemplateSpec,
 )
 from hypot.kinds.hvpa.intervals import last_count
-from hypot.kinds.hvpa.rules import IN_HPA, spec_problems
+from hypot.kinds.hvpa.rules import IN_HPA, IN_VPA, spec_problems
+from hypot.kinds.hvpa.status import HvpaStatus
+from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
+from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import Version
-from hypot.kinds.vpa.fields import ContainerPolicy, ResourcePolicy, VPASpec
+from hypot.kinds.version import NEWEST, Version, as_version
+from hypot.kinds.vpa.fields import ContainerPolicies, ResourcePolicy, VPASpec, policies_from
+from hypot.kinds.vpa.rules import container_problems
 
 
 @node
 class Hvpa(HvpaSpec):
     """An Hvpa."""
 
+    @authored("Hvpa()", OF_STATUS)
     def __init__(
         self,
-        target: str | Ref | Mapping[str, Any] | HasKindAndName,
+        target: TargetLike,
         *,
         intervals: Iterable[ScalingInterval],
-        overlap: ResourceChanges | None = None,
-        base: ResourceChanges | None = None,
-        limits_gap: ResourceChanges | None = None,
+        overlap: ResourceChangesLike | None = None,
+        base: ResourceChangesLike | None = None,
+        limits_gap: ResourceChangesLike | None = None,
         scale_up: ScaleType | None = None,
         scale_down: ScaleType | None = None,
         window: MaintenanceWindow | tuple[str, str] | None = None,
         min_replicas: int | None = None,
         max_replicas: int | None = None,
         metrics: Iterable[Metric] | Metric | None = None,
-        pace_up: Pace | None = None,
-        pace_down: Pace | None = None,
-        containers: Iterable[ContainerPolicy] | None = None,
+        hpa_scale_up: ScalingRules | None = None,
+        hpa_scale_down: ScalingRules | None = None,
+        containers: ContainerPolicies | None = None,
         knobs: Mapping[str, str] | None = None,
         use_hpa: bool = True,
         use_vpa: bool = True,
@@ -66,27 +72,28 @@ class Hvpa(HvpaSpec):
 
         `knobs` are annotations for the size recommender. The hpa and vpa blocks are written only if they have content.
         """
-        ref = refer(target)
-        paced = pace_up is not None or pace_down is not None
+        given = given_target(target)
+        paced = hpa_scale_up is not None or hpa_scale_down is not None
         hpa = HPATemplateSpec(
             min_replicas,
             max_replicas,
             None if metrics is None else (metrics,) if isinstance(metrics, Metric) else tuple(metrics),
-            Behavior(pace_up, pace_down) if paced else None,
+            Behavior(hpa_scale_up, hpa_scale_down) if paced else None,
         )
-        policy = None if containers is None else ResourcePolicy(tuple(containers))
+        policy = None if containers is None else ResourcePolicy(policies_from(containers))
         self.author(
-            metadata_of(name or ref.name, namespace, labels, annotations),
+            given.metadata(name, namespace, labels, annotations),
+            given.template,
             replicas=None,
-            target=ref,
+            target=given.ref,
             hpa=_hpa_block(hpa, use=use_hpa),
             vpa=_vpa_block(policy, knobs, use=use_vpa),
             scale_up=scale_up,
             scale_down=scale_down,
-            base=base,
-            limits_gap=limits_gap,
+            base=ResourceChanges.of(base),
+            limits_gap=ResourceChanges.of(limits_gap),
             intervals=tuple(intervals),
-            overlap=overlap,
+            overlap=ResourceChanges.of(overlap),
             window=MaintenanceWindow(*window) if isinstance(window, tuple) else window,
             weights=None,
         )
@@ -104,6 +111,21 @@ class Hvpa(HvpaSpec):
         yield from spec_problems(self)
         if self.hpa_template is not None:
             yield from _template_problems(self, kubernetes, gates)
+
+    @property
+    def reported(self) -> HvpaStatus:
+        """The status of a live object; empty if there is none."""
+        return HvpaStatus.read(self.status).readable() if isinstance(self.status, dict) else HvpaStatus()
+
+    def pod_problems(self, template: Template) -> Iterator[Problem]:
+        """Policies for containers that these pods do not have."""
+        return container_problems(self.container_policies, (*IN_VPA, "resourcePolicy"), template, self.target)
+
+    def effective(self, kubernetes: str | Version = NEWEST) -> Self:
+        """The object with its controller's defaults, and those of the API server for its HPA template."""
+        from hypot.kinds.hvpa.defaults import with_defaults as complete  # noqa: PLC0415  it needs this class
+
+        return complete(self, as_version(kubernetes))
 
 
 @derived

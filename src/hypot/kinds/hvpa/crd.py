@@ -21,9 +21,9 @@ from hypot.kinds.hpa.fields import (
     ExternalSource,
     Limit,
     ObjectSource,
-    Pace,
     PodsSource,
     ResourceSource,
+    ScalingRules,
     Target,
 )
 from hypot.kinds.hpa.rules import MAX_PERIOD, MAX_WINDOW, METRIC_TYPES, POLICY_TYPES, SELECT_POLICIES
@@ -132,7 +132,7 @@ HPA_SHAPES: dict[Place, type[Node] | Scalar] = {
     (_Pods, "selector"): MetricLabelSelector,
     (_Object, "selector"): MetricLabelSelector,
     (_External, "metricSelector"): MetricLabelSelector,
-    (Pace, "tolerance"): _AMOUNT,
+    (ScalingRules, "tolerance"): _AMOUNT,
     **{(owner, key): _AMOUNT for owner in (Target, _TargetOrObject) for key in ("value", "averageValue")},
 }
 
@@ -147,16 +147,19 @@ def behavior_hints() -> Iterator[tuple[Place, dict[str, Any]]]:
     """Descriptions and bounds of an HPA's behavior. The API server has its own schema for it, but not in this CRD."""
     yield (Behavior, "scaleUp"), {"description": "for scaling up"}
     yield (Behavior, "scaleDown"), {"description": "for scaling down"}
-    yield (Pace, "policies"), {"description": "how much may change in a period", "minItems": 1}
+    yield (ScalingRules, "policies"), {"description": "how much may change in a period", "minItems": 1}
     seconds = {
         "description": "how far back recommendations are taken into account",
         "minimum": 0,
         "maximum": MAX_WINDOW,
     }
-    yield (Pace, "stabilizationWindowSeconds"), seconds
-    yield (Pace, "selectPolicy"), {"description": "which policy is used", "enum": list(SELECT_POLICIES)}
+    yield (ScalingRules, "stabilizationWindowSeconds"), seconds
+    yield (ScalingRules, "selectPolicy"), {"description": "which policy is used", "enum": list(SELECT_POLICIES)}
     not_negative = {"pattern": QUANTITY_TEXT.replace("[+-]?", r"\+?", 1), "minimum": 0}
-    yield (Pace, "tolerance"), {"description": "how far a value may be off its target, as a fraction", **not_negative}
+    yield (
+        (ScalingRules, "tolerance"),
+        {"description": "how far a value may be off its target, as a fraction", **not_negative},
+    )
     yield (Limit, "type"), {"description": "what is counted", "enum": list(POLICY_TYPES)}
     yield (Limit, "value"), {"description": "how many pods, or percent", "minimum": 1}
     yield (

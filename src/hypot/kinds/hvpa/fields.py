@@ -1,7 +1,7 @@
 """The fields of an Hvpa: its templates, its intervals, and the conditions that hold a change back."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 from hypot.core import instant, timeofday
 from hypot.core.axes.interval import HORIZONTAL_ONLY, LINEAR, LINEAR_PER_POD
@@ -14,6 +14,8 @@ from hypot.kinds.vpa.fields import AMOUNT, RESOURCE_LIST, Amount, ResourceList, 
 
 AUTO, OFF, MAINTENANCE_WINDOW = "Auto", "Off", "MaintenanceWindow"
 MODES = (AUTO, OFF, MAINTENANCE_WINDOW)
+# The least change of a total that is applied, if the object does not say it.
+LEAST_CHANGE: Mapping[str, str] = {"cpu": "200m", "memory": "200M"}
 
 
 @node
@@ -34,6 +36,28 @@ class ResourceChanges(Node):
 
     cpu: Change | None = wire("cpu", Change, "of cpu")
     memory: Change | None = wire("memory", Change, "of memory")
+
+    @classmethod
+    def of(cls, written: "ResourceChangesLike | None") -> Self | None:
+        """From `{"cpu": "30%", "memory": "200M"}`: a percentage or an amount, or a `Change` with both."""
+        if written is None or isinstance(written, cls):
+            return written
+        given = written.write() if isinstance(written, ResourceChanges) else written
+        return cls.read({resource: _change(each) for resource, each in given.items()})
+
+
+def _change(written: Any) -> Any:
+    """A change in the form of a manifest."""
+    if isinstance(written, Change):
+        return written.write()
+    if isinstance(written, str) and written.endswith("%"):
+        share = written.removesuffix("%").strip()
+        return {"percentage": int(share) if share.isdecimal() else written}
+    return {"value": written} if isinstance(written, str | int) else written
+
+
+# Also `{"cpu": "30%"}`, a percentage or an amount of each resource.
+ResourceChangesLike = ResourceChanges | Mapping[str, Change | Amount]
 
 
 @node
@@ -67,7 +91,9 @@ class ScaleType(Node):
     )
 
     def __post_init__(self) -> None:
-        """Accept a mode as a string, and durations in seconds."""
+        """Accept a mode as a string, changes as a mapping, and durations in seconds."""
+        if isinstance(self.min_change, Mapping):
+            object.__setattr__(self, "min_change", MinChange.of(self.min_change))
         if isinstance(self.update_policy, str):
             object.__setattr__(self, "update_policy", ScalePolicy(self.update_policy))
         waits = self.stabilization if isinstance(self.stabilization, str) else seconds(self.stabilization)
@@ -205,6 +231,7 @@ class VPABlock(Node):
     )
 
 
+Extrapolation = Literal["linear", "horizontalOnly", "linearPerPod"]
 EXTRAPOLATIONS = (LINEAR, HORIZONTAL_ONLY, LINEAR_PER_POD)
 
 # Which recommendations are used: hypot's own from what it observes, or those in the status of HPA and VPA objects.
@@ -401,7 +428,7 @@ def interval(
     *,
     cpu: Amount | None = None,
     memory: Amount | None = None,
-    extrapolation: str | None = None,
+    extrapolation: Extrapolation | None = None,
 ) -> ScalingInterval:
     """An interval of up to this many replicas, each of at most this size."""
     sizes = {name: amount for name, amount in (("cpu", cpu), ("memory", memory)) if amount is not None}

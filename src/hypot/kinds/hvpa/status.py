@@ -4,11 +4,13 @@ The schema has types for the fields that columns, users and hypot read. Other fi
 controller wrote there is kept.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
+from hypot.kinds.conditions import Conditions
 from hypot.kinds.crd import CONDITION, GENERATION, OPEN, TEXT, TIME, listed
 from hypot.kinds.hvpa.fields import MODES
-from hypot.kinds.node import INT32
+from hypot.kinds.meta import INT64, StatusCondition
+from hypot.kinds.node import INT32, Node, node, wire
 
 READY, RECOMMENDED = "Ready", "RecommendationProvided"
 BLOCKED, LIMITED = "ScalingBlocked", "ScalingLimited"
@@ -53,6 +55,23 @@ def _scaling(doc: str) -> dict[str, Any]:
             ),
         ),
     )
+
+
+@node
+class HvpaStatus(Node):
+    """What users read of it; the rest is kept as it was written."""
+
+    GO: ClassVar[str] = "v1alpha1.HvpaStatus"
+
+    replicas: int | None = wire("replicas", INT32)
+    desired_replicas: int | None = wire("desiredReplicas", INT32)
+    observed_generation: int | None = wire("observedGeneration", INT64)
+    listed_conditions: tuple[StatusCondition, ...] | None = wire("conditions", StatusCondition, many=True)
+
+    @property
+    def conditions(self) -> Conditions[StatusCondition]:
+        """The conditions by type."""
+        return Conditions(self.listed_conditions)
 
 
 STATUS: dict[str, Any] = {

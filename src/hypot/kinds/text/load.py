@@ -95,6 +95,11 @@ def load(
     return Reader(progress=progress, limits=limits, keep=keep).read(paths)
 
 
+def load_text(text: str, name: str = "text", *, limits: InputLimits = _DEFAULT_LIMITS) -> Iterator[LoadedFiles]:
+    """The objects in this text; errors call it by this name."""
+    return Reader(limits=limits).read_text(text, name)
+
+
 class Reader:
     """Reads objects, and counts by kind the objects that `keep` rejects."""
 
@@ -118,6 +123,11 @@ class Reader:
             yield from self._objects(text, self._pace(done, total, size / max(1, len(text.text))))
             done += size
             self._report(done, total)
+
+    def read_text(self, text: str, name: str) -> Iterator[LoadedFiles]:
+        if (nul := text.find("\0")) >= 0:
+            raise _FileText(name, text).error(Fault(nul, "a NUL character; this is not YAML or JSON"))
+        return self._objects(_FileText(name, text.removeprefix("\ufeff")), lambda _: None)
 
     def _objects(self, text: "_FileText", pace: Callable[[int], None]) -> Iterator[LoadedFiles]:
         def take(data: Any, offset: int) -> Any:

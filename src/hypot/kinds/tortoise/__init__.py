@@ -1,35 +1,38 @@
 """Tortoise, autoscaling.mercari.com/v1beta3: bounds, target and size learned from a workload's own weeks."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Self, TypeVar
 
 from hypot.core.amount import RESOURCES
-from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
-from hypot.kinds.hpa.fields import Behavior, Pace
+from hypot.kinds.given_target import TargetLike, given_target
+from hypot.kinds.hpa.fields import Behavior, ScalingRules
+from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
+from hypot.kinds.pod_template import Template, policy_problems
 from hypot.kinds.problem import Problem
-from hypot.kinds.tortoise.fields import NO_DELETE, ContainerResourcePolicy, TargetRefs, TortoiseSpec
+from hypot.kinds.tortoise.containers import ContainerScaling, ScalingKeywords, bounds_in, scaling_from, types_in
+from hypot.kinds.tortoise.fields import NO_DELETE, ContainerResourcePolicy, TargetRefs, TortoiseMode, TortoiseSpec
 from hypot.kinds.tortoise.policies import OFF, AutoscalingTypes, ContainerAutoscalingPolicy
 from hypot.kinds.tortoise.rules import spec_problems
-from hypot.kinds.version import Version
+from hypot.kinds.version import NEWEST, Version
 
 
 @node
 class Tortoise(TortoiseSpec):
     """A Tortoise."""
 
+    @authored("Tortoise()", OF_STATUS)
     def __init__(
         self,
-        target: str | Ref | Mapping[str, Any] | HasKindAndName,
+        target: TargetLike,
         *,
-        mode: str | None = None,
+        mode: TortoiseMode | None = None,
         hpa: str | None = None,
-        autoscaling_policy: Mapping[str, Mapping[str, str]] | Iterable[ContainerAutoscalingPolicy] | None = None,
-        resource_policy: Iterable[ContainerResourcePolicy] | None = None,
-        deletion_policy: str | None = None,
+        containers: Sequence[ContainerScaling] | Mapping[str, ScalingKeywords] | None = None,
+        deletion_policy: Literal["DeleteAll", "NoDelete"] | None = None,
         max_replicas: int | None = None,
-        scale_up: Pace | None = None,
-        scale_down: Pace | None = None,
+        scale_up: ScalingRules | None = None,
+        scale_down: ScalingRules | None = None,
         name: str | None = None,
         namespace: str | None = None,
         labels: Mapping[str, str] | None = None,
@@ -37,17 +40,18 @@ class Tortoise(TortoiseSpec):
     ) -> None:
         """Create an autoscaler, named like its target by default. Raises one exception with all problems.
 
-        `autoscaling_policy` may be a mapping such as `{"app": {"cpu": "Horizontal"}}`.
+        `containers` may be a mapping such as `{"app": {"cpu": "Horizontal", "max_allocated": {"memory": "4Gi"}}}`.
         """
-        ref = refer(target)
+        given, scaled = given_target(target), scaling_from(containers)
         paced = scale_up is not None or scale_down is not None
         self.author(
-            metadata_of(name or ref.name, namespace, labels, annotations),
-            target_refs=TargetRefs(ref, hpa),
+            given.metadata(name, namespace, labels, annotations),
+            given.template,
+            target_refs=TargetRefs(given.ref, hpa),
             update_mode=mode,
-            resource_policy=None if resource_policy is None else tuple(resource_policy),
+            resource_policy=bounds_in(scaled),
             deletion_policy=deletion_policy,
-            autoscaling_policy=None if autoscaling_policy is None else tuple(_items(autoscaling_policy)),
+            autoscaling_policy=types_in(scaled),
             max_replicas=max_replicas,
             behavior=Behavior(scale_up, scale_down) if paced else None,
         )
@@ -56,18 +60,28 @@ class Tortoise(TortoiseSpec):
         """The problems of this object."""
         return spec_problems(self, kubernetes, gates)
 
+    def pod_problems(self, template: Template) -> Iterator[Problem]:
+        """Policies for containers that these pods do not have."""
+        return policy_problems(self.container_places, template, self.target)
 
-def _items(
-    policies: Mapping[str, Mapping[str, str]] | Iterable[ContainerAutoscalingPolicy],
-) -> Iterator[ContainerAutoscalingPolicy]:
-    if not isinstance(policies, Mapping):
-        yield from policies
-        return
-    for container, types in policies.items():
-        yield ContainerAutoscalingPolicy(container, AutoscalingTypes.read(types))
+    def effective(self, kubernetes: str | Version = NEWEST, *, containers: Iterable[str] | None = None) -> Self:
+        """The object with its controller's defaults, for a workload with these containers.
+
+        Without them, the containers that its resource policy names are known.
+        """
+        del kubernetes
+        return with_defaults(self, self._sized_containers() if containers is None else containers)
+
+    def _sized_containers(self) -> list[str]:
+        items: Any = self.resource_policy
+        sized = [one for one in items if isinstance(one, ContainerResourcePolicy)] if isinstance(items, tuple) else []
+        return [one.container_name for one in sized if isinstance(one.container_name, str)]
 
 
-def with_defaults(tortoise: Tortoise, containers: Iterable[str]) -> Tortoise:
+T = TypeVar("T", bound=TortoiseSpec)
+
+
+def with_defaults(tortoise: T, containers: Iterable[str]) -> T:
     """The object with all defaults for a workload with these containers; the same object if nothing is missing."""
     changes: dict[str, Any] = {}
     if not tortoise.update_mode:

@@ -6,7 +6,7 @@ from typing import Any
 from hypot.kinds.base import Ref
 from hypot.kinds.crd import OPEN, Check, Facts, Place, PrinterColumn, listed
 from hypot.kinds.crd import TIME as TIME_SCHEMA
-from hypot.kinds.hpa.fields import Limit, Pace
+from hypot.kinds.hpa.fields import Limit, ScalingRules
 from hypot.kinds.hvpa.crd import HPA_SHAPES, behavior_hints
 from hypot.kinds.meta import TIME
 from hypot.kinds.node import Node, Scalar, Wire
@@ -107,5 +107,5 @@ FACTS = Facts(
         ContainerResourcePolicy: tuple(range_checks(LEAST, MOST)),
     },
     hints=dict(_hints()),
-    shapes={place: shape for place, shape in HPA_SHAPES.items() if place[0] is Pace},
+    shapes={place: shape for place, shape in HPA_SHAPES.items() if place[0] is ScalingRules},
 )

@@ -1,22 +1,29 @@
 """The fields of a Tortoise: its target, the HPA that it edits, and how each resource of a container is scaled."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.base import TRUE_WORDS, Kind, Ref
 from hypot.kinds.derived import derived
 from hypot.kinds.hpa.fields import Behavior
 from hypot.kinds.node import INT32, STRING, Node, node, replaced, wire
-from hypot.kinds.problem import Problem
+from hypot.kinds.problem import Problem, Where
 from hypot.kinds.tortoise.policies import OFF, ContainerAutoscalingPolicy, Policies, written_policies
 from hypot.kinds.tortoise.status import TortoiseStatus
 from hypot.kinds.tortoise.versions import CURRENT, FORMER, old_places, upgraded
-from hypot.kinds.vpa.fields import ANY_CONTAINER, RESOURCE_LIST, ContainerPolicy, ResourceList, ResourcePolicy
-from hypot.kinds.vpa.fields import OFF as NOT_SIZED
+from hypot.kinds.vpa.fields import (
+    ANY_CONTAINER,
+    NOT_SIZED,
+    RESOURCE_LIST,
+    ContainerPolicy,
+    ResourceList,
+    ResourcePolicy,
+)
 
 AUTO, EMERGENCY = "Auto", "Emergency"
 # Off is a mode, and a policy of a resource.
+TortoiseMode = Literal["Off", "Auto", "Emergency"]
 UPDATE_MODES = (OFF, AUTO, EMERGENCY)
 DELETE_ALL, NO_DELETE = "DeleteAll", "NoDelete"
 DELETION_POLICIES = (DELETE_ALL, NO_DELETE)
@@ -76,7 +83,11 @@ class TortoiseSpec(Kind):
         path="mode",
     )
     resource_policy: tuple[ContainerResourcePolicy, ...] | None = wire(
-        "resourcePolicy", ContainerResourcePolicy, "the bounds of each container's requests", many=True
+        "resourcePolicy",
+        ContainerResourcePolicy,
+        "the bounds of each container's requests",
+        many=True,
+        path="containers",
     )
     deletion_policy: str | None = wire(
         "deletionPolicy",
@@ -89,6 +100,7 @@ class TortoiseSpec(Kind):
         ContainerAutoscalingPolicy,
         "how each container is scaled; chosen automatically if absent, else Off for what is not written",
         many=True,
+        path="containers",
     )
     max_replicas: int | None = wire(
         "maxReplicas",
@@ -172,6 +184,14 @@ class TortoiseSpec(Kind):
     def knob_annotations(self) -> Mapping[str, str]:
         """The annotations that may contain knobs of the size recommender."""
         return self.annotations
+
+    @property
+    def container_places(self) -> Iterator[tuple[Where, str | None]]:
+        """The path and the container of everything that is written for one container."""
+        for i, scaled in enumerate(self.autoscaling_policy or ()):
+            yield ("spec", "autoscalingPolicy", i), scaled.container_name
+        for i, bounded in enumerate(self.resource_policy or ()):
+            yield ("spec", "resourcePolicy", i), bounded.container_name
 
     @property
     def container_policies(self) -> ResourcePolicy | None:

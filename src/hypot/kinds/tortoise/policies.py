@@ -1,12 +1,13 @@
 """How each resource of a container is scaled, in the spec and in the status."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.node import STRING, Node, node, wire
 
 OFF, HORIZONTAL, VERTICAL = "Off", "Horizontal", "Vertical"
+AutoscalingType = Literal["Off", "Horizontal", "Vertical"]
 POLICIES = (OFF, HORIZONTAL, VERTICAL)
 
 # Resource -> policy.

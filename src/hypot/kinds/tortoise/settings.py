@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 from hypot.core import amount
 from hypot.core.amount import MIB
 from hypot.kinds.decode import decode_problems
-from hypot.kinds.hpa.fields import Behavior, Limit, Pace
+from hypot.kinds.hpa.fields import Behavior, Limit, ScalingRules
 from hypot.kinds.hvpa.fields import MOST_REPLICAS
 from hypot.kinds.problem import Problem, Where
 from hypot.kinds.tortoise.behavior import behavior_problems
@@ -35,7 +35,7 @@ FIXED_POINT, PLAIN_FORMULA = "fixed-point", "plain"
 DAY, HOURS_PER_DAY = 86400.0, 24
 GIB = 1024 * MIB
 # Up by 100 % in a minute, down by 2 % in 90 seconds.
-DEFAULT_BEHAVIOR = Behavior(Pace((Limit("Percent", 100, 60),)), Pace((Limit("Percent", 2, 90),)))
+DEFAULT_BEHAVIOR = Behavior(ScalingRules((Limit("Percent", 100, 60),)), ScalingRules((Limit("Percent", 2, 90),)))
 
 
 def _choice(words: tuple[str, ...], why: str, original: str = "") -> Any:

@@ -1,12 +1,15 @@
 """VerticalPodAutoscaler, autoscaling.k8s.io/v1: sets the size of a workload's containers."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeVar
 
-from hypot.kinds.base import HasKindAndName, Kind, Ref, metadata_of, refer, seconds
+from hypot.kinds.base import Kind, seconds
+from hypot.kinds.given_target import TargetLike, given_target
+from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import Node, node, replaced
+from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import Version
+from hypot.kinds.version import NEWEST, Version
 from hypot.kinds.vpa.fields import (
     AUTO,
     IN_PLACE,
@@ -15,16 +18,19 @@ from hypot.kinds.vpa.fields import (
     RECREATE,
     REQUESTS_AND_LIMITS,
     RESOURCES,
+    ContainerPolicies,
     ContainerPolicy,
     EvictionRequirement,
     RecommenderRef,
     ResourcePolicy,
     StartupBoost,
+    UpdateMode,
     UpdatePolicy,
     VPASpec,
+    policies_from,
 )
 from hypot.kinds.vpa.knobs import knob_problems
-from hypot.kinds.vpa.rules import spec_problems, strictness
+from hypot.kinds.vpa.rules import container_problems, spec_problems, strictness
 from hypot.kinds.vpa.status import VPAStatus
 
 # The first Kubernetes version that can resize pods in place by default.
@@ -38,15 +44,16 @@ class VPA(VPASpec):
     FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ("autoscaling.k8s.io/v1beta2", "autoscaling.k8s.io/v1beta1")
     STATUS: ClassVar[type[Node] | None] = VPAStatus
 
+    @authored("VPA()", OF_STATUS)
     def __init__(
         self,
-        target: str | Ref | Mapping[str, Any] | HasKindAndName,
+        target: TargetLike,
         *,
-        mode: str | None = None,
+        mode: UpdateMode | None = None,
         min_replicas: int | None = None,
         eviction_requirements: Iterable[EvictionRequirement] | None = None,
         evict_after_oom: Any = None,
-        containers: Iterable[ContainerPolicy] | None = None,
+        containers: ContainerPolicies | None = None,
         recommender: str | None = None,
         startup_boost: StartupBoost | None = None,
         name: str | None = None,
@@ -55,14 +62,15 @@ class VPA(VPASpec):
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Create an autoscaler, named like its target by default. Raises one exception with all problems."""
-        ref = refer(target)
+        given = given_target(target)
         requirements = None if eviction_requirements is None else tuple(eviction_requirements)
         updates = UpdatePolicy(mode, min_replicas, requirements, seconds(evict_after_oom))
         self.author(
-            metadata_of(name or ref.name, namespace, labels, annotations),
-            target=ref,
+            given.metadata(name, namespace, labels, annotations),
+            given.template,
+            target=given.ref,
             update_policy=updates if updates.write() else None,
-            resource_policy=None if containers is None else ResourcePolicy(tuple(containers)),
+            resource_policy=None if containers is None else ResourcePolicy(policies_from(containers)),
             recommenders=None if recommender is None else (RecommenderRef(recommender),),
             startup_boost=startup_boost,
         )
@@ -76,12 +84,29 @@ class VPA(VPASpec):
             yield Problem("in-place-version", "Invalid", place, message, self.mode, severity="warning")
         yield from knob_problems(self.annotations, ("metadata", "annotations"))
 
+    @property
+    def reported(self) -> VPAStatus:
+        """The status of a live object; empty if there is none."""
+        return VPAStatus.read(self.status).readable() if isinstance(self.status, dict) else VPAStatus()
+
+    def pod_problems(self, template: Template) -> Iterator[Problem]:
+        """Policies for containers that these pods do not have."""
+        return container_problems(self.container_policies, ("spec", "resourcePolicy"), template, self.target)
+
+    def effective(self, kubernetes: str | Version = NEWEST) -> Self:
+        """The object with its controllers' defaults; they are the same in every Kubernetes version."""
+        del kubernetes
+        return with_defaults(self)
+
     def unreadable_status(self) -> Iterator[Problem]:
         """A status must be readable, but fields that another recommender version adds are not a problem."""
         return (problem for problem in Kind.unreadable_status(self) if problem.rule != "unknown-field")
 
 
-def with_defaults(vpa: VPA) -> VPA:
+V = TypeVar("V", bound=VPASpec)
+
+
+def with_defaults(vpa: V) -> V:
     """The object with its controllers' defaults; the same object if nothing is missing."""
     changes: dict[str, Any] = {}
     updates: Any = vpa.update_policy

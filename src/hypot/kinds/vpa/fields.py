@@ -1,7 +1,7 @@
 """The parts of a VerticalPodAutoscaler, which an Hvpa's VPA template shares."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, TypedDict
 
 from hypot.core.amount import of_milli, readable
 from hypot.core.quantity import QuantityError, milli
@@ -15,8 +15,12 @@ ResourceList = Mapping[str, Amount]
 
 OFF, INITIAL, RECREATE, AUTO = "Off", "Initial", "Recreate", "Auto"
 IN_PLACE, IN_PLACE_OR_RECREATE = "InPlace", "InPlaceOrRecreate"
+UpdateMode = Literal["Off", "Initial", "Recreate", "InPlaceOrRecreate", "InPlace", "Auto"]
 UPDATE_MODES = (OFF, INITIAL, RECREATE, IN_PLACE_OR_RECREATE, IN_PLACE, AUTO)
+ContainerMode = Literal["Auto", "Off"]
 CONTAINER_MODES = (AUTO, OFF)
+# The mode of a container that is not sized.
+NOT_SIZED: ContainerMode = "Off"
 REQUESTS_AND_LIMITS, REQUESTS_ONLY = "RequestsAndLimits", "RequestsOnly"
 CONTROLLED_VALUES = (REQUESTS_AND_LIMITS, REQUESTS_ONLY)
 RESOURCES = ("cpu", "memory")
@@ -106,7 +110,9 @@ class ContainerPolicy(Node):
     container_name: str | None = wire(
         "containerName", STRING, "the container, or * for all others", schema={"minLength": 1}
     )
-    mode: str | None = wire("mode", STRING, "Off leaves the container alone", schema={"enum": list(CONTAINER_MODES)})
+    mode: ContainerMode | None = wire(
+        "mode", STRING, "Off leaves the container alone", schema={"enum": list(CONTAINER_MODES)}
+    )
     min_allowed: ResourceList | None = wire("minAllowed", RESOURCE_LIST, "recommendations are raised to this")
     max_allowed: ResourceList | None = wire("maxAllowed", RESOURCE_LIST, "recommendations are lowered to this")
     controlled_resources: Sequence[str] | None = wire(
@@ -136,6 +142,32 @@ class ContainerPolicy(Node):
 
     def __post_init__(self) -> None:
         _as_read(self, "controlled_resources")
+
+
+class PolicyKeywords(TypedDict, total=False):
+    """What may be written of a container whose name is the key."""
+
+    mode: ContainerMode
+    min_allowed: ResourceList
+    max_allowed: ResourceList
+    controlled_resources: Sequence[str]
+    controlled_values: str
+    oom_bump_up_ratio: Amount
+    oom_min_bump_up: Amount
+    memory_interval: int
+    memory_interval_count: int
+    startup_boost: StartupBoost
+
+
+# In Python also by name: `{"app": {"max_allowed": {"cpu": "2"}}, "istio-proxy": {"mode": "Off"}}`.
+ContainerPolicies = Sequence[ContainerPolicy] | Mapping[str, PolicyKeywords]
+
+
+def policies_from(containers: ContainerPolicies) -> tuple[ContainerPolicy, ...]:
+    """The policies of containers, also from a mapping by name."""
+    if not isinstance(containers, Mapping):
+        return tuple(containers)
+    return tuple([ContainerPolicy(name, **written) for name, written in containers.items()])
 
 
 @node

@@ -12,9 +12,11 @@ from typing import TypeGuard
 
 from hypot.core.quantity import Quantity
 from hypot.kinds.base import target_problems
+from hypot.kinds.pod_template import Template, policy_problems
 from hypot.kinds.problem import Problem, Where, below, did_you_mean, too_many, unsupported
 from hypot.kinds.vpa.fields import (
     AMOUNT_TEXT,
+    ANY_CONTAINER,
     AUTO,
     BOOST_TYPES,
     CHANGES,
@@ -323,3 +325,12 @@ def _no_amount(amount: Amount, where: Where) -> Problem:
 def _forbidden(gate: str, where: Where) -> Problem:
     message = f"is not allowed while the feature gate {gate} is closed"
     return Problem("vpa-gate", "Forbidden", where, message, hint=f"open {gate} in the autoscaler's components")
+
+
+def container_problems(
+    policy: ResourcePolicy | None, where: Where, template: Template, of: object
+) -> Iterator[Problem]:
+    """Policies for containers that these pods do not have."""
+    written = (policy.containers or ()) if policy is not None else ()
+    places = [((*where, "containerPolicies", i), one.container_name) for i, one in enumerate(written)]
+    return policy_problems(places, template, of, ANY_CONTAINER)

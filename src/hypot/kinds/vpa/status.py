@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from hypot.kinds.conditions import Conditions
 from hypot.kinds.meta import INT64, StatusCondition
 from hypot.kinds.node import STRING, Node, node, wire
 from hypot.kinds.vpa.fields import RESOURCE_LIST, Amount
@@ -18,9 +19,9 @@ class ContainerRecommendation(Node):
 
     container_name: str | None = wire("containerName", STRING)
     target: Amounts | None = wire("target", RESOURCE_LIST)
-    lower: Amounts | None = wire("lowerBound", RESOURCE_LIST)
-    upper: Amounts | None = wire("upperBound", RESOURCE_LIST)
-    uncapped: Amounts | None = wire("uncappedTarget", RESOURCE_LIST)
+    lower_bound: Amounts | None = wire("lowerBound", RESOURCE_LIST)
+    upper_bound: Amounts | None = wire("upperBound", RESOURCE_LIST)
+    uncapped_target: Amounts | None = wire("uncappedTarget", RESOURCE_LIST)
 
 
 @node
@@ -42,5 +43,16 @@ class VPAStatus(Node):
     GO: ClassVar[str] = "v1.VerticalPodAutoscalerStatus"
 
     recommendation: PodRecommendation | None = wire("recommendation", PodRecommendation)
-    conditions: tuple[VPACondition, ...] | None = wire("conditions", VPACondition, many=True)
-    generation: int | None = wire("observedGeneration", INT64)
+    listed_conditions: tuple[VPACondition, ...] | None = wire("conditions", VPACondition, many=True, path="conditions")
+    observed_generation: int | None = wire("observedGeneration", INT64)
+
+    @property
+    def conditions(self) -> Conditions[VPACondition]:
+        """The conditions by type."""
+        return Conditions(self.listed_conditions)
+
+    @property
+    def containers(self) -> Mapping[str, ContainerRecommendation]:
+        """The recommendation of each container, by name."""
+        listed = (self.recommendation.containers or ()) if self.recommendation is not None else ()
+        return {one.container_name: one for one in listed if one.container_name is not None}

@@ -1,14 +1,16 @@
 """WatermarkPodAutoscaler, datadoghq.com/v1alpha1: two watermarks and the band between them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal, Self, TypeVar
 
 from hypot.core.quantity import Quantity, is_quantity
-from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer, seconds
+from hypot.kinds.base import seconds
+from hypot.kinds.given_target import TargetLike, given_target
+from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import Version
-from hypot.kinds.wpa.fields import Amount, BandMetric, Recommender, WatermarkPace, WPASpec
+from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.wpa.fields import Algorithm, Amount, BandMetric, Recommender, WatermarkRules, WPASpec
 from hypot.kinds.wpa.rules import spec_problems
 
 
@@ -16,20 +18,21 @@ from hypot.kinds.wpa.rules import spec_problems
 class WPA(WPASpec):
     """A WatermarkPodAutoscaler."""
 
+    @authored("WPA()", OF_STATUS)
     def __init__(
         self,
-        target: str | Ref | Mapping[str, Any] | HasKindAndName,
+        target: TargetLike,
         *,
         max_replicas: int,
         min_replicas: int | None = None,
         metrics: Iterable[BandMetric] | None = None,
         recommender: Recommender | None = None,
-        algorithm: str | None = None,
+        algorithm: Algorithm | None = None,
         tolerance: Amount | None = None,
-        scale_up: WatermarkPace | None = None,
-        scale_down: WatermarkPace | None = None,
+        scale_up: WatermarkRules | None = None,
+        scale_down: WatermarkRules | None = None,
         modulo: int | None = None,
-        converge: str | None = None,
+        converge: Literal["highwatermark", "lowwatermark"] | None = None,
         dry_run: bool | None = None,
         tolerate_zero: bool | None = None,
         min_available: int | None = None,
@@ -40,10 +43,11 @@ class WPA(WPASpec):
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Create an autoscaler, named like its target by default. Raises one exception with all problems."""
-        ref, up, down = refer(target), scale_up or WatermarkPace(), scale_down or WatermarkPace()
+        given, up, down = given_target(target), scale_up or WatermarkRules(), scale_down or WatermarkRules()
         self.author(
-            metadata_of(name or ref.name, namespace, labels, annotations),
-            target=ref,
+            given.metadata(name, namespace, labels, annotations),
+            given.template,
+            target=given.ref,
             min_replicas=min_replicas,
             max_replicas=max_replicas,
             metrics=None if metrics is None else tuple(metrics),
@@ -52,10 +56,10 @@ class WPA(WPASpec):
             tolerance=tolerance,
             up_factor=up.percent,
             down_factor=down.percent,
-            up_rest=seconds(up.rest),
-            down_rest=seconds(down.rest),
-            up_after=seconds(up.after),
-            down_after=seconds(down.after),
+            up_forbidden_window=seconds(up.forbidden_window),
+            down_forbidden_window=seconds(down.forbidden_window),
+            up_delay=seconds(up.delay),
+            down_delay=seconds(down.delay),
             modulo=modulo,
             converge=converge,
             dry_run=dry_run,
@@ -70,6 +74,11 @@ class WPA(WPASpec):
         missing = {name: value for name, value in DEFAULTS.items() if getattr(self, name) is None}
         return spec_problems(replaced(self, **missing))
 
+    def effective(self, kubernetes: str | Version = NEWEST) -> Self:
+        """The object with its controller's defaults; they are the same in every Kubernetes version."""
+        del kubernetes
+        return with_defaults(self)
+
 
 # The defaults that the controller writes into a spec.
 DEFAULTS: dict[str, Any] = {
@@ -78,14 +87,15 @@ DEFAULTS: dict[str, Any] = {
     "tolerance": "100m",
     "up_factor": 50,
     "down_factor": 20,
-    "up_rest": 60,
-    "down_rest": 300,
+    "up_forbidden_window": 60,
+    "down_forbidden_window": 300,
     "modulo": 1,
 }
-_ZERO_IS_UNSET = ("tolerance", "up_rest", "down_rest")
+W = TypeVar("W", bound=WPASpec)
+_ZERO_IS_UNSET = ("tolerance", "up_forbidden_window", "down_forbidden_window")
 
 
-def with_defaults(wpa: WPA) -> WPA:
+def with_defaults(wpa: W) -> W:
     """The object with the controller's defaults; the same object if nothing is missing."""
     changes = {name: value for name, value in DEFAULTS.items() if _is_unset(name, getattr(wpa, name))}
     return replaced(wpa, **changes) if changes else wpa

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from hypot.kinds.address import LONGEST_URL
 from hypot.kinds.base import Kind, Ref
@@ -20,9 +20,11 @@ from hypot.kinds.node import (
     replaced,
     wire,
 )
+from hypot.kinds.wpa.status import WPAStatus
 
 Amount = str | int | float
 
+Algorithm = Literal["absolute", "average"]
 ALGORITHMS = ("absolute", "average")
 CONVERGENCES = ("highwatermark", "lowwatermark")
 SKIP_OWNER_CHECK = "wpa.datadoghq.com/skip-owner-check"
@@ -111,12 +113,12 @@ class Recommender(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class WatermarkPace:
+class WatermarkRules:
     """One direction: the largest step, the pause after any scaling, and how long a value must be outside the band."""
 
     percent: Amount | None = None
-    rest: Any = None
-    after: Any = None
+    forbidden_window: Any = None
+    delay: Any = None
 
 
 def band(
@@ -168,32 +170,32 @@ class WPASpec(Kind):
         "percent per scaling; 0 is off; 20 if absent",
         path="scale_down.percent",
     )
-    up_rest: int | None = wire(
+    up_forbidden_window: int | None = wire(
         "upscaleForbiddenWindowSeconds",
         INT32,
         "no scale-up for this long after any scaling; 60 if absent",
-        path="scale_up.rest",
+        path="scale_up.forbidden_window",
         schema={"minimum": 1},
     )
-    down_rest: int | None = wire(
+    down_forbidden_window: int | None = wire(
         "downscaleForbiddenWindowSeconds",
         INT32,
         "no scale-down for this long after any scaling; 300 if absent",
-        path="scale_down.rest",
+        path="scale_down.forbidden_window",
         schema={"minimum": 1},
     )
-    up_after: int | None = wire(
+    up_delay: int | None = wire(
         "upscaleDelayAboveWatermarkSeconds",
         INT32,
         "how long the value must have been above; 0 if absent",
-        path="scale_up.after",
+        path="scale_up.delay",
         schema={"minimum": 0},
     )
-    down_after: int | None = wire(
+    down_delay: int | None = wire(
         "downscaleDelayBelowWatermarkSeconds",
         INT32,
         "how long the value must have been below; 0 if absent",
-        path="scale_down.after",
+        path="scale_down.delay",
         schema={"minimum": 0},
     )
     modulo: int | None = wire(
@@ -222,6 +224,11 @@ class WPASpec(Kind):
 
     def floored(self, floor: Floor) -> Self:
         return replaced(self, floor=floor, min_replicas=floor.minimum(self.min_replicas, self.max_replicas))
+
+    @property
+    def reported(self) -> WPAStatus:
+        """The status of a live object; empty if there is none."""
+        return WPAStatus.read(self.status).readable() if isinstance(self.status, dict) else WPAStatus()
 
     @property
     def skips_owner_check(self) -> bool:

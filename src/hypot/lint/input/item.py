@@ -1,18 +1,13 @@
 """One input object, read defensively: no field is guaranteed to have the right type."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any, NamedTuple
 
-from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.base import DEFAULT_NAMESPACE
 from hypot.kinds.names import group_of
 from hypot.kinds.text.load import Source
-
-# How many names a message lists at most.
-_NAMED = 3
 
 
 class Key(NamedTuple):
@@ -107,14 +102,6 @@ def whole(value: Any) -> int | None:
     return value if type(value) is int else None
 
 
-def amount(value: Any) -> int | None:
-    """The quantity in milli-units, or None if the value is not a quantity."""
-    try:
-        return None if value is None else milli(value)
-    except QuantityError:
-        return None
-
-
 def dig(value: Any, *path: str) -> Any:
     """The value at a path of keys, or None."""
     for key in path:
@@ -127,13 +114,3 @@ def annotation_places(item: Item, name: str) -> Iterator[tuple[tuple[str, ...], 
     value = item.annotations.get(name)
     if isinstance(value, str):
         yield ("metadata", "annotations", name), value
-
-
-def some(names: Iterable[object], total: int | None = None) -> str:
-    """At most three names for a message: `a, b, c and 4 more`. With a total, only the first names are read."""
-    known = names if isinstance(names, list) else list(islice(names, _NAMED))
-    count = len(known) if total is None else total
-    shown = [str(name) for name in known[:_NAMED]]
-    if count > len(shown):
-        return f"{', '.join(shown)} and {count - len(shown)} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

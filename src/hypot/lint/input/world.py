@@ -9,12 +9,13 @@ from typing import Any, Generic, TypeVar
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.catalogue import CATALOGUE, autoscalers, info_of
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.defaults import DEFAULT_METRICS
-from hypot.kinds.hpa.fields import Metric, Target
+from hypot.kinds.hpa.fields import Metric
+from hypot.kinds.hpa.resource_metric import ResourceMetric, effective_metrics, resource_metric
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import OFF
 from hypot.kinds.hvpa.rules import IN_HPA
 from hypot.kinds.names import group_of
+from hypot.kinds.pod_template import Defaults, Template, read_template, template_in
 from hypot.kinds.problem import Where
 from hypot.kinds.selector import Selector
 from hypot.kinds.tortoise import Tortoise
@@ -25,7 +26,7 @@ from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.wpa import WPA
 from hypot.lint.input.item import Item, Key, dig, mapping, text, whole
 from hypot.lint.input.labels import SelectorIndex, selector_of
-from hypot.lint.input.template import Defaults, Template, defaults_of, read_template
+from hypot.lint.input.limit_ranges import defaults_of
 
 K = TypeVar("K", HPA, WPA, VPA, Hvpa, Tortoise)
 
@@ -124,10 +125,7 @@ class ResourceUse:
     """A Resource or ContainerResource metric of an HPA or of an Hvpa's HPA template."""
 
     scaler: Autoscaler[HPA]
-    where: Where
-    resource: str
-    container: str
-    target: Target
+    metric: ResourceMetric
 
 
 class InputWorld:
@@ -233,7 +231,7 @@ class InputWorld:
         found: dict[Key, InputWorkload] = {}
         targets = {claim.target for claim in self._all_claims} | {one.target for one in self.autoscalers}
         for item in self.items:
-            template = _template_data(item)
+            template = template_in(item.spec)
             if template is None and item.key not in targets:
                 continue
             twice = item.key in found
@@ -292,8 +290,8 @@ class InputWorld:
 
     @cached_property
     def resource_uses(self) -> tuple[ResourceUse, ...]:
-        sources = ((hpa, where, metric) for hpa in self.hpa_sources for where, metric in metrics_of(hpa))
-        return tuple(use for source in sources for use in _uses(*source))
+        made = ((hpa, resource_metric(*one)) for hpa in self.hpa_sources for one in metrics_of(hpa))
+        return tuple(ResourceUse(hpa, metric) for hpa, metric in made if metric is not None)
 
 
 def _autoscaler(cls: type[K], item: Item) -> Autoscaler[K]:
@@ -350,14 +348,6 @@ def _key(api_version: Any, ref: Any, namespace: str) -> Key:
     return Key(group_of(api_version), text(dig(ref, "kind")), namespace, text(dig(ref, "name")))
 
 
-def _template_data(item: Item) -> Any:
-    """The pod template of an object, if it is at one of the usual paths."""
-    found = item.spec.get("template")
-    if found is None:
-        found = dig(item.spec, "jobTemplate", "spec", "template")
-    return found if isinstance(dig(found, "spec", "containers"), list) else None
-
-
 def _selector(item: Item) -> Selector | None:
     data = item.spec.get("selector")
     if item.kind != "ReplicationController":
@@ -367,22 +357,8 @@ def _selector(item: Item) -> Selector | None:
 
 
 def metrics_of(hpa: Autoscaler[HPA]) -> Iterator[tuple[Where, Metric]]:
-    """The effective metrics with their paths. If none is written, the API server adds a default."""
-    if hpa.written.metrics is None or hpa.written.metrics == ():
-        yield (*hpa.root, "metrics"), DEFAULT_METRICS[0]
-        return
-    for i, metric in enumerate(hpa.spec.metrics or ()):
-        yield (*hpa.root, "metrics", i), metric
-
-
-def _uses(hpa: Autoscaler[HPA], where: Where, metric: Metric) -> Iterator[ResourceUse]:
-    resource, container = metric.resource, metric.container_resource
-    if metric.type == "Resource" and resource is not None:
-        at = where if where[-1] == "metrics" else (*where, "resource")
-        yield ResourceUse(hpa, at, resource.name or "", "", resource.target or Target())
-    elif metric.type == "ContainerResource" and container is not None and container.container:
-        at = (*where, "containerResource")
-        yield ResourceUse(hpa, at, container.name or "", container.container, container.target or Target())
+    """The effective metrics with their paths."""
+    return effective_metrics(hpa.written, hpa.spec, hpa.root)
 
 
 def kinds_of(world: InputWorld) -> Iterator[tuple[Item, Kind]]:

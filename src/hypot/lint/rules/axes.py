@@ -40,13 +40,20 @@ _UNSAFE = (
 def hpa_dominates(world: InputWorld) -> Iterator[Hit]:
     sized = {id(one.item) for one in world.hvpas if one.spec.uses_vpa}
     for use in world.resource_uses if sized else ():
-        percent = use.target.utilization
-        if id(use.scaler.item) not in sized or percent is None or use.target.average is not None or percent >= _FULL:
+        percent = use.metric.target.utilization
+        if (
+            id(use.scaler.item) not in sized
+            or percent is None
+            or use.metric.target.average is not None
+            or percent >= _FULL
+        ):
             continue
-        unwritten = use.where[-1] == "metrics"
+        unwritten = use.metric.where[-1] == "metrics"
         default = " (no metrics are set, so this is the default)" if unwritten else ""
-        message = f"{percent} % of the {use.resource} request: under a steady load this target asks for more than the"
-        where = use.where if unwritten else (*use.where, "target", "averageUtilization")
+        message = (
+            f"{percent} % of the {use.metric.resource} request: under a steady load this target asks for more than the"
+        )
+        where = use.metric.where if unwritten else (*use.metric.where, "target", "averageUtilization")
         yield Hit(use.scaler.item, where, f"{message} size recommendation{default}")
 
 

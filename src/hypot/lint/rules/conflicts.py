@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator
 
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.problem import some
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.fields import DECIDE
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import INITIAL, OFF, policy_of
-from hypot.lint.input.item import Item, Key, dig, some, text
+from hypot.lint.input.item import Item, Key, dig, text
 from hypot.lint.input.world import (
     BY_HPA,
     AnyAutoscaler,
@@ -177,14 +178,18 @@ def vpa_conflict(world: InputWorld) -> Iterator[Hit]:
         for vpa in steering.get(use.scaler.target, ()) if use.scaler.target is not None else ():
             steered = _steered(world, use, vpa)
             if steered:
-                what = f"the {use.resource} requests of {_containers(steered)}"
-                yield Hit(use.scaler.item, use.where, f"{vpa.item} sets {what}, which this metric scales on")
+                what = f"the {use.metric.resource} requests of {_containers(steered)}"
+                yield Hit(use.scaler.item, use.metric.where, f"{vpa.item} sets {what}, which this metric scales on")
 
 
 def _shares(uses: Iterable[ResourceUse]) -> Iterator[ResourceUse]:
     """Metrics of HPAs that are a share of the request. An Hvpa coordinates its own metrics and sizes."""
     for use in uses:
-        if use.target.utilization is not None and use.target.average is None and use.scaler.item.kind in BY_HPA:
+        if (
+            use.metric.target.utilization is not None
+            and use.metric.target.average is None
+            and use.scaler.item.kind in BY_HPA
+        ):
             yield use
 
 
@@ -197,8 +202,8 @@ def _containers(names: list[str]) -> str:
 def _steered(world: InputWorld, use: ResourceUse, vpa: Autoscaler[VPA]) -> list[str]:
     """The containers of the metric whose requests for the resource the VPA sets."""
     template, names = world.template_of(use.scaler), ["*"]
-    if use.container:
-        names = [use.container]
+    if use.metric.container:
+        names = [use.metric.container]
     elif template is not None:
         names = [one.name for one in template.running]
-    return [name for name in names if controls(policy_of(vpa.spec.resource_policy, name), use.resource)]
+    return [name for name in names if controls(policy_of(vpa.spec.resource_policy, name), use.metric.resource)]

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from hypot.core.quantity import format_milli
 from hypot.kinds.hpa.fields import Metric, Target
+from hypot.kinds.nested import amount
+from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import dotted
-from hypot.lint.input.item import amount
-from hypot.lint.input.template import Template
 from hypot.lint.input.world import InputWorld, metrics_of
 from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
 
@@ -141,7 +141,7 @@ def _identity(metric: Metric) -> str:
 def memory_alone(world: InputWorld) -> Iterator[Hit]:
     uses: dict[int, list[str]] = {}
     for use in world.resource_uses:
-        uses.setdefault(id(use.scaler), []).append(use.resource)
+        uses.setdefault(id(use.scaler), []).append(use.metric.resource)
     for hpa in world.hpas:
         resources = uses.get(id(hpa), [])
         if resources and set(resources) == {"memory"} and len(resources) == len(hpa.spec.metrics or ()):
@@ -161,9 +161,9 @@ def memory_alone(world: InputWorld) -> Iterator[Hit]:
 )
 def unit_slip(world: InputWorld) -> Iterator[Hit]:
     for use in world.resource_uses:
-        message = _slip(use.resource, use.target.average, world.template_of(use.scaler))
+        message = _slip(use.metric.resource, use.metric.target.average, world.template_of(use.scaler))
         if message:
-            yield Hit(use.scaler.item, (*use.where, "target", "averageValue"), f"averageValue {message}")
+            yield Hit(use.scaler.item, (*use.metric.where, "target", "averageValue"), f"averageValue {message}")
     for wpa in world.wpas:
         if wpa.spec.algorithm != "average":
             continue

@@ -5,17 +5,18 @@ from collections.abc import Iterator
 from hypot.core.quantity import milli
 from hypot.kinds.base import count_of
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.fields import Pace
+from hypot.kinds.hpa.fields import ScalingRules
+from hypot.kinds.nested import amount
 from hypot.kinds.problem import Where
 from hypot.kinds.version import gate_open
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import INITIAL, OFF
-from hypot.lint.input.item import Key, amount
+from hypot.lint.input.item import Key
 from hypot.lint.input.world import Autoscaler, InputWorld, mode_of
 from hypot.lint.rule import BOTH, HPA_ONLY, MEASURING, Hit, RuleFamily
 from hypot.policy.model.settings import Settings
 
-PACE = RuleFamily("Pace", "How fast replicas are added and removed.", kinds=BOTH)
+PACE = RuleFamily("ScalingRules", "How fast replicas are added and removed.", kinds=BOTH)
 
 SYNC_PERIOD = int(Settings().sync_period)
 _SHORT_WINDOW = 60
@@ -24,7 +25,7 @@ SIZING_PERIOD = 60
 _UP, _DOWN = ("spec", "behavior", "scaleUp"), ("spec", "behavior", "scaleDown")
 
 
-def _paces(hpa: Autoscaler[HPA]) -> Iterator[tuple[Where, Pace]]:
+def _paces(hpa: Autoscaler[HPA]) -> Iterator[tuple[Where, ScalingRules]]:
     for key, pace in (("scaleUp", hpa.spec.scale_up), ("scaleDown", hpa.spec.scale_down)):
         if pace is not None:
             yield (*hpa.root, "behavior", key), pace
@@ -69,7 +70,7 @@ def no_down_window(world: InputWorld) -> Iterator[Hit]:
             where = (*_DOWN, "stabilizationWindowSeconds")
             yield Hit(hpa.item, where, "a window of 0 seconds lets one low sample remove pods")
     for wpa in world.wpas:
-        rest = wpa.spec.down_rest
+        rest = wpa.spec.down_forbidden_window
         if rest is not None and 0 < rest < _SHORT_WINDOW and amount(wpa.spec.down_factor) != 0:
             at = ("spec", "downscaleForbiddenWindowSeconds")
             yield Hit(wpa.item, at, f"pods may be removed again just {count_of(rest, 'second')} after any move")

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from hypot.core.quantity import format_milli, milli
 from hypot.core.replicas.ratio import first_above, utilization
 from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.resource_metric import SERVED, missing_container, missing_request
 from hypot.kinds.names import container_resource
+from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Where
 from hypot.kinds.version import gate_open
-from hypot.lint.input.item import dig, some
-from hypot.lint.input.template import Template
+from hypot.lint.input.item import dig
 from hypot.lint.input.world import Autoscaler, InputWorld, ResourceUse, metrics_of
 from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
 from hypot.policy.horizontal.hpa import tolerances
@@ -17,7 +18,6 @@ from hypot.policy.model.settings import Settings
 
 REQUESTS = RuleFamily("Resources", "Resource metrics, and the requests and limits of the target's pods.")
 
-SERVED = frozenset({"cpu", "memory"})
 _MEBIBYTE = 2**20 * 1000
 
 
@@ -35,19 +35,12 @@ _MEBIBYTE = 2**20 * 1000
 )
 def request_missing(world: InputWorld) -> Iterator[Hit]:
     for use in _of_objects(world):
-        template = world.template_of(use.scaler)
-        if template is None or use.target.average is not None or use.target.utilization is None:
-            continue
-        if use.resource not in SERVED:
-            continue
-        missing = template.without_request(use.resource, use.container)
-        if missing:
-            yield Hit(use.scaler.item, use.where, _missing_message(world, use, missing), _missing_hint(use, missing))
-        elif template.request(use.resource, use.container) == 0:
-            message = (
-                f"the {use.resource} requests of {use.scaler.target} add up to 0, so utilisation cannot be computed"
-            )
-            yield Hit(use.scaler.item, use.where, message, f"request more than 0 {use.resource}")
+        template, others = world.template_of(use.scaler), sum(1 for _ in metrics_of(use.scaler)) - 1
+        lacks = None if template is None else missing_request(use.metric, template, use.scaler.target, others)
+        if lacks is not None:
+            message = f"{lacks.message}{_pod_level_message(world, use)}"
+            hint = f"{lacks.hint}; a LimitRange that sets it is used if it is in the input"
+            yield Hit(use.scaler.item, use.metric.where, message, hint)
 
 
 def _of_objects(world: InputWorld) -> Iterator[ResourceUse]:
@@ -55,35 +48,12 @@ def _of_objects(world: InputWorld) -> Iterator[ResourceUse]:
     return (use for use in world.resource_uses if use.scaler.item.kind == HPA.KIND)
 
 
-def _missing_message(world: InputWorld, use: ResourceUse, missing: list[str]) -> str:
-    whose = f"{'container' if len(missing) == 1 else 'containers'} {some(missing)} of {use.scaler.target}"
-    has = "has" if len(missing) == 1 else "have"
-    reason = "FailedGetContainerResourceMetric" if use.container else "FailedGetResourceMetric"
-    others = sum(1 for _ in metrics_of(use.scaler)) - 1
-    outcome = (
-        "load never changes the replica count"
-        if not others
-        else "the autoscaler can add pods on its other metrics but, while this one fails, never removes one"
-    )
-    default = "" if use.where[-1] != "metrics" else " (no metrics are set, so the default is 80 % of cpu)"
-    target = f"{use.target.utilization} % of it cannot be computed ({reason})"
-    return f"{whose} {has} no {use.resource} request, so {target}: {outcome}{default}{_pod_level_message(world, use)}"
-
-
 def _pod_level_message(world: InputWorld, use: ResourceUse) -> str:
     workload = world.target_of(use.scaler)
     resources = dig(workload.item.spec, "template", "spec", "resources") if workload is not None else None
-    if not resources or use.container or gate_open("PodLevelResources", world.kubernetes):
+    if not resources or use.metric.container or gate_open("PodLevelResources", world.kubernetes):
         return ""
     return "; the pod's own requests count from Kubernetes 1.34 on"
-
-
-def _missing_hint(use: ResourceUse, missing: list[str]) -> str:
-    places = "the container" if len(missing) == 1 else "each of them"
-    return (
-        f"set resources.requests.{use.resource} on {places}, or use an averageValue target; "
-        "a LimitRange that sets it is used if it is in the input"
-    )
 
 
 @REQUESTS.rule(
@@ -101,14 +71,9 @@ def _missing_hint(use: ResourceUse, missing: list[str]) -> str:
 def container_missing(world: InputWorld) -> Iterator[Hit]:
     for use in world.resource_uses:
         template = world.template_of(use.scaler)
-        if not use.container or template is None or template.container(use.container) is not None:
-            continue
-        known = [one.name for one in template.running]
-        ended = any(one.name == use.container for one in template.before)
-        message = f"{use.container} of {use.scaler.target} is an init container and has ended when pods are measured"
-        if not ended:
-            message = f"{use.scaler.target} has no container {use.container}; its containers are {some(known)}"
-        yield Hit(use.scaler.item, (*use.where, "container"), message)
+        absent = "" if template is None else missing_container(use.metric, template, use.scaler.target)
+        if absent:
+            yield Hit(use.scaler.item, (*use.metric.where, "container"), absent)
 
 
 @REQUESTS.rule(
@@ -122,9 +87,9 @@ def container_missing(world: InputWorld) -> Iterator[Hit]:
 )
 def resource_not_served(world: InputWorld) -> Iterator[Hit]:
     for use in world.resource_uses:
-        refused = use.container and any(container_resource(use.resource))
-        if use.resource and use.resource not in SERVED and not refused:
-            yield Hit(use.scaler.item, (*use.where, "name"), _not_served(use.resource))
+        refused = use.metric.container and any(container_resource(use.metric.resource))
+        if use.metric.resource and use.metric.resource not in SERVED and not refused:
+            yield Hit(use.scaler.item, (*use.metric.where, "name"), _not_served(use.metric.resource))
     for wpa in world.wpas:
         for i, metric in enumerate(wpa.spec.metrics or ()):
             name = metric.resource.name if metric.type == "Resource" and metric.resource is not None else None
@@ -151,8 +116,8 @@ def _not_served(name: str) -> str:
 def target_unreachable(world: InputWorld) -> Iterator[Hit]:
     for use in _of_objects(world):
         template = world.template_of(use.scaler)
-        limit = template.limit(use.resource, use.container) if template is not None else None
-        if template is None or not limit or use.resource not in SERVED:
+        limit = template.limit(use.metric.resource, use.metric.container) if template is not None else None
+        if template is None or not limit or use.metric.resource not in SERVED:
             continue
         message = _unreachable(use, template, limit, up_tolerance(world, use.scaler))
         if message:
@@ -160,23 +125,25 @@ def target_unreachable(world: InputWorld) -> Iterator[Hit]:
 
 
 def _unreachable(use: ResourceUse, template: Template, limit: int, tolerance: float) -> str:
-    whose = f"container {use.container} of {use.scaler.target}" if use.container else str(use.scaler.target)
-    binary = use.resource == "memory"
+    whose = (
+        f"container {use.metric.container} of {use.scaler.target}" if use.metric.container else str(use.scaler.target)
+    )
+    binary = use.metric.resource == "memory"
     most = format_milli(limit, binary)
-    if use.target.average is not None:
-        enough = first_above(max(1, milli(use.target.average)), tolerance)
+    if use.metric.target.average is not None:
+        enough = first_above(max(1, milli(use.metric.target.average)), tolerance)
         if limit >= enough:
             return ""
-        stop = f"cannot use more than its {use.resource} limit of {most}"
-        return f"{whose} {stop}, but this metric adds pods only from {_readable(enough, use.resource)} on"
-    request, percent = template.request(use.resource, use.container), use.target.utilization or 0
+        stop = f"cannot use more than its {use.metric.resource} limit of {most}"
+        return f"{whose} {stop}, but this metric adds pods only from {_readable(enough, use.metric.resource)} on"
+    request, percent = template.request(use.metric.resource, use.metric.container), use.metric.target.utilization or 0
     if not request or percent < 1:
         return ""
     reach, enough = utilization(limit, request), first_above(percent, tolerance)
     if reach >= enough:
         return ""
     figures = f"request {format_milli(request, binary)}, limit {most}"
-    stop = f"cannot use more than {reach} % of its {use.resource} request ({figures})"
+    stop = f"cannot use more than {reach} % of its {use.metric.resource} request ({figures})"
     return f"{whose} {stop}, but this metric adds pods only from {enough} % on"
 
 
@@ -193,4 +160,4 @@ def up_tolerance(world: InputWorld, hpa: Autoscaler[HPA]) -> float:
 
 
 def _target_place(use: ResourceUse) -> Where:
-    return use.where if use.where[-1] == "metrics" else (*use.where, "target")
+    return use.metric.where if use.metric.where[-1] == "metrics" else (*use.metric.where, "target")

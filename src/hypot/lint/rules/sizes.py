@@ -7,6 +7,8 @@ from typing import NamedTuple
 from hypot.core.quantity import format_milli
 from hypot.kinds.base import count_of
 from hypot.kinds.hvpa.rules import IN_VPA
+from hypot.kinds.nested import amount
+from hypot.kinds.pod_template import policy_problems
 from hypot.kinds.problem import Where
 from hypot.kinds.vpa import RESIZES_IN_PLACE, VPA
 from hypot.kinds.vpa.fields import (
@@ -21,7 +23,7 @@ from hypot.kinds.vpa.fields import (
     ResourcePolicy,
 )
 from hypot.kinds.vpa.knobs import Knobs, for_updates, knobs_from
-from hypot.lint.input.item import Item, amount, dig, mapping, sequence, some, whole
+from hypot.lint.input.item import Item, dig, mapping, sequence, whole
 from hypot.lint.input.world import AnyAutoscaler, Autoscaler, InputWorld, mode_of, writes
 from hypot.lint.rule import SIZING, VPA_ONLY, Hit, RuleFamily
 
@@ -67,10 +69,7 @@ def _named_containers(world: InputWorld) -> Iterator[tuple[AnyAutoscaler, Where,
     for policy in _policies(world):
         yield policy.of, policy.where, policy.policy.container_name
     for one in world.tortoises:
-        for i, scaled in enumerate(one.spec.autoscaling_policy or ()):
-            yield one, ("spec", "autoscalingPolicy", i), scaled.container_name
-        for i, bounded in enumerate(one.spec.resource_policy or ()):
-            yield one, ("spec", "resourcePolicy", i), bounded.container_name
+        yield from ((one, *place) for place in one.spec.container_places)
 
 
 @SIZES.rule(
@@ -87,13 +86,9 @@ def _named_containers(world: InputWorld) -> Iterator[tuple[AnyAutoscaler, Where,
 def policy_container_missing(world: InputWorld) -> Iterator[Hit]:
     for one, where, name in _named_containers(world):
         template = world.template_of(one)
-        if not name or name == ANY_CONTAINER or template is None or template.container(name) is not None:
-            continue
-        message = f"{name} of {one.target} is an init container, and those are not sized"
-        if not any(container.name == name for container in template.before):
-            known = some([container.name for container in template.running])
-            message = f"{one.target} has no container {name}; its containers are {known}"
-        yield Hit(one.item, (*where, "containerName"), message)
+        if template is not None:
+            for problem in policy_problems([(where, name)], template, one.target, ANY_CONTAINER):
+                yield Hit(one.item, problem.where, problem.message)
 
 
 class _Range(NamedTuple):

@@ -7,8 +7,9 @@ from hypot.kinds.base import count_of
 from hypot.kinds.catalogue import info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.problem import some
 from hypot.kinds.version import SCALE_TARGET_NEEDS_GROUP
-from hypot.lint.input.item import Item, Key, some, whole
+from hypot.lint.input.item import Item, Key, whole
 from hypot.lint.input.world import WORKLOAD_GROUPS, AnyAutoscaler, InputWorkload, InputWorld
 from hypot.lint.rule import HPA_ONLY, POINTING, Hit, RuleFamily
 

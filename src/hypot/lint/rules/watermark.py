@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
-from hypot.kinds.problem import Where
+from hypot.kinds.nested import amount
+from hypot.kinds.problem import Where, some
 from hypot.kinds.selector import Selector
 from hypot.kinds.wpa import DEFAULTS, WPA
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, BandMetric, ResourceBand
-from hypot.lint.input.item import Key, amount, annotation_places, some
+from hypot.lint.input.item import Key, annotation_places
 from hypot.lint.input.labels import SelectorIndex, selector_of
 from hypot.lint.input.world import Autoscaler, InputWorld
 from hypot.lint.rule import WPA_ONLY, Hit, RuleFamily
@@ -214,10 +215,13 @@ def wpa_dry_run(world: InputWorld) -> Iterator[Hit]:
 )
 def wpa_slow_scale_up(world: InputWorld) -> Iterator[Hit]:
     for wpa in world.wpas:
-        up, down = wpa.spec.up_rest or DEFAULTS["up_rest"], wpa.spec.down_rest or DEFAULTS["down_rest"]
+        up, down = (
+            wpa.spec.up_forbidden_window or DEFAULTS["up_forbidden_window"],
+            wpa.spec.down_forbidden_window or DEFAULTS["down_forbidden_window"],
+        )
         if up > down:
             message = f"after any move pods are added only after {up} seconds but removed after {down}"
-            key = "upscale" if wpa.spec.up_rest is not None else "downscale"
+            key = "upscale" if wpa.spec.up_forbidden_window is not None else "downscale"
             yield Hit(wpa.item, ("spec", f"{key}ForbiddenWindowSeconds"), message)
 
 

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import yaml
-
 from hypot.core.amount import RESOURCES, readable
 from hypot.core.axes.interval import HORIZONTAL_ONLY
 from hypot.kinds.hvpa.fields import AUTO, MAINTENANCE_WINDOW, MOST_REPLICAS, OFF, HvpaSpec
 from hypot.kinds.hvpa.weights import FULL, Weight, weight_at
+from hypot.kinds.pod_template import Template
+from hypot.kinds.problem import some
+from hypot.kinds.text.write import to_yaml
 from hypot.kinds.vpa.fields import ContainerPolicy, amounts_of, policy_of
-from hypot.lint.input.item import dig, mapping, some
-from hypot.lint.input.template import Template
+from hypot.lint.input.item import dig, mapping
 from hypot.lint.rules.sizes import controls
 
 # Fields that the released controller reads in its blocks, and hypot at the top level of the spec.
@@ -38,12 +38,6 @@ class PodSizes(NamedTuple):
     most: Mapping[str, int | None]
 
 
-class _HashDumper(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        del data
-        return True
-
-
 def interval_form(hvpa: HvpaSpec, template: Template | None) -> str:
     """The same manifest with scaling intervals instead of weights. Unknown sizes are left as placeholders.
 
@@ -53,10 +47,9 @@ def interval_form(hvpa: HvpaSpec, template: Template | None) -> str:
     hvpa = hvpa if hvpa.sound() else hvpa.readable()
     spec, moved = _spec(hvpa)
     form = {"apiVersion": hvpa.API_VERSION, "kind": hvpa.KIND, "metadata": _metadata(hvpa), "spec": spec}
-    text: str = yaml.dump(form, Dumper=_HashDumper, sort_keys=False, allow_unicode=True, width=100)
     notes = [f"# {some(moved)}: now for both axes, and for all pods together"] if moved else []
     rows = _rows(stretches(hvpa), sizes_of(hvpa, template), _several(hvpa, template))
-    return "\n".join([*notes, text.rstrip("\n"), "  scalingIntervals:", *rows])
+    return "\n".join([*notes, to_yaml(form).rstrip("\n"), "  scalingIntervals:", *rows])
 
 
 def _metadata(hvpa: HvpaSpec) -> dict[str, Any]:

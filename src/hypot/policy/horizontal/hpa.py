@@ -7,7 +7,7 @@ from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
-from hypot.kinds.hpa.fields import MOST_METRICS, Behavior, Pace
+from hypot.kinds.hpa.fields import MOST_METRICS, Behavior, ScalingRules
 from hypot.kinds.selector import SelectorError, parse_selector
 from hypot.kinds.version import REMEMBERS_SCALED_TO_ZERO
 from hypot.policy.horizontal.hpa_metrics import read_metric
@@ -186,7 +186,7 @@ def longest_window(hpa: HPA, settings: Settings) -> float:
     full = with_defaults(hpa, settings.kubernetes, settings.gates)
     if full.behavior is None:
         return settings.downscale_window
-    up, down = full.scale_up or Pace(), full.scale_down or Pace()
+    up, down = full.scale_up or ScalingRules(), full.scale_down or ScalingRules()
     return max(float(up.window or 0), settings.downscale_window if down.window is None else float(down.window))
 
 
@@ -366,5 +366,5 @@ def _event_periods(behavior: Behavior | None) -> tuple[float | None, float | Non
     return _event_period(behavior.scale_down), _event_period(behavior.scale_up)
 
 
-def _event_period(pace: Pace | None) -> float | None:
+def _event_period(pace: ScalingRules | None) -> float | None:
     return None if pace is None else float(longest_period(pace.limits or ()))

@@ -54,7 +54,9 @@ def decide(wpa: WPA, seen: Seen, state: State, settings: Settings) -> tuple[Move
 def longest_window(wpa: WPA, _settings: Settings) -> float:
     """How long its last scaling and its watermark conditions matter, in seconds."""
     full = with_defaults(wpa)
-    return float(max(full.up_rest or 0, full.down_rest or 0, full.up_after or 0, full.down_after or 0))
+    return float(
+        max(full.up_forbidden_window or 0, full.down_forbidden_window or 0, full.up_delay or 0, full.down_delay or 0)
+    )
 
 
 def conclude(wpa: WPA, seen: Seen, state: State, readings: tuple[MetricReading, ...]) -> tuple[Move, State]:
@@ -119,15 +121,15 @@ def gate(
     """Check the forbidden windows after the last move, then the delays; before the first move nothing waits."""
     if last_scale is None:
         return WpaGate(opens=True, able=True, reason="ReadyForScale", message="nothing has been scaled yet")
-    up = seconds_left(last_scale, wpa.up_rest or 0, now)
-    down = seconds_left(last_scale, wpa.down_rest or 0, now)
+    up = seconds_left(last_scale, wpa.up_forbidden_window or 0, now)
+    down = seconds_left(last_scale, wpa.down_forbidden_window or 0, now)
     reason, message = _backoff(up, down)
     able = reason == "ReadyForScale"
     left = up if desired > current else down if desired < current else 0.0
     held = WpaGate(opens=False, able=able, reason=reason, message=message)
     if desired == current:
         return held
-    delay = (wpa.up_after if desired > current else wpa.down_after) or 0
+    delay = (wpa.up_delay if desired > current else wpa.down_delay) or 0
     since = _since(conditions, ABOVE if desired > current else BELOW)
     waits = waits_for(left, stable, delay, since, now)
     if waits == FORBIDDEN:

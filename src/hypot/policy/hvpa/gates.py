@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from math import inf
 from typing import Literal, NamedTuple
 
-from hypot.core.amount import CPU, RESOURCES, brief
+from hypot.core.amount import RESOURCES, brief
 from hypot.core.axes import gate
 from hypot.core.axes.interval import least_change
 from hypot.core.timeofday import contains
-from hypot.kinds.hvpa.fields import AUTO, MAINTENANCE_WINDOW, OFF, HvpaSpec, ScaleType
+from hypot.kinds.hvpa.fields import AUTO, LEAST_CHANGE, MAINTENANCE_WINDOW, OFF, HvpaSpec, ScaleType
 from hypot.kinds.hvpa.intervals import share_of
+from hypot.kinds.vpa.fields import amounts_of
 from hypot.policy.model.decision import show_seconds
 
 Direction = Literal["up", "down", "none"]
@@ -31,7 +32,7 @@ REASONS: dict[int, Reason] = {
 _NUMBERS = {reason: number for number, reason in REASONS.items()}
 MODES = {AUTO: gate.AUTO, OFF: gate.OFF, MAINTENANCE_WINDOW: gate.IN_WINDOW}
 
-DEFAULT_LEAST_CHANGE = {CPU: 200, "memory": 200_000_000}
+DEFAULT_LEAST_CHANGE = amounts_of(LEAST_CHANGE)
 NO_SCALE_TYPE = ScaleType()
 
 

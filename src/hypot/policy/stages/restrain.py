@@ -9,7 +9,7 @@ from hypot.core.replicas import bounds
 from hypot.core.replicas.bounds import Bound
 from hypot.core.replicas.window import allowed_reach, envelope, forced_into, highest_recent
 from hypot.kinds.hpa.fields import Limit as Policy
-from hypot.kinds.hpa.fields import Pace
+from hypot.kinds.hpa.fields import ScalingRules
 from hypot.policy.model.decision import Step, show_seconds
 from hypot.policy.model.state import EMPTY, TimedValues
 
@@ -73,7 +73,7 @@ class RateHistory(NamedTuple):
     unknown_move: float | None = None
 
 
-def allowed(pace: Pace, current: int, past: RateHistory, now: float, *, grows: bool) -> int:
+def allowed(pace: ScalingRules, current: int, past: RateHistory, now: float, *, grows: bool) -> int:
     """The most replicas that the policies allow now, or the fewest."""
     policies = pace.limits or ()
     if pace.select == "Disabled":
@@ -95,7 +95,7 @@ def allowed(pace: Pace, current: int, past: RateHistory, now: float, *, grows: b
 
 
 def limit_by_pace(
-    current: int, desired: int, low: int, high: int, up: Pace, down: Pace, past: RateHistory, now: float
+    current: int, desired: int, low: int, high: int, up: ScalingRules, down: ScalingRules, past: RateHistory, now: float
 ) -> Limited:
     """Apply the rate limits and bounds of a behavior."""
     if desired == current:
@@ -107,7 +107,7 @@ def limit_by_pace(
     return Limited(replicas, limit, _unknown_move(pace, past, now) if by_rate else "")
 
 
-def _unknown_move(pace: Pace, past: RateHistory, now: float) -> str:
+def _unknown_move(pace: ScalingRules, past: RateHistory, now: float) -> str:
     """The message if a rate limit applies only because the size of the last scaling is unknown."""
     moved = past.unknown_move
     if moved is None or pace.select == "Disabled":

@@ -6,7 +6,7 @@ from hypot.core.quantity import milli
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
 from hypot.kinds.hpa.fields import MOST_METRICS, Metric, Target
-from hypot.kinds.hpa.fields import Pace as WrittenPace
+from hypot.kinds.hpa.fields import ScalingRules as WrittenPace
 from hypot.policy.hold import needs_whole_decisions
 from hypot.policy.horizontal.hpa import tolerances
 from hypot.policy.model.settings import Settings

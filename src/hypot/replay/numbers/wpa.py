@@ -34,10 +34,10 @@ class WpaRule(NamedTuple):
     high: int
     up_factor: int
     down_factor: int
-    up_rest: float
-    down_rest: float
-    up_after: int
-    down_after: int
+    up_forbidden_window: float
+    down_forbidden_window: float
+    up_delay: int
+    down_delay: int
     readiness_delay: float
     min_available: int
     tolerate_zero: bool
@@ -190,8 +190,8 @@ def note_sides(rule: WpaRule, marks: WpaColumns, now: float) -> None:
 def wait(rule: WpaRule, marks: WpaColumns, now: float) -> None:
     """For how long windows still forbid a move; before the first move nothing waits."""
     last = marks.last_scale[0]
-    marks.wait_up[0] = 0.0 if last == -inf else seconds_left(last, rule.up_rest, now)
-    marks.wait_down[0] = 0.0 if last == -inf else seconds_left(last, rule.down_rest, now)
+    marks.wait_up[0] = 0.0 if last == -inf else seconds_left(last, rule.up_forbidden_window, now)
+    marks.wait_down[0] = 0.0 if last == -inf else seconds_left(last, rule.down_forbidden_window, now)
 
 
 def opens(rule: WpaRule, marks: WpaColumns, wanted: int, current: int, stable: bool, now: float) -> bool:
@@ -199,5 +199,5 @@ def opens(rule: WpaRule, marks: WpaColumns, wanted: int, current: int, stable: b
     if wanted == current or marks.last_scale[0] == -inf:
         return True
     if wanted > current:
-        return waits_for(marks.wait_up[0], stable, rule.up_after, marks.above_since[0], now) == GOES
-    return waits_for(marks.wait_down[0], stable, rule.down_after, marks.below_since[0], now) == GOES
+        return waits_for(marks.wait_up[0], stable, rule.up_delay, marks.above_since[0], now) == GOES
+    return waits_for(marks.wait_down[0], stable, rule.down_delay, marks.below_since[0], now) == GOES

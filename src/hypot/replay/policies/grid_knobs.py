@@ -67,12 +67,12 @@ _WPA: dict[str, tuple[_ManifestPlace, ...]] = {
     "min": (_ManifestPlace(("minReplicas",), scalar),),
     "max": (_ManifestPlace(("maxReplicas",), scalar),),
     "tolerance": (_ManifestPlace(("tolerance",), scalar),),
-    "up-rest": (_ManifestPlace(("upscaleForbiddenWindowSeconds",), _seconds),),
-    "down-rest": (_ManifestPlace(("downscaleForbiddenWindowSeconds",), _seconds),),
+    "up-forbidden-window": (_ManifestPlace(("upscaleForbiddenWindowSeconds",), _seconds),),
+    "down-forbidden-window": (_ManifestPlace(("downscaleForbiddenWindowSeconds",), _seconds),),
     "up-factor": (_ManifestPlace(("scaleUpLimitFactor",), scalar),),
     "down-factor": (_ManifestPlace(("scaleDownLimitFactor",), scalar),),
-    "up-after": (_ManifestPlace(("upscaleDelayAboveWatermarkSeconds",), _seconds),),
-    "down-after": (_ManifestPlace(("downscaleDelayBelowWatermarkSeconds",), _seconds),),
+    "up-delay": (_ManifestPlace(("upscaleDelayAboveWatermarkSeconds",), _seconds),),
+    "down-delay": (_ManifestPlace(("downscaleDelayBelowWatermarkSeconds",), _seconds),),
 }
 _MARKS = {"high": "highWatermark", "low": "lowWatermark"}
 _LEAST_UP = tuple(_ManifestPlace(("scaleUp", "minChange", resource), _percentage) for resource in RESOURCES)

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
 from hypot.kinds.base import Ref
-from hypot.kinds.hpa.fields import Behavior, Pace
+from hypot.kinds.hpa.fields import Behavior, ScalingRules
 from hypot.kinds.hvpa import Hvpa, hpa_of, vpa_of
 from hypot.kinds.nested import inner, mappings
 from hypot.kinds.node import replaced
@@ -40,7 +40,7 @@ def _counter(hvpa: Hvpa) -> dict[str, Any]:
     """The child HPA. It scales the Hvpa itself, so it only advises; its own window would repeat old proposals."""
     hpa = hpa_of(hvpa)
     behavior = hpa.behavior or Behavior()
-    down = replaced(behavior.scale_down or Pace(), window=0)
+    down = replaced(behavior.scale_down or ScalingRules(), window=0)
     target = Ref(kind=hvpa.KIND, name=hvpa.name, api_version=hvpa.API_VERSION)
     return replaced(hpa, target=target, behavior=replaced(behavior, scale_down=down)).to_dict()
 

@@ -5,9 +5,8 @@ from dataclasses import fields
 from hashlib import sha256
 from typing import Any
 
-import yaml
-
 from hypot.kinds.names import wire_name
+from hypot.kinds.text.write import to_yaml
 from hypot.policy.model.settings import Settings
 from hypot.run.config import RunConfig, cluster_name
 from hypot.run.rights import CERTIFICATE
@@ -43,7 +42,7 @@ def _changed(now: Mapping[str, Any], before: Mapping[str, Any]) -> Manifest:
 
 
 def config_map(config: RunConfig) -> Manifest:
-    text = yaml.safe_dump(config_data(config), sort_keys=False)
+    text = to_yaml(config_data(config))
     return {**CONTROLLER.described("v1", "ConfigMap", CONFIG_MAP, config.namespace), "data": {CONFIG_KEY: text}}
 
 
@@ -82,7 +81,7 @@ def deployment(config: RunConfig, image: str, replicas: int) -> Manifest:
 
 def _pod_annotations(config: RunConfig) -> dict[str, str]:
     """The annotations; a changed configuration changes them and so replaces the pods, as hypot reads it only once."""
-    text = yaml.safe_dump(config_data(config)).encode()
+    text = to_yaml(config_data(config)).encode()
     return {
         "hypot.dev/config": sha256(text).hexdigest()[:16],
         "prometheus.io/scrape": "true",

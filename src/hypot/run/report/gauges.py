@@ -321,7 +321,7 @@ def _countdown(wpa: WPA, last_scale: float | None, now: float, own: str) -> Iter
     """Both windows restart with any move; before the first move there is nothing to wait for."""
     if last_scale is None:
         return
-    for transition, window in (("upscale", wpa.up_rest), ("downscale", wpa.down_rest)):
+    for transition, window in (("upscale", wpa.up_forbidden_window), ("downscale", wpa.down_forbidden_window)):
         if isinstance(window, int | float):
             left = seconds_left(last_scale, window, now)
             yield Sample(names.COUNTDOWN, f"{own},{labelled(transition=transition)}", left)

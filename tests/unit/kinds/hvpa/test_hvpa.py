@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hypot.kinds.base import InvalidAutoscaler
-from hypot.kinds.hpa.fields import Pace, cpu
+from hypot.kinds.hpa.fields import ScalingRules, cpu
 from hypot.kinds.hvpa import Hvpa, hpa_of, refusals, vpa_of
 from hypot.kinds.hvpa.fields import Change, HvpaSpec, MaintenanceWindow, MinChange, ResourceChanges, ScaleType, interval
 from hypot.kinds.vpa.fields import ContainerPolicy, policy_of
@@ -233,7 +233,7 @@ class TestWriting:
             min_replicas=1,
             max_replicas=8,
             metrics=cpu(utilization=100),
-            pace_down=Pace(window=0),
+            hpa_scale_down=ScalingRules(window=0),
             containers=[ContainerPolicy("*", min_allowed={"cpu": "100m"}, max_allowed={"cpu": 1, "memory": "2Gi"})],
             knobs={"hypot.dev/cpu-half-life": "6h"},
             use_vpa=False,

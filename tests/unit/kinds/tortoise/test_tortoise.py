@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hypot.kinds.base import InvalidAutoscaler, Ref
-from hypot.kinds.hpa.fields import Behavior, Limit, Pace
+from hypot.kinds.hpa.fields import Behavior, Limit, ScalingRules
 from hypot.kinds.tortoise import Tortoise, with_defaults
 from hypot.kinds.tortoise.fields import ContainerResourcePolicy, TargetRefs, policies_of
 from hypot.kinds.tortoise.policies import AutoscalingTypes, ContainerAutoscalingPolicy
@@ -95,11 +95,18 @@ class TestWriting:
             "sts/web",
             mode="Auto",
             hpa="web-hpa",
-            autoscaling_policy={"app": {"cpu": "Horizontal", "memory": "Vertical"}, "proxy": {"cpu": "Off"}},
-            resource_policy=[ContainerResourcePolicy("app", {"cpu": 1}, {"cpu": "5"})],
+            containers={
+                "app": {
+                    "cpu": "Horizontal",
+                    "memory": "Vertical",
+                    "min_allocated": {"cpu": 1},
+                    "max_allocated": {"cpu": "5"},
+                },
+                "proxy": {"cpu": "Off"},
+            },
             deletion_policy="DeleteAll",
             max_replicas=40,
-            scale_down=Pace([Limit("Percent", 2, 90)], window="5m"),
+            scale_down=ScalingRules([Limit("Percent", 2, 90)], window="5m"),
             name="weeks",
             namespace="shop",
             annotations={"hypot.dev/decide": "true"},
@@ -138,7 +145,7 @@ class TestWriting:
     def test_all_problems_at_once(self):
         """In the words of Python."""
         with pytest.raises(InvalidAutoscaler) as error:
-            Tortoise("deployment/", mode="auto", hpa="A", max_replicas=0, scale_up=Pace(window=-1), name="web")
+            Tortoise("deployment/", mode="auto", hpa="A", max_replicas=0, scale_up=ScalingRules(window=-1), name="web")
         paths = [problem.path for problem in error.value.problems]
         assert paths == ["target.name", "hpa", "mode", "max_replicas", "scale_up.window"]
 
@@ -416,7 +423,7 @@ PARTS = (
     ContainerAutoscalingPolicy,
     AutoscalingTypes,
     Behavior,
-    Pace,
+    ScalingRules,
 )
 STATUS_PARTS = (TortoiseStatus, Targets, Conditions)
 keys = st.sampled_from([*OLD_KEYS, *[w.key for part in (*PARTS, *STATUS_PARTS) for _, w in part.TABLE]])

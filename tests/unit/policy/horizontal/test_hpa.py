@@ -25,7 +25,7 @@ from builders import (
 )
 from hypot.core.instant import show_time
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.fields import Pace, cpu, external, memory, on, pods
+from hypot.kinds.hpa.fields import ScalingRules, cpu, external, memory, on, pods
 from hypot.kinds.metric_values import MetricValue
 from hypot.policy.decide import decide
 from hypot.policy.horizontal.hpa import recommend, resolve, tolerances
@@ -435,7 +435,11 @@ class TestTolerance:
     )
     def test_each_direction_has_its_own(self, usage, desired):
         """20 % upwards, 40 % downwards."""
-        spec = hpa(cpu(utilization=50), scale_up=Pace(tolerance="0.2"), scale_down=Pace(tolerance="400m", window=0))
+        spec = hpa(
+            cpu(utilization=50),
+            scale_up=ScalingRules(tolerance="0.2"),
+            scale_down=ScalingRules(tolerance="400m", window=0),
+        )
         assert decided(spec, busy(*[usage * 10] * 10)).desired == desired
 
     @pytest.mark.parametrize(
@@ -451,7 +455,7 @@ class TestTolerance:
     )
     def test_the_gate(self, version, gates, expected):
         """If it is closed, the cluster's tolerance applies."""
-        spec = hpa(cpu(utilization=50), scale_up=Pace(tolerance="0"))
+        spec = hpa(cpu(utilization=50), scale_up=ScalingRules(tolerance="0"))
         assert tolerances(spec, Settings(kubernetes=version, gates=gates)) == expected
         moved = decided(spec, busy(510, 510), kubernetes=version, gates=gates).desired
         assert moved == (3 if expected[1] == 0.0 else 2)
@@ -593,7 +597,7 @@ class TestScale:
     )
     def test_outside_the_bounds_it_jumps(self, current, desired, message):
         """Metrics, windows, policies and selector are ignored; the event is still recorded."""
-        frozen = Pace(select="Disabled", window=3600)
+        frozen = ScalingRules(select="Disabled", window=3600)
         spec = hpa(cpu(utilization=50), min_replicas=3, max_replicas=10, scale_up=frozen, scale_down=frozen)
         observed = seen(current, selector="", pod_metrics=Failure("down"))
         decision, after = decide(spec, observed, KNOWN, Settings())
@@ -660,7 +664,7 @@ class TestZero:
             ((1, 37), {}, "False", 0),
         ],
     )
-    @pytest.mark.parametrize("pace", [None, Pace(window=0)])
+    @pytest.mark.parametrize("pace", [None, ScalingRules(window=0)])
     def test_a_minimum_raised_while_at_zero(self, version, gates, mark, desired, pace):
         """Even with an empty queue it scales to the minimum of two, with or without behavior."""
         spec = hpa(external("queue", average=5), min_replicas=2, scale_down=pace)
@@ -812,7 +816,9 @@ class TestReporting:
 
     def test_thresholds_of_amounts(self):
         """In the metric's own units; there is no threshold below zero."""
-        spec = hpa(memory(average="100Mi"), external("queue", value=2, labels={"q": "a"}), scale_down=Pace(tolerance=2))
+        spec = hpa(
+            memory(average="100Mi"), external("queue", value=2, labels={"q": "a"}), scale_down=ScalingRules(tolerance=2)
+        )
         observed = queue(2000, 1, selector={"matchLabels": {"q": "a"}}, pod_metrics={"web-0": sample(memory=100 * MI)})
         assert [(t.metric, t.direction, t.beyond) for t in decided(spec, observed).thresholds] == [
             ("memory", "up", "110Mi"),
@@ -828,7 +834,7 @@ class TestReporting:
         (hpa(cpu(utilization=50)), Seen(NOW, Failure("gone"))),
         (hpa(cpu(utilization=50)), busy(1, selector="")),
         (hpa(external("queue", average=5, labels={"a": "b"})), seen(2, status=0)),
-        (hpa(pods("rate", average=1), scale_down=Pace(window=60)), seen(3, pods_metrics=rates(1, 2, 3))),
+        (hpa(pods("rate", average=1), scale_down=ScalingRules(window=60)), seen(3, pods_metrics=rates(1, 2, 3))),
         (hpa(INGRESS), seen(2, object_metrics={INGRESS_KEY: 10**9})),
     )
 

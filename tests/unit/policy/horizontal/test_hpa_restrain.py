@@ -4,7 +4,7 @@ import pytest
 
 from builders import KNOWN, NOW, decided, history, hpa, queue, reason_of, rules_of
 from hypot.core.instant import show_time
-from hypot.kinds.hpa.fields import FROZEN, Pace, external, limit
+from hypot.kinds.hpa.fields import FROZEN, ScalingRules, external, limit
 from hypot.policy.decide import decide
 from hypot.policy.horizontal.hpa import restrain
 from hypot.policy.model.decision import Decision, MoveReport
@@ -116,7 +116,7 @@ class TestWindows:
     )
     def test_the_envelope(self, wanted, entries, desired, reason):
         """From ten replicas, 30 s up and 60 s down."""
-        spec = paced(up=Pace(window=30), down=Pace(window=60))
+        spec = paced(up=ScalingRules(window=30), down=ScalingRules(window=60))
         decision = decided(spec, items(wanted, 10), reported(*entries), **EXACT)
         assert decision.desired == desired
         unwritten = Decision.of(decision, MoveReport(decision.unwritten))
@@ -124,15 +124,15 @@ class TestWindows:
 
     def test_the_window_down_comes_from_the_controller_unless_written(self):
         """Five minutes by default, as without behavior, but an entry exactly as old no longer counts."""
-        spec = paced(up=Pace(window=0))
+        spec = paced(up=ScalingRules(window=0))
         assert decided(spec, items(3, 10), reported((10, 299))).desired == 10
         assert decided(spec, items(3, 10), reported((10, 300))).desired == 3
         assert decided(spec, items(3, 10), reported((10, 60)), downscale_window=60.0).desired == 3
-        assert decided(paced(down=Pace(window=0)), items(3, 10), reported((10, 0))).desired == 3
+        assert decided(paced(down=ScalingRules(window=0)), items(3, 10), reported((10, 0))).desired == 3
 
     def test_stabilising_comes_before_limiting(self):
         """The stabilised count is then limited by the policies."""
-        spec = paced(up=Pace([limit(pods=2, per=60)], window=30))
+        spec = paced(up=ScalingRules([limit(pods=2, per=60)], window=30))
         decision = decided(spec, items(40, 10), reported((15, 10)))
         assert decision.desired == 12
         assert rules_of(decision)[-2:] == ["stabilise-up", "scale-up-limit"]
@@ -140,19 +140,21 @@ class TestWindows:
 
     def test_history_reuses_what_both_windows_have_forgotten(self):
         """A slot must be strictly older than the longer window."""
-        spec = paced(up=Pace(window=30), down=Pace(window=60))
+        spec = paced(up=ScalingRules(window=30), down=ScalingRules(window=60))
         _, after = decide(spec, items(5, 10), reported((1, 100), (2, 61), (3, 60), (4, 31)), Settings())
         assert after.recommendations.values == (1, 5, 3, 4)
 
     def test_a_recommendation_that_lasts_is_recorded_once(self):
         """Only its time moves on; what is too old stays until another value comes."""
         before = reported((1, 900), (4, 31))
-        _, after = decide(paced(up=Pace(window=30), down=Pace(window=60)), items(4, 10), before, Settings())
+        _, after = decide(
+            paced(up=ScalingRules(window=30), down=ScalingRules(window=60)), items(4, 10), before, Settings()
+        )
         assert after.recommendations == TimedValues((1, 4), (NOW - 900, NOW))
 
     @pytest.mark.parametrize(
         ("spec", "wanted", "value"),
-        [(paced(up=Pace(window=30)), 12, 11), (paced(down=Pace(window=60)), 8, 9), (hpa(ITEMS), 8, 9)],
+        [(paced(up=ScalingRules(window=30)), 12, 11), (paced(down=ScalingRules(window=60)), 8, 9), (hpa(ITEMS), 8, 9)],
     )
     def test_it_says_until_when(self, spec, wanted, value):
         """Just after that time the recommendation takes effect, if it lasts."""
@@ -175,13 +177,13 @@ class TestPolicies:
     @pytest.mark.parametrize(("select", "desired"), [("Max", 14), (None, 14), ("Min", 11), ("Disabled", 10)])
     def test_which_policy_counts_upwards(self, select, desired):
         """The largest change by default."""
-        decision = decided(paced(up=Pace(self.FIVE_UP, select=select)), items(40, 10))
+        decision = decided(paced(up=ScalingRules(self.FIVE_UP, select=select)), items(40, 10))
         assert (decision.desired, reason_of(decision, "ScalingLimited")) == (desired, "True/ScaleUpLimit")
 
     @pytest.mark.parametrize(("select", "desired"), [("Max", 1), (None, 1), ("Min", 6), ("Disabled", 10)])
     def test_which_policy_counts_downwards(self, select, desired):
         """The smallest count by default: ten less 80 % leaves 1, because 10 x 0.2 is just below 2."""
-        decision = decided(paced(down=Pace(self.DOWN, window=0, select=select)), items(0, 10))
+        decision = decided(paced(down=ScalingRules(self.DOWN, window=0, select=select)), items(0, 10))
         assert decision.desired == desired
 
     @pytest.mark.parametrize(
@@ -195,7 +197,7 @@ class TestPolicies:
     )
     def test_percentages_are_doubles(self, current, policy, wanted, desired):
         """100 plus 10 % allows 111; 5 less 80 % allows 0; a limit below zero is the minimum."""
-        spec = paced(up=Pace([policy]), down=Pace([policy], window=0), min_replicas=0, max_replicas=500)
+        spec = paced(up=ScalingRules([policy]), down=ScalingRules([policy], window=0), min_replicas=0, max_replicas=500)
         assert decided(spec, items(wanted, current)).desired == desired
 
     @pytest.mark.parametrize(
@@ -214,11 +216,11 @@ class TestPolicies:
     def test_what_was_moved_in_the_period_counts(self, ups, downs, desired):
         """At most four pods in a minute."""
         state = State(recommendations=EMPTY, ups=history(*ups), downs=history(*downs))
-        assert decided(paced(up=Pace([limit(pods=4, per=60)])), items(40, 10), state).desired == desired
+        assert decided(paced(up=ScalingRules([limit(pods=4, per=60)])), items(40, 10), state).desired == desired
 
     def test_the_defaults_of_an_empty_behavior(self):
         """Four pods or doubling in 15 s upwards, everything downwards."""
-        spec = paced(up=Pace())
+        spec = paced(up=ScalingRules())
         assert decided(spec, items(90, 3)).desired == 7
         assert decided(spec, items(90, 10)).desired == 20
         assert decided(spec, items(1, 10)).desired == 1
@@ -238,13 +240,13 @@ class TestPolicies:
     )
     def test_bounds_with_policies(self, wanted, low, high, desired, reason):
         """Four pods in a minute, both ways; if bound and policy agree, the bound is named."""
-        four = Pace([limit(pods=4, per=60)], window=0)
+        four = ScalingRules([limit(pods=4, per=60)], window=0)
         decision = decided(paced(up=four, down=four, min_replicas=low, max_replicas=high), items(wanted, 10))
         assert (decision.desired, reason_of(decision, "ScalingLimited")) == (desired, reason)
 
     def test_events_are_remembered_as_long_as_their_policy(self):
         """The last slot older than the longest period of the direction is reused."""
-        spec = paced(up=Pace([limit(pods=4, per=60), limit(pods=9, per=120)]))
+        spec = paced(up=ScalingRules([limit(pods=4, per=60), limit(pods=9, per=120)]))
         state = State(recommendations=EMPTY, ups=history((7, 300), (5, 121), (1, 120)), downs=history((2, 10)))
         decision, after = decide(spec, items(12, 10), state, Settings())
         done = after.acted(decision, NOW)
@@ -260,7 +262,7 @@ class TestPolicies:
 
     def test_a_minute_of_growth(self):
         """Four pods a minute, one decision every 15 s, each with the state of the last."""
-        spec, state, current, sizes = paced(up=Pace([limit(pods=4, per=60)])), KNOWN, 10, []
+        spec, state, current, sizes = paced(up=ScalingRules([limit(pods=4, per=60)])), KNOWN, 10, []
         for i in range(9):
             now = NOW + 15 * i
             decision, state = decide(spec, items(40, current, now=now), state, Settings())
@@ -275,18 +277,18 @@ class TestUnknown:
 
     def test_an_unknown_history_is_not_an_empty_one(self):
         """The first decision takes the current size as the first recommendation, so nothing scales down yet."""
-        for spec in (hpa(ITEMS), paced(up=Pace())):
+        for spec in (hpa(ITEMS), paced(up=ScalingRules())):
             assert decided(spec, items(3, 10), State()).desired == 10
             assert decided(spec, items(3, 10), KNOWN).desired == 3
             assert decided(spec, items(15, 10), State()).desired == 15
 
     def test_without_a_window_down_the_first_decision_scales_down(self):
         """There is nothing to wait for."""
-        assert decided(paced(down=Pace(window=0)), items(3, 10), State()).desired == 3
+        assert decided(paced(down=ScalingRules(window=0)), items(3, 10), State()).desired == 3
 
     def test_an_unknown_history_with_a_window_up(self):
         """The current size also blocks a scale-up."""
-        assert decided(paced(up=Pace(window=60)), items(15, 10), State()).desired == 10
+        assert decided(paced(up=ScalingRules(window=60)), items(15, 10), State()).desired == 10
 
     def test_the_first_decision_says_from_when_on(self):
         """The list of unknown things says so."""
@@ -315,7 +317,7 @@ class TestUnknown:
     @pytest.mark.parametrize(("wanted", "spec"), [(40, "up"), (1, "down")])
     def test_a_move_of_unknown_size_holds_for_its_period(self, wanted, spec):
         """The message says until when."""
-        four = Pace([limit(pods=4, per=60)], window=0)
+        four = ScalingRules([limit(pods=4, per=60)], window=0)
         decision = decided(paced(**{spec: four}), items(wanted, 10), self.after_a_move(20))
         assert decision.desired == 10
         (message,) = decision.unknown
@@ -326,12 +328,12 @@ class TestUnknown:
     @pytest.mark.parametrize("seconds", [60, 61, 3600])
     def test_after_its_period_it_is_forgotten(self, seconds):
         """A move exactly as old as the period no longer counts."""
-        decision = decided(paced(up=Pace([limit(pods=4, per=60)])), items(40, 10), self.after_a_move(seconds))
+        decision = decided(paced(up=ScalingRules([limit(pods=4, per=60)])), items(40, 10), self.after_a_move(seconds))
         assert (decision.desired, decision.unknown) == (14, ())
 
     def test_a_policy_with_a_shorter_period_still_allows_moves(self):
         """If the policy with the larger change counts."""
-        spec = paced(up=Pace([limit(pods=4, per=60), limit(pods=1, per=15)]))
+        spec = paced(up=ScalingRules([limit(pods=4, per=60), limit(pods=1, per=15)]))
         assert decided(spec, items(40, 10), self.after_a_move(20)).desired == 11
 
     def test_without_behavior_it_does_not_matter(self):
@@ -345,7 +347,7 @@ class TestUnknown:
 
     def test_own_moves_are_known_once_the_unknown_one_is_over(self):
         """After one pod of the four allowed, three more may follow, and nothing is reported as unknown."""
-        spec = paced(up=Pace([limit(pods=4, per=60)]))
+        spec = paced(up=ScalingRules([limit(pods=4, per=60)]))
         first, state = decide(spec, items(11, 10), self.after_a_move(90), Settings(tolerance=0.0))
         state = state.acted(first, NOW)
         second = decided(spec, items(40, 11, now=NOW + 15), state)

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from builders import decided, fleet, pod, reason_of, seen, wpa
-from hypot.kinds.wpa.fields import Recommender, WatermarkPace
+from hypot.kinds.wpa.fields import Recommender, WatermarkRules
 from hypot.policy.horizontal.recommender import build_request, metric_name, read_reply
 from hypot.policy.model.seen import Failure, Reply
 from hypot.policy.model.state import State
 
 ADVICE = Recommender("https://advice.example/", "cpu", {"team": "shop", "env": "prod"}, high="800m", low="500m")
-FREE = {"scale_up": WatermarkPace(percent=10_000), "scale_down": WatermarkPace(percent="99.9")}
+FREE = {"scale_up": WatermarkRules(percent=10_000), "scale_down": WatermarkRules(percent="99.9")}
 
 
 def advised(**fields):
@@ -146,7 +146,7 @@ class TestDecision:
     def test_a_zero_that_is_tolerated(self):
         """Down to the minimum, as fast as the limit allows."""
         assert asked(Reply(0), tolerate_zero=True).desired == 1
-        assert asked(Reply(0), tolerate_zero=True, scale_down=WatermarkPace(percent=20)).desired == 8
+        assert asked(Reply(0), tolerate_zero=True, scale_down=WatermarkRules(percent=20)).desired == 8
 
     def test_an_untolerated_zero_holds_with_fewer_ready(self):
         """It holds at the current size."""
@@ -193,7 +193,7 @@ class TestDecision:
 
     def test_limits_and_bounds_hold(self):
         """The reply is a proposal like any other."""
-        assert asked(Reply(30), scale_up=WatermarkPace(percent=50)).desired == 15
+        assert asked(Reply(30), scale_up=WatermarkRules(percent=50)).desired == 15
         assert asked(Reply(30), max_replicas=12).desired == 12
 
     def test_its_reason_is_passed_on(self):

@@ -30,7 +30,7 @@ from hypot.kinds.wpa.fields import (
     BandMetric,
     ExternalBand,
     Recommender,
-    WatermarkPace,
+    WatermarkRules,
     band,
     resource_band,
 )
@@ -41,7 +41,7 @@ from hypot.policy.model.seen import Failure, Owner, Reply, Seen, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 
-FREE = {"scale_up": WatermarkPace(percent=10_000), "scale_down": WatermarkPace(percent="99.9")}
+FREE = {"scale_up": WatermarkRules(percent=10_000), "scale_down": WatermarkRules(percent="99.9")}
 SELECTOR = {}
 # Nothing was scaled yet, so neither windows nor delays block.
 FRESH = State()
@@ -83,7 +83,7 @@ class TestProposal:
     @pytest.mark.parametrize(("factor", "desired"), [(30, 13), (50, 14)])
     def test_14_capped_to_13_by_a_factor_of_30(self, factor, desired):
         """Ten replicas should become 14; with 50 %, the sample's own factor, they do."""
-        spec = between(5, 10, algorithm="average", scale_up=WatermarkPace(percent=factor))
+        spec = between(5, 10, algorithm="average", scale_up=WatermarkRules(percent=factor))
         decision = decided(spec, items(140_000), FRESH)
         assert (decision.readings[0].proposal, decision.desired) == (14, desired)
         limited = "True/ScaleUpLimit" if factor == 30 else "False/DesiredWithinRange"
@@ -262,8 +262,8 @@ class TestDifferences:
             80,
             min_replicas=3,
             max_replicas=10,
-            scale_up=WatermarkPace(percent=0),
-            scale_down=WatermarkPace(percent=0),
+            scale_up=WatermarkRules(percent=0),
+            scale_down=WatermarkRules(percent=0),
         )
         observed = seen(current, external_metrics={metric_key("queue", SELECTOR): values})
         decision = decided(spec, observed, moved(1))
@@ -321,13 +321,13 @@ class TestLimits:
     def test_factors(self, replicas, value, up, down, desired):
         """The target is ten per replica: the value is ten times the proposal."""
         spec = between(
-            10, 10, algorithm="average", scale_up=WatermarkPace(percent=up), scale_down=WatermarkPace(percent=down)
+            10, 10, algorithm="average", scale_up=WatermarkRules(percent=up), scale_down=WatermarkRules(percent=down)
         )
         assert decided(spec, items(value * 1000, replicas), FRESH).desired == desired
 
     def test_modulo_and_factor(self):
         """18 replicas, 20 %, modulo 5: 21 is raised to 25 and capped to 21 again."""
-        spec = between(10, 10, algorithm="average", modulo=5, scale_up=WatermarkPace(percent=20))
+        spec = between(10, 10, algorithm="average", modulo=5, scale_up=WatermarkRules(percent=20))
         decision = decided(spec, items(210_000, 18), FRESH)
         assert (decision.readings[0].proposal, decision.desired) == (25, 21)
 
@@ -384,7 +384,13 @@ class TestLimits:
 class TestWindows:
     """Forbidden windows after any move."""
 
-    SPEC = between(10, 10, algorithm="average", scale_up=WatermarkPace(rest=60), scale_down=WatermarkPace(rest=300))
+    SPEC = between(
+        10,
+        10,
+        algorithm="average",
+        scale_up=WatermarkRules(forbidden_window=60),
+        scale_down=WatermarkRules(forbidden_window=300),
+    )
 
     @pytest.mark.parametrize(
         ("seconds", "value", "desired", "reason"),
@@ -410,7 +416,13 @@ class TestWindows:
 
     def test_the_upscale_window_alone(self):
         """If it is the longer window."""
-        spec = between(10, 10, algorithm="average", scale_up=WatermarkPace(rest=300), scale_down=WatermarkPace(rest=60))
+        spec = between(
+            10,
+            10,
+            algorithm="average",
+            scale_up=WatermarkRules(forbidden_window=300),
+            scale_down=WatermarkRules(forbidden_window=60),
+        )
         up, down = (decided(spec, items(value), moved(100)) for value in (130_000, 70_000))
         assert (up.desired, reason_of(up, "AbleToScale")) == (10, "False/BackoffUpscale")
         assert down.desired == 8
@@ -433,7 +445,7 @@ class TestWindows:
 
     def test_before_the_first_move_nothing_waits(self):
         """Delays do not apply either."""
-        spec = between(10, 10, algorithm="average", scale_up=WatermarkPace(after=600))
+        spec = between(10, 10, algorithm="average", scale_up=WatermarkRules(delay=600))
         assert decided(spec, items(130_000), FRESH).desired == 13
 
     def test_the_time_of_a_condition_stays_while_its_status_does(self):
@@ -456,7 +468,7 @@ class TestWindows:
 class TestDelays:
     """How long the value must have been outside the band."""
 
-    SPEC = between(10, 10, algorithm="average", scale_up=WatermarkPace(after=60), scale_down=WatermarkPace(after=120))
+    SPEC = between(10, 10, algorithm="average", scale_up=WatermarkRules(delay=60), scale_down=WatermarkRules(delay=120))
 
     @staticmethod
     def past(kind, seconds, status="True"):
@@ -553,7 +565,7 @@ class TestConvergence:
 
     def test_windows_hold_it_and_delays_do_not(self):
         """The value is inside the band."""
-        spec = between(60, 80, converge="highwatermark", scale_down=WatermarkPace(rest=300, after=600))
+        spec = between(60, 80, converge="highwatermark", scale_down=WatermarkRules(forbidden_window=300, delay=600))
         assert decided(spec, items(70_000), moved(299)).desired == 10
         assert decided(spec, items(70_000), moved(300)).desired == 9
 

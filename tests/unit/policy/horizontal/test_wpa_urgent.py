@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from builders import MI, NOW, fleet, rules_of, sample, seen, wpa
-from hypot.kinds.wpa.fields import WatermarkPace, resource_band
+from hypot.kinds.wpa.fields import WatermarkRules, resource_band
 from hypot.policy.decide import decide
 from hypot.policy.horizontal.wpa import ABOVE
 from hypot.policy.model.decision import Condition
@@ -17,7 +17,10 @@ from hypot.replay.world.parameters import Heap, Service, World
 from property.replay_worlds import load, policy
 
 URGENT = {"hypot.dev/urgent": "true"}
-SLOW = {"scale_up": WatermarkPace(percent=50, rest=600, after=300), "scale_down": WatermarkPace(percent=50, rest=600)}
+SLOW = {
+    "scale_up": WatermarkRules(percent=50, forbidden_window=600, delay=300),
+    "scale_down": WatermarkRules(percent=50, forbidden_window=600),
+}
 # The last move was a minute ago, and the value left the band just now: window and delay both block.
 MOVED = State(last_scale=NOW - 60, conditions=(Condition(ABOVE, "True", "", "", NOW - 30),))
 APP = Container("app", {"cpu": 1000, "memory": 100 * MI}, {"cpu": 1200, "memory": 200 * MI})
@@ -72,7 +75,7 @@ class TestGrowth:
 
     def test_the_limit_factor_and_the_bounds_still_hold(self):
         """Urgency skips the wait, not the limits."""
-        slower = spec(scale_up=WatermarkPace(percent=25, rest=600))
+        slower = spec(scale_up=WatermarkRules(percent=25, forbidden_window=600))
         assert twice(FULL, FULL_AGAIN, slower)[1].desired == 5
         assert twice(FULL, FULL_AGAIN, spec(max_replicas=4))[1].desired == 4
 
@@ -186,7 +189,9 @@ class TestReplay:
 
     def lost(self, annotations):
         made = spec(
-            annotations, scale_up=WatermarkPace(percent=100, rest=600), scale_down=WatermarkPace(percent=50, rest=60)
+            annotations,
+            scale_up=WatermarkRules(percent=100, forbidden_window=600),
+            scale_down=WatermarkRules(percent=50, forbidden_window=60),
         )
         run = replay(policy(made, replicas=4), "web", self.GIVEN, self.WORLD, Settings())
         return run.ticks.lost.sum(), run

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from builders import EMPTY, KNOWN, NOW, busy, decided, history, hpa, queue, reason_of, wpa
-from hypot.kinds.hpa.fields import Pace, cpu, external
-from hypot.kinds.wpa.fields import WatermarkPace, band
+from hypot.kinds.hpa.fields import ScalingRules, cpu, external
+from hypot.kinds.wpa.fields import WatermarkRules, band
 from hypot.policy.decide import decide
 from hypot.policy.model.decision import Condition, show_seconds, with_condition
 from hypot.policy.model.plan import Plan
@@ -105,7 +105,7 @@ class TestClock:
 
     def test_growth_waits_for_its_window_and_not_for_the_clock(self):
         """A last move in the future counts as just now; scale-up resumes when its window is over."""
-        spec = wpa(band("queue", high=10, low=5), scale_up=WatermarkPace(rest=60))
+        spec = wpa(band("queue", high=10, low=5), scale_up=WatermarkRules(forbidden_window=60))
         seen = queue(100_000, 2, selector={})
         first, after = decide(spec, seen, State(last_scale=NOW + 3600), Settings())
         then, _ = decide(spec, replace(seen, now=NOW + 60), after, Settings())
@@ -126,7 +126,7 @@ class TestActions:
 
     def test_acted_with_behavior(self):
         """With a behavior, the move is recorded as an event in its direction."""
-        spec = hpa(cpu(utilization=50), scale_down=Pace(window=0))
+        spec = hpa(cpu(utilization=50), scale_down=ScalingRules(window=0))
         up, after = decide(spec, busy(1000, 1000), KNOWN, Settings())
         assert after.acted(up, NOW).ups == TimedValues((2,), (NOW,))
         down, after = decide(spec, busy(100, 100, 100, 100), KNOWN, Settings())
@@ -212,7 +212,7 @@ class TestStatus:
         "spec",
         [
             hpa(external("queue", average=1)),
-            hpa(external("queue", average="100m"), scale_up=Pace()),
+            hpa(external("queue", average="100m"), scale_up=ScalingRules()),
             wpa(band("queue", high=2, low=1)),
         ],
     )

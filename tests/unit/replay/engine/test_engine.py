@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.fields import Pace, cpu, external, memory, pods
+from hypot.kinds.hpa.fields import ScalingRules, cpu, external, memory, pods
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import WatermarkPace, resource_band
+from hypot.kinds.wpa.fields import WatermarkRules, resource_band
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine.engine import replay
 from hypot.replay.numbers.plan import begin_plan, no_plan, pursue_plan
@@ -36,7 +36,7 @@ from property.replay_worlds import (
 )
 
 NO_HEAP = Heap(per_request=0)
-AT_ONCE, SOON = Pace(window=0), Pace(window=60)
+AT_ONCE, SOON = ScalingRules(window=0), ScalingRules(window=60)
 HVPA = """
 apiVersion: autoscaling.k8s.io/v1alpha1
 kind: Hvpa
@@ -427,7 +427,7 @@ class TestSizes:
 
     def test_watermarks_rest_after_each_move(self):
         """A window up of five minutes: no two scale-ups happen within it."""
-        spec = wpa(scale_up=WatermarkPace(percent=10, rest=300))
+        spec = wpa(scale_up=WatermarkRules(percent=10, forbidden_window=300))
         ticks, _ = played(policy(spec, replicas=4), load((3.0, 20), (9.0, 100)), quiet())
         moves = np.flatnonzero(np.diff(ticks.replicas) > 0)
         assert len(moves) > 2

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import hypot.policy
 from builders import NOW, seen, wpa
 from hypot.kinds.node import replaced
-from hypot.kinds.wpa.fields import Recommender, WatermarkPace, band
+from hypot.kinds.wpa.fields import Recommender, WatermarkRules, band
 from hypot.policy.hold import Hold
 from hypot.policy.model.seen import Reply
 from hypot.policy.model.size import Size
@@ -55,7 +55,10 @@ OUTCOMES = representative()
 REASONS = ("within_bounds", "upscale_capping", "downscale_capping")
 AT_MOST = {"resourcePolicy": {"containerPolicies": [{"containerName": "app", "maxAllowed": {"cpu": "1500m"}}]}}
 # The KEP's limits: at most half as many more, at most three tenths fewer.
-STEPS = {"scale_up": WatermarkPace(percent=50, rest=30), "scale_down": WatermarkPace(percent=30, rest=60)}
+STEPS = {
+    "scale_up": WatermarkRules(percent=50, forbidden_window=30),
+    "scale_down": WatermarkRules(percent=30, forbidden_window=60),
+}
 
 
 def text(snapshot):
@@ -199,7 +202,7 @@ def test_unset_windows_have_the_defaults_of_the_controller():
 def test_an_unreadable_window_has_no_countdown():
     """It does not break the page either."""
     one = outcome(kep(), items(300_000), State(last_scale=NOW))
-    spoilt = replace(one, autoscaler=replaced(one.autoscaler, up_rest="soon"))
+    spoilt = replace(one, autoscaler=replaced(one.autoscaler, up_forbidden_window="soon"))
     assert reported(spoilt, names.COUNTDOWN) == [60]
 
 

@@ -1,11 +1,12 @@
 """The requests and limits of a workload's pods after the API server has applied its defaults."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hypot.kinds.nested import amount, inner, mappings
+from hypot.kinds.problem import Problem, Where, did_you_mean, some
 from hypot.kinds.version import Version, gate_open
-from hypot.lint.input.item import Item, amount, dig, mapping, sequence, text
 
 Resources = Mapping[str, Any]
 
@@ -38,6 +39,10 @@ class Template:
     running: tuple[TemplateContainer, ...]
     before: tuple[TemplateContainer, ...] = ()
     pod: TemplateContainer | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return [one.name for one in self.running]
 
     def container(self, name: str) -> TemplateContainer | None:
         return next((one for one in self.running if one.name == name), None)
@@ -81,14 +86,14 @@ def _total(amounts: Iterable[Any]) -> int | None:
 
 def read_template(data: Any, defaults: Defaults, kubernetes: Version) -> Template | None:
     """The pod template, or None if the data has no containers."""
-    spec = dig(data, "spec")
-    written = [mapping(one) for one in sequence(dig(spec, "containers"))]
+    spec = inner(data, "spec")
+    written = list(mappings(spec.get("containers")))
     if not written:
         return None
-    initial = [mapping(one) for one in sequence(dig(spec, "initContainers"))]
+    initial = list(mappings(spec.get("initContainers")))
     sidecars = [one for one in initial if kubernetes >= SIDECARS_SINCE and one.get("restartPolicy") == "Always"]
     before = [one for one in initial if one not in sidecars]
-    labels = {name: value for name, value in mapping(dig(data, "metadata", "labels")).items() if isinstance(value, str)}
+    labels = {name: value for name, value in inner(data, "metadata", "labels").items() if isinstance(value, str)}
     return Template(
         labels,
         tuple(_container(one, defaults) for one in (*sidecars, *written)),
@@ -100,16 +105,16 @@ def read_template(data: Any, defaults: Defaults, kubernetes: Version) -> Templat
 def _container(data: Mapping[str, Any], defaults: Defaults) -> TemplateContainer:
     """A limit without a request also sets the request. A LimitRange fills in what is still missing."""
     requests, limits = _resources(data)
-    policies = [mapping(one) for one in sequence(data.get("resizePolicy"))]
+    policies = list(mappings(data.get("resizePolicy")))
     return TemplateContainer(
-        text(data.get("name")),
+        _text(data.get("name")),
         {**defaults.requests, **limits, **requests},
         {**defaults.limits, **limits},
-        frozenset(text(one.get("resourceName")) for one in policies if one.get("restartPolicy") == "RestartContainer"),
+        frozenset(_text(one.get("resourceName")) for one in policies if one.get("restartPolicy") == "RestartContainer"),
     )
 
 
-def _pod_level(spec: Any, kubernetes: Version) -> TemplateContainer | None:
+def _pod_level(spec: Mapping[str, Any], kubernetes: Version) -> TemplateContainer | None:
     if not gate_open("PodLevelResources", kubernetes):
         return None
     requests, limits = _resources(spec)
@@ -117,23 +122,46 @@ def _pod_level(spec: Any, kubernetes: Version) -> TemplateContainer | None:
 
 
 def _resources(data: Any) -> tuple[Resources, Resources]:
-    return _given(dig(data, "resources", "requests")), _given(dig(data, "resources", "limits"))
+    return given_in(inner(data, "resources", "requests")), given_in(inner(data, "resources", "limits"))
 
 
-def _given(resources: Any) -> Resources:
-    return {name: value for name, value in mapping(resources).items() if value is not None}
+def given_in(resources: Mapping[str, Any]) -> Resources:
+    """The amounts of a resource list that are not null."""
+    return {name: value for name, value in resources.items() if value is not None}
 
 
-def defaults_of(limit_ranges: Iterable[Item]) -> Defaults:
-    """As the API server computes them: the default limit falls back to max, the default request to that or to min."""
-    requests: dict[str, Any] = {}
-    limits: dict[str, Any] = {}
-    for item in limit_ranges:
-        for entry in sequence(item.spec.get("limits")):
-            if dig(entry, "type") != "Container":
-                continue
-            most = {**_given(dig(entry, "max")), **_given(dig(entry, "default"))}
-            asked = {**_given(dig(entry, "min")), **most, **_given(dig(entry, "defaultRequest"))}
-            limits = {**most, **limits}
-            requests = {**asked, **requests}
-    return Defaults(requests, limits)
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def template_in(spec: Mapping[str, Any]) -> Any:
+    """The pod template in the spec of a workload, if it is at one of the usual paths."""
+    found = spec.get("template")
+    if found is None:
+        found = inner(spec, "jobTemplate", "spec").get("template")
+    return found if isinstance(inner(found, "spec").get("containers"), list) else None
+
+
+def unknown_container(name: str, template: Template, of: object) -> str:
+    """A message about a name that no container of these pods has."""
+    return f"{of} has no container {name}; its containers are {some(template.names)}"
+
+
+def unsized_container(name: str, template: Template, of: object) -> str:
+    """Why a policy for this container is never used; empty if it is."""
+    if template.container(name) is not None:
+        return ""
+    if any(one.name == name for one in template.before):
+        return f"{name} of {of} is an init container, and those are not sized"
+    return unknown_container(name, template, of)
+
+
+def policy_problems(
+    policies: Iterable[tuple[Where, str | None]], template: Template, of: object, every: str = ""
+) -> Iterator[Problem]:
+    """Policies that are never used. Each has its path and the container that it names; `every` names all of them."""
+    for where, name in policies:
+        message = unsized_container(name, template, of) if name and name != every else ""
+        if message:
+            hint = did_you_mean(name or "", template.names)
+            yield Problem("policy-container-missing", "", (*where, "containerName"), message, hint=hint)

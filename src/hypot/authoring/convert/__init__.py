@@ -1,0 +1,1 @@
+"""The nearest equivalent of an autoscaler as another kind, with notes on what differs."""

@@ -1,0 +1,197 @@
+"""What differs between two manifests: in words, and as a JSON merge patch (RFC 7396)."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hypot.kinds.base import Kind, Ref
+from hypot.kinds.nested import inner
+from hypot.kinds.problem import Where, dotted, shown
+from hypot.kinds.written import written_part
+
+_ABSENT: Any = object()
+# The name of a list -> what identifies its items, and how a sentence calls one.
+Name = Callable[[Any], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What turns one manifest into another: one sentence per change, and a merge patch. False if they are equal."""
+
+    words: tuple[str, ...]
+    patch: Mapping[str, Any]
+
+    def __bool__(self) -> bool:
+        """Whether anything differs."""
+        return bool(self.words)
+
+    def __str__(self) -> str:
+        return "\n".join(self.words)
+
+
+def diff(a: Kind | Mapping[str, Any], b: Kind | Mapping[str, Any]) -> Difference:
+    """What must change in `a` to become `b`.
+
+    Status and the metadata that only the API server writes do not count. A key with the value null counts as absent,
+    as for the API server.
+    """
+    old, new = _without_nulls(written_part(a)), _without_nulls(written_part(b))
+    return Difference(tuple(_changes(old, new, ())), _patch(old, new))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    patch: dict[str, Any] = dict.fromkeys(old.keys() - new.keys())
+    for key, value in new.items():
+        before = old.get(key, _ABSENT)
+        if _same(before, value):
+            continue
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            patch[key] = _patch(before, value)
+        else:
+            patch[key] = value
+    return patch
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equality that tells true from 1, and 1.0 from 1."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return type(a) is type(b) and bool(a == b)
+
+
+def _changes(old: Any, new: Any, where: Where) -> Iterator[str]:
+    if _same(old, new):
+        return
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in (*old, *[key for key in new if key not in old]):
+            yield from _changes(old.get(key, _ABSENT), new.get(key, _ABSENT), (*where, key))
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _list_changes(old, new, where)
+    elif isinstance(new, list) and old is _ABSENT and _names(new, where) is not None:
+        yield from _list_changes([], new, where)
+    elif isinstance(old, list) and new is _ABSENT and _names(old, where) is not None:
+        yield from _list_changes(old, [], where)
+    else:
+        yield f"{dotted(where)}: {_brief(old)} → {_brief(new)}"
+
+
+def _brief(value: Any) -> str:
+    if value is _ABSENT:
+        return "absent"
+    text = value if isinstance(value, str) and value else shown(value)
+    return text if len(text) <= 100 else text[:97] + "..."
+
+
+def _list_changes(old: list[Any], new: list[Any], where: Where) -> Iterator[str]:
+    """Items with a name are compared by name, others by their place."""
+    named, names = _names(old, where), _names(new, where)
+    if named is None or names is None:
+        for i in range(max(len(old), len(new))):
+            a, b = (items[i] if i < len(items) else _ABSENT for items in (old, new))
+            yield from _changes(a, b, (*where, i))
+        return
+    before, after = dict(zip(named, old, strict=True)), dict(zip(names, new, strict=True))
+    for name in (*before, *[name for name in after if name not in before]):
+        yield from _item_changes(name, before.get(name, _ABSENT), after.get(name, _ABSENT), where)
+    if list(before) != list(after) and before.keys() == after.keys():
+        yield f"{dotted(where)}: the order changes to {', '.join(names)}"
+
+
+def _item_changes(name: str, old: Any, new: Any, where: Where) -> Iterator[str]:
+    if _same(old, new):
+        return
+    if old is _ABSENT or new is _ABSENT:
+        done, item = ("added", new) if old is _ABSENT else ("removed", old)
+        target = _target_text(item) if where[-1] == "metrics" else ""
+        yield f"{dotted(where)}: {name} is {done}{f', with the target {target}' if target and new is item else ''}"
+    elif where[-1] == "metrics" and _only_target_differs(old, new):
+        yield f"{dotted(where)}: {name}: target {_target_text(old)} → {_target_text(new)}"
+    else:
+        for change in _changes(old, new, ()):
+            yield f"{dotted(where)}: {name}: {change}"
+
+
+def _names(items: Sequence[Any], where: Where) -> list[str] | None:
+    """The names of the items of this list; None if one has none, or two have the same."""
+    name = _NAMED.get(where[-1])
+    found = [name(item) for item in items] if name is not None else [None]
+    texts = [text for text in found if text is not None]
+    return texts if len(texts) == len(found) == len(set(texts)) else None
+
+
+def _container_name(item: Any) -> str | None:
+    name = item.get("containerName") if isinstance(item, Mapping) else None
+    return f"container {name}" if isinstance(name, str) else None
+
+
+def _metric_name(metric: Any) -> str | None:
+    """Its source, name and selector: what stays the same when only the target changes."""
+    source = _source_of(metric)
+    if source is None:
+        return None
+    name = source.get("name") or inner(source, "metric").get("name") or source.get("metricName")
+    if not isinstance(name, str):
+        return None
+    selector = inner(source, "metric").get("selector") or source.get("metricSelector")
+    parts = [f"metric {name}"]
+    if isinstance(metric["type"], str) and metric["type"] != "Resource":
+        parts.append(f"({metric['type']})")
+    if isinstance(source.get("container"), str):
+        parts.append(f"of container {source['container']}")
+    if described := inner(source, "describedObject"):
+        parts.append(f"of {Ref.read(described)}")
+    if selector:
+        parts.append(f"with {_selector_text(selector)}")
+    return " ".join(parts)
+
+
+def _selector_text(selector: Any) -> str:
+    labels = inner(selector, "matchLabels")
+    if isinstance(selector, Mapping) and selector.keys() == {"matchLabels"} and labels:
+        return ",".join(f"{key}={value}" for key, value in labels.items())
+    return shown(selector)
+
+
+def _source_of(metric: Any) -> dict[str, Any] | None:
+    kind = metric.get("type") if isinstance(metric, Mapping) else None
+    if not isinstance(kind, str):
+        return None
+    source = metric.get(kind[:1].lower() + kind[1:])
+    return source if isinstance(source, dict) else None
+
+
+def _only_target_differs(old: Any, new: Any) -> bool:
+    rest = [{**(_source_of(one) or {}), "target": None} for one in (old, new)]
+    others = [{key: value for key, value in one.items() if key != _key_of(one)} for one in (old, new)]
+    return _same(*rest) and _same(*others) and all(_target_text(one) for one in (old, new))
+
+
+def _key_of(metric: Mapping[str, Any]) -> str:
+    return str(metric["type"][:1].lower() + metric["type"][1:])
+
+
+def _target_text(metric: Any) -> str:
+    """The target in a few words; empty if it is not one value of the usual form."""
+    target = inner(_source_of(metric) or {}, "target")
+    given = [key for key in ("averageUtilization", "averageValue", "value") if key in target]
+    if len(given) != 1 or target.keys() - {"type", given[0]}:
+        return ""
+    amount = target[given[0]]
+    return {"averageUtilization": f"{amount} %", "averageValue": f"{amount} per pod"}.get(given[0], f"{amount}")
+
+
+# Lists whose items have a name, by the key of the list.
+_NAMED: Mapping[Hashable, Name] = {
+    "metrics": _metric_name,
+    "containerPolicies": _container_name,
+    "resourcePolicy": _container_name,
+    "autoscalingPolicy": _container_name,
+}

@@ -1,0 +1,12 @@
+"""Writes objects as YAML."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypot.kinds.base import Kind
+from hypot.kinds.text.write import documents
+
+
+def to_yaml(*objects: Kind | Mapping[str, Any]) -> str:
+    """The manifests of these objects, in this order, for `kubectl apply -f -`."""
+    return documents(*[one.to_dict() if isinstance(one, Kind) else one for one in objects])

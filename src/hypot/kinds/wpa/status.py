@@ -1,0 +1,47 @@
+"""The status of a WatermarkPodAutoscaler."""
+
+from typing import ClassVar
+
+from hypot.kinds.conditions import Conditions
+from hypot.kinds.meta import INT64, TIME, StatusCondition
+from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, wire
+
+
+@node
+class BandStatus(Node):
+    """The value of a metric that was compared with its watermarks."""
+
+    GO: ClassVar[str] = "v2.MetricStatus"
+
+    name: str | None = wire("name", STRING)
+    metric_name: str | None = wire("metricName", STRING)
+    current_value: str | int | None = wire("currentValue", QUANTITY)
+    current_average_value: str | int | None = wire("currentAverageValue", QUANTITY)
+
+
+@node
+class BandMetricStatus(Node):
+    """What was reported for one metric."""
+
+    GO: ClassVar[str] = "v2.MetricStatus"
+
+    type: str | None = wire("type", STRING)
+    external: BandStatus | None = wire("external", BandStatus)
+    resource: BandStatus | None = wire("resource", BandStatus)
+
+
+@node
+class WPAStatus(Node):
+    GO: ClassVar[str] = "v1alpha1.WatermarkPodAutoscalerStatus"
+
+    current_replicas: int | None = wire("currentReplicas", INT32)
+    desired_replicas: int | None = wire("desiredReplicas", INT32)
+    last_scale_time: str | None = wire("lastScaleTime", TIME)
+    observed_generation: int | None = wire("observedGeneration", INT64)
+    current_metrics: tuple[BandMetricStatus, ...] | None = wire("currentMetrics", BandMetricStatus, many=True)
+    listed_conditions: tuple[StatusCondition, ...] | None = wire("conditions", StatusCondition, many=True)
+
+    @property
+    def conditions(self) -> Conditions[StatusCondition]:
+        """The conditions by type."""
+        return Conditions(self.listed_conditions)

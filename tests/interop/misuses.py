@@ -1,0 +1,73 @@
+"""Deliberate misuses: mypy and pyright must report an error in each line that is marked, and in no other."""
+
+from hypot import (
+    HPA,
+    VPA,
+    WPA,
+    ContainerPolicy,
+    ContainerScaling,
+    Hvpa,
+    ScalingRules,
+    Tortoise,
+    WatermarkRules,
+    band,
+    cpu,
+    external,
+    interval,
+    limit,
+    memory,
+    on,
+    pods,
+)
+
+cpu()  # error
+cpu(utilization=70, average="500m")  # error
+cpu(utilization="70%")  # error
+cpu(value=70)  # error
+memory(container="app")  # error
+memory(utilization=70.5)  # error
+pods("rate")  # error
+pods("rate", utilization=50)  # error
+pods(average=50)  # error
+on("ingress/shop", "hits")  # error
+on("ingress/shop", "hits", value=1, average=2)  # error
+on("ingress/shop", value=1)  # error
+external("depth", value=1, average=2)  # error
+external("depth", utilization=50)  # error
+limit()  # error
+limit(pods=4, percent=100)  # error
+limit(max_pods=4)  # error
+limit(pods="4")  # error
+band(low=40, high=50)  # error
+interval("3", cpu="1")  # error
+interval(3, extrapolation="exponential")  # error
+ScalingRules(select="Most")  # error
+ScalingRules([cpu(utilization=70)])  # error
+WatermarkRules(rest="1m")  # error
+ContainerPolicy("app", mode="On")  # error
+ContainerScaling("app", cpu="Sideways")  # error
+HPA("deployment/web")  # error
+HPA("deployment/web", max_replicas="3")  # error
+HPA("deployment/web", max_replicas=3, metrics=["cpu"])  # error
+HPA("deployment/web", max_replicas=3, scale_up=limit(pods=4))  # error
+HPA("deployment/web", max_replicas=3, status={})  # error
+HPA(7, max_replicas=3)  # error
+WPA("deployment/web", max_replicas=3, algorithm="sum")  # error
+WPA("deployment/web", max_replicas=3, metrics=[cpu(utilization=70)])  # error
+VPA("deployment/web", mode="On")  # error
+VPA("deployment/web", containers={"app": {"mode": "On"}})  # error
+Hvpa("deployment/web")  # error
+Hvpa("deployment/web", intervals=[3])  # error
+Tortoise("deployment/web", mode="On")  # error
+Tortoise("deployment/web", deletion_policy="Maybe")  # error
+
+# What is right stays right.
+HPA("deployment/web", max_replicas=3, metrics=[cpu(utilization=70), pods("rate", average=100)])
+HPA(
+    {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "web"}}, max_replicas=3, metrics=cpu(average=1)
+)
+WPA("deployment/web", max_replicas=3, algorithm="average", metrics=[band("rate", low=40, high=50)])
+VPA("deployment/web", mode="Off", containers={"app": {"max_allowed": {"cpu": "2"}}, "istio-proxy": {"mode": "Off"}})
+Hvpa("deployment/web", intervals=[interval(3, cpu="1", memory="1Gi")], overlap={"cpu": "30%"})
+Tortoise("deployment/web", mode="Auto", containers={"app": {"cpu": "Horizontal"}})
+reason: str | None = HPA("deployment/web", max_replicas=3).reported.conditions["ScalingActive"].reason

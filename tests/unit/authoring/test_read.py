@@ -1,0 +1,71 @@
+"""Reading and writing YAML, and defaults on request."""
+
+import pytest
+
+from hypot import HPA, VPA, WPA, Hvpa, band, cpu, from_yaml, interval, to_yaml
+from hypot.kinds.text.load import LoadError
+from hypot.kinds.tortoise import Tortoise
+
+WEB = HPA("deployment/web", max_replicas=10, metrics=[cpu(utilization=70)])
+SIZES = VPA("deployment/web", mode="Off")
+
+
+def test_several_objects_are_written_in_their_order():
+    """Off is quoted: a reader of YAML 1.1 would take it for false."""
+    text = to_yaml(SIZES, WEB)
+    assert "updateMode: 'Off'" in text
+    assert text.index("VerticalPodAutoscaler") < text.index("---") < text.index("HorizontalPodAutoscaler")
+    assert list(from_yaml(text)) == [SIZES, WEB]
+    assert WEB.to_yaml() == to_yaml(WEB)
+
+
+def test_other_documents_and_problems_are_reported_with_lines():
+    """Reading goes on, so that everything is reported at once."""
+    text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n---\n" + WEB.to_yaml().replace("10", "0")
+    found = from_yaml(text)
+    assert len(found) == 1
+    assert found.others == ("line 1: Deployment is not a kind of autoscaler that hypot knows",)
+    assert [str(one) for one in found.problems] == [
+        "line 14: spec.maxReplicas: Required value: must be set and greater than 0",
+        "line 14: spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`",
+    ]
+
+
+def test_text_that_is_not_yaml_is_refused_with_its_line():
+    """The error says line and column."""
+    with pytest.raises(LoadError, match="text:2"):
+        from_yaml("a: b\nc: [\n")
+    with pytest.raises(LoadError, match="NUL"):
+        from_yaml("a: \0")
+
+
+def test_a_kind_reads_exactly_one_object():
+    """Anything else is refused, with what was found."""
+    assert HPA.from_yaml(WEB.to_yaml()) == WEB
+    for text, found in (
+        (to_yaml(WEB, WEB), "HorizontalPodAutoscaler on line 1, HorizontalPodAutoscaler on line"),
+        (SIZES.to_yaml(), "VerticalPodAutoscaler on line 1"),
+        ("", "found nothing"),
+    ):
+        with pytest.raises(ValueError, match=f"expected one HorizontalPodAutoscaler.*{found}"):
+            HPA.from_yaml(text)
+
+
+def test_effective_shows_the_defaults_of_a_version():
+    """A tolerance is dropped by servers that do not know it; text may say the version."""
+    assert WEB.effective("1.34").min_replicas == 1
+    assert WPA("deployment/a", max_replicas=3, metrics=[band("x", high=2)]).effective().down_factor == 20
+    assert SIZES.effective("1.30").update_policy.mode == "Off"
+    hvpa = Hvpa("deployment/a", intervals=[interval(1, cpu="1", memory="1Gi")]).effective("1.34")
+    assert (hvpa.hpa_spec.min_replicas, hvpa.hpa_spec.max_replicas, hvpa.scale_up.mode) == (1, 1, "Auto")
+    assert hvpa.scale_down.min_change.memory.value == "200M"
+    with pytest.raises(ValueError, match="write it as"):
+        WEB.effective("new")
+
+
+def test_a_tortoise_knows_containers_that_its_caller_or_its_spec_names():
+    """What is not written is Off for every known container."""
+    one = Tortoise("deployment/web", containers={"app": {"cpu": "Horizontal"}})
+    names = [each.container_name for each in one.effective(containers=["app", "proxy"]).autoscaling_policy]
+    assert names == ["app", "proxy"]
+    assert len(one.effective().autoscaling_policy) == 1

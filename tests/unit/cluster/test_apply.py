@@ -1,0 +1,179 @@
+"""Applying objects and reading them back, over TLS on loopback."""
+
+import asyncio
+import base64
+import json
+import threading
+from contextlib import contextmanager
+
+import pytest
+import yaml
+from aiohttp import web
+
+from hypot import HPA, VPA, WPA, InvalidAutoscaler, band
+from hypot.cluster.apply import ApplyConflict, ApplyRefused, apply, kind_named, live
+from hypot.cluster.port import UnreachableError
+from unit.cluster.server import CA, serving
+
+WEB = HPA("deployment/web", max_replicas=10, namespace="shop")
+
+
+class ApiServer:
+    """Answers every request with the same answer, and keeps what it was asked."""
+
+    def __init__(self, status, answer):
+        self.status, self.answer, self.asked = status, answer, []
+
+    async def __call__(self, request):
+        body = await request.read()
+        self.asked.append((request.method, request.path, dict(request.query), json.loads(body) if body else None))
+        self.content = request.headers.get("Content-Type")
+        return web.json_response(self.answer, status=self.status)
+
+
+@contextmanager
+def running(server, folder):
+    """The kubeconfig of a server that runs in another thread: the functions have an event loop of their own."""
+    started, stop, found = threading.Event(), None, {}
+
+    async def serve():
+        nonlocal stop
+        stop = asyncio.Event()
+        found["loop"] = asyncio.get_running_loop()
+        async with serving(server) as access:
+            found["server"] = access.server
+            started.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    started.wait(10)
+    ca = base64.b64encode(CA.cert_pem.bytes()).decode()
+    config = {
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u", "namespace": "own"}}],
+        "clusters": [{"name": "c", "cluster": {"server": found["server"], "certificate-authority-data": ca}}],
+        "users": [{"name": "u", "user": {"token": "secret-word"}}],
+    }
+    path = folder / "config"
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    try:
+        yield str(path)
+    finally:
+        found["loop"].call_soon_threadsafe(stop.set)
+        thread.join(10)
+
+
+def status(code, reason, message, **details):
+    return {"kind": "Status", "code": code, "reason": reason, "message": message, "details": details}
+
+
+def test_an_object_is_applied_and_returned_as_stored(tmp_path):
+    """By server-side apply, with hypot's manager, and checked strictly."""
+    server = ApiServer(200, WEB.effective().to_dict())
+    with running(server, tmp_path) as config:
+        stored = apply(WEB, kubeconfig=config)
+    assert stored.min_replicas == 1
+    query = {"fieldManager": "hypot-authoring", "force": "false", "fieldValidation": "Strict"}
+    path = "/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers/web"
+    assert server.asked == [("PATCH", path, query, WEB.to_dict())]
+    assert server.content == "application/apply-patch+yaml"
+
+
+def test_a_dry_run_and_force_are_asked_for(tmp_path):
+    """Without a namespace the object goes to that of the context."""
+    server = ApiServer(200, HPA("deployment/web", max_replicas=3).to_dict())
+    with running(server, tmp_path) as config:
+        apply(HPA("deployment/web", max_replicas=3), kubeconfig=config, dry_run=True, force=True)
+    ((_, path, query, body),) = server.asked
+    assert "/namespaces/own/" in path
+    assert body["metadata"]["namespace"] == "own"
+    assert (query["dryRun"], query["force"]) == ("All", "true")
+
+
+def test_what_the_cluster_wrote_is_not_sent_back(tmp_path):
+    """An object that was read can be applied: its status and managed fields are left out."""
+    read = WEB.to_dict() | {"status": {"currentReplicas": 1}}
+    read["metadata"] |= {"managedFields": [], "resourceVersion": "1", "uid": "2"}
+    server = ApiServer(200, read)
+    with running(server, tmp_path) as config:
+        apply(HPA.from_dict(read), kubeconfig=config)
+    assert server.asked[0][3] == WEB.to_dict()
+
+
+def test_conflicts_name_each_field_and_its_owner(tmp_path):
+    """Nothing was changed, and the message says how to go on."""
+    causes = [
+        {"reason": "FieldManagerConflict", "message": 'conflict with "kubectl" using autoscaling/v2', "field": field}
+        for field in (".spec.maxReplicas", ".spec.metrics")
+    ]
+    server = ApiServer(409, status(409, "Conflict", "Apply failed with 2 conflicts", causes=causes))
+    with running(server, tmp_path) as config, pytest.raises(ApplyConflict) as found:
+        apply(WEB, kubeconfig=config)
+    assert [tuple(one) for one in found.value.conflicts] == [
+        ("spec.maxReplicas", "kubectl"),
+        ("spec.metrics", "kubectl"),
+    ]
+    assert "1. spec.maxReplicas belongs to kubectl" in str(found.value)
+    assert "force=True" in str(found.value)
+
+
+def test_problems_are_raised_before_anything_is_sent(tmp_path):
+    """The cluster would refuse the object, so it is not asked."""
+    broken = HPA.from_dict(WEB.to_dict() | {"spec": {"maxReplicas": 0}})
+    server = ApiServer(200, {})
+    with running(server, tmp_path) as config, pytest.raises(InvalidAutoscaler):
+        apply(broken, kubeconfig=config)
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("code", "answer", "message"),
+    [
+        (404, "404 page not found", "does not serve datadoghq.com/v1alpha1; install it: hypot crds"),
+        (403, status(403, "Forbidden", "no access"), "no access; it needs the verbs get and patch"),
+        (422, status(422, "Invalid", "spec.x: Invalid value", name="web"), "spec.x: Invalid value"),
+    ],
+)
+def test_a_refusal_says_what_to_do(tmp_path, code, answer, message):
+    """With the cluster's own words."""
+    made = WPA("deployment/web", max_replicas=3, metrics=[band("jobs", low=1, high=2)])
+    with running(ApiServer(code, answer), tmp_path) as config, pytest.raises(ApplyRefused, match="own/web") as found:
+        apply(made, kubeconfig=config)
+    assert message in str(found.value)
+
+
+def test_live_reads_an_object_or_none(tmp_path):
+    """With its status; the kind may be a short name."""
+    with running(ApiServer(200, WEB.to_dict() | {"status": {"currentReplicas": 3}}), tmp_path) as config:
+        assert live("hpa", "web", "shop", kubeconfig=config).status == {"currentReplicas": 3}
+    missing = status(404, "NotFound", 'horizontalpodautoscalers "web" not found', name="web")
+    server = ApiServer(404, missing)
+    with running(server, tmp_path) as config:
+        assert live(HPA, "web", kubeconfig=config) is None
+    assert server.asked[0][1].startswith("/apis/autoscaling/v2/namespaces/own/")
+    with running(ApiServer(404, "404 page not found"), tmp_path) as config, pytest.raises(ApplyRefused, match="serve"):
+        live(VPA, "web", kubeconfig=config)
+
+
+@pytest.mark.asyncio
+async def test_a_notebook_can_apply(tmp_path):
+    """There an event loop is already running."""
+    with running(ApiServer(200, WEB.to_dict()), tmp_path) as config:
+        assert apply(WEB, kubeconfig=config) == WEB
+
+
+def test_an_unreachable_server_is_reported(tmp_path):
+    """The message names the request and never the token."""
+    with running(ApiServer(200, {}), tmp_path) as config:
+        pass
+    with pytest.raises(UnreachableError) as found:
+        apply(WEB, kubeconfig=config)
+    assert "secret-word" not in str(found.value)
+
+
+def test_an_unknown_kind_is_refused_with_a_suggestion():
+    """Before a kubeconfig is read."""
+    assert kind_named("VPA") is VPA
+    with pytest.raises(ValueError, match="did you mean hpa"):
+        live("hpas", "web")

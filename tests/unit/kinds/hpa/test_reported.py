@@ -1,0 +1,113 @@
+"""The status of a live object: conditions and metrics under their Kubernetes names."""
+
+import pytest
+
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.fields import cpu, external, memory, on, pods
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+
+NAMED = {"name": "hits", "selector": {"matchLabels": {"verb": "GET"}}}
+STATUS = {
+    "observedGeneration": 3,
+    "lastScaleTime": "2026-03-02T09:00:00Z",
+    "currentReplicas": 4,
+    "desiredReplicas": 5,
+    "conditions": [
+        {
+            "type": "AbleToScale",
+            "status": "True",
+            "reason": "ReadyForNewScale",
+            "message": "recommended size matches current size",
+            "lastTransitionTime": "2026-03-02T08:00:00Z",
+        },
+        {"type": "ScalingActive", "status": "False", "reason": "FailedGetPodsMetric"},
+    ],
+    "currentMetrics": [
+        {
+            "type": "Resource",
+            "resource": {"name": "cpu", "current": {"averageUtilization": 60, "averageValue": "300m"}},
+        },
+        {
+            "type": "ContainerResource",
+            "containerResource": {"name": "cpu", "container": "api", "current": {"averageValue": "25"}},
+        },
+        {"type": "Pods", "pods": {"metric": NAMED, "current": {"averageValue": "120"}}},
+        {
+            "type": "Object",
+            "object": {
+                "describedObject": {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "shop"},
+                "metric": {"name": "hits"},
+                "current": {"value": "1k"},
+            },
+        },
+        {"type": "External", "external": {"metric": {"name": "depth"}, "current": {"value": "7", "averageValue": "2"}}},
+    ],
+}
+LIVE = HPA.from_dict({"metadata": {"name": "web"}, "spec": {}, "status": STATUS}).reported
+
+
+@pytest.mark.parametrize(
+    ("metric", "values"),
+    [
+        (cpu(utilization=50), (None, "300m", 60)),
+        (cpu(container="api", average=25), (None, "25", None)),
+        (pods("hits", average=1, labels={"verb": "GET"}), (None, "120", None)),
+        (on("ingress/shop", "hits", value=1000), ("1k", None, None)),
+        (external("depth", value=1), ("7", "2", None)),
+    ],
+)
+def test_the_entry_of_a_metric_that_built_the_object(metric, values):
+    """Whatever its target is: source, name, labels, container and described object make it the same."""
+    current = LIVE[metric].current
+    assert (current.value, current.average_value, current.average_utilization) == values
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        memory(utilization=50),
+        cpu(container="other", average=25),
+        pods("hits", average=1),
+        on("ingress/other", "hits", value=1),
+        external("hits", value=1),
+    ],
+)
+def test_a_metric_without_an_entry_is_a_key_error(metric):
+    """The message says what is missing."""
+    with pytest.raises(KeyError, match="nothing is reported"):
+        LIVE[metric]
+
+
+def test_counts_and_conditions():
+    """Conditions are found by type, as keys and as attributes."""
+    assert (LIVE.observed_generation, LIVE.last_scale_time) == (3, "2026-03-02T09:00:00Z")
+    assert (LIVE.current_replicas, LIVE.desired_replicas) == (4, 5)
+    able = LIVE.conditions["AbleToScale"]
+    assert (able.status, able.reason, able.last_transition_time) == ("True", "ReadyForNewScale", "2026-03-02T08:00:00Z")
+    assert LIVE.conditions.ScalingActive.reason == "FailedGetPodsMetric"
+    assert list(LIVE.conditions) == ["AbleToScale", "ScalingActive"]
+    with pytest.raises(KeyError, match="no condition ScalingLimited; the conditions are AbleToScale, ScalingActive"):
+        LIVE.conditions["ScalingLimited"]
+    assert not hasattr(LIVE.conditions, "ScalingLimited")
+
+
+def test_parts_that_cannot_be_read_are_left_out():
+    """A status is what others wrote."""
+    broken = HPA.from_dict({"metadata": {"name": "web"}, "status": {"currentReplicas": "4", "desiredReplicas": 5}})
+    assert (broken.reported.current_replicas, broken.reported.desired_replicas) == (None, 5)
+    assert HPA("deployment/web", max_replicas=3).reported.current_replicas is None
+
+
+def test_the_other_kinds():
+    """The same words where the kind has them."""
+    conditions = [{"type": "Ready", "status": "True"}]
+    wpa = WPA.from_dict({"metadata": {"name": "web"}, "status": {"currentReplicas": 4, "conditions": conditions}})
+    assert (wpa.reported.current_replicas, wpa.reported.conditions.Ready.status) == (4, "True")
+    hvpa = Hvpa.from_dict({"metadata": {"name": "web"}, "status": {"desiredReplicas": 4, "conditions": conditions}})
+    assert (hvpa.reported.desired_replicas, hvpa.reported.conditions.Ready.status) == (4, "True")
+    sizes = {"containerRecommendations": [{"containerName": "app", "target": {"cpu": "1"}}]}
+    vpa = VPA.from_dict({"metadata": {"name": "web"}, "status": {"recommendation": sizes, "conditions": conditions}})
+    assert vpa.reported.containers["app"].target == {"cpu": "1"}
+    assert vpa.reported.conditions.Ready.status == "True"
