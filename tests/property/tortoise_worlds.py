@@ -1,19 +1,27 @@
 """Tortoises for random worlds, the HPAs that they name, and what they have learned."""
 
+from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
+from unittest.mock import patch
 
 from hypothesis import strategies as st
 
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Behavior, cpu, external, memory
 from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.tortoise.status import PHASES
 from hypot.policy.model.learned import Learned, SlotLayout
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.tortoise_state import TortoiseState
+from hypot.replay.numbers.tortoise import HORIZONTAL
+from hypot.replay.numbers.tortoise_rule import TortoiseNumbers, numbers_of
 from hypot.replay.policies.policy import Policy
 from property.picks import among, either, maybe, within
 from property.replay_worlds import EPOCH, Case, all_loads, paces, starts, worlds
 
+NUMBERS_OF, EMPTY_PAST, EMPTY_CODES = numbers_of, TortoiseNumbers.past, TortoiseNumbers.codes
+KEYS = ("app/cpu", "app/memory")
 PREFIX = "hypot.dev/tortoise-"
 HOUR, DAY, WEEK = 3600.0, 86400.0, 604800.0
 # Settings that have an effect within an hour.
@@ -127,6 +135,59 @@ def learned_states(draw, daily):
         draw(maybe(st.sampled_from([EPOCH - 9 * DAY, EPOCH - 1.0]))),
         draw(among(0, 1, 3, 9)),
     )
+
+
+@contextmanager
+def knowing(known):
+    """Tortoises of replays begin with this state, in plain numbers."""
+
+    def past(numbers):
+        return known_past(numbers, EMPTY_PAST(numbers), known)
+
+    def codes(numbers):
+        found = EMPTY_CODES(numbers)
+        for r, learned in enumerate(learned_places(numbers, known)):
+            if learned is not None:
+                found[r][:] = memoryview(learned.codes).cast("H").tolist()
+        return found
+
+    with patch.object(TortoiseNumbers, "past", past), patch.object(TortoiseNumbers, "codes", codes):
+        yield
+
+
+def fitting(case):
+    """What it has learned; None if replicas follow nothing that it has learned about."""
+    first, tried = case.policy.workload, case.policy
+    given = (tried.autoscalers[0], first.container, (first.cpu, first.memory), tried.named_hpa)
+    numbers = NUMBERS_OF(*given, case.world.metrics.names, case.settings)
+    return case.known if numbers is None or any(learned_places(numbers, case.known)) else None
+
+
+def learned_places(numbers, known):
+    """What is known of cpu and memory, as far as replicas follow them and slots are the same."""
+    learned = {each.place: each for each in known.learned if each.layout == numbers.layout} if known else {}
+    words = zip(KEYS, numbers.rule.words, strict=True)
+    return [learned.get(key) if word == HORIZONTAL else None for key, word in words]
+
+
+def known_past(numbers, past, known):
+    """The columns of a state."""
+    if known is None:
+        return past
+    for r, (key, learned) in enumerate(zip(KEYS, learned_places(numbers, known), strict=True)):
+        past.targets[r] = known.targets.get(key) or past.targets[r]
+        if learned is None:
+            continue
+        past.since[r] = known.since.get(key, inf)
+        if learned.tally is not None:
+            turn, slot, needed, counted, left_out = learned.tally
+            past.tally_turn[r], past.tally_slot[r], past.tally_needed[r] = turn, slot, needed
+            past.tally_counted[r], past.tally_missed[r] = counted, sum(left_out)
+    past.phase[0] = PHASES.index(known.phase) if known.phase else -1
+    past.retargeted[0] = -inf if known.retargeted is None else known.retargeted
+    past.low[0], past.planned[0] = known.low, known.planned
+    past.short_since[0] = inf if known.short_since is None else known.short_since
+    return past
 
 
 class TortoiseCase(Case):

@@ -157,6 +157,11 @@ def last_peak(codes: Any, slots: int, turn: int, slot: int) -> int:
     return found
 
 
+def is_left_out(counted: int, missed: int) -> bool:
+    """Whether a slot says nothing: fewer than half of its observations count."""
+    return counted < max(missed, 1)
+
+
 def rows_of(weeks: int, daily: bool) -> int:
     return weeks * DAYS if daily else weeks
 
