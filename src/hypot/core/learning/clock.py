@@ -2,7 +2,7 @@
 
 from datetime import date, datetime
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -21,11 +21,11 @@ _ROUNDED = 4.9e-7
 
 
 class Turns(NamedTuple):
-    """When slots begin, in ascending order, and the turn and the slot of each."""
+    """When slots begin, in ascending order, and the turn and the slot of each, in columns."""
 
-    times: list[float]
-    turns: list[int]
-    slots: list[int]
+    times: Any
+    turns: Any
+    slots: Any
 
 
 class SlotClock:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from hypot.kinds.catalogue import Autoscaler, sizes_pods
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.node import replaced
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
@@ -104,6 +105,8 @@ def _hvpa(hvpa: Hvpa, around: _Surroundings) -> Decider | None:
 def _tortoise(tortoise: Tortoise, around: _Surroundings) -> Iterator[Decider]:
     """The Tortoise, and the controller of its HPA unless it decides that too."""
     scene, first, named = around.scene, around.policy.workload, around.policy.named_hpa
+    # Its status is of another time.
+    named = None if named is None else replaced(named, status=None)
     size = (first.cpu, first.memory)
     numbers = tortoise_rule.numbers_of(tortoise, first.container, size, named, around.names, scene.settings)
     if numbers is None:

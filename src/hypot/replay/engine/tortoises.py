@@ -24,8 +24,15 @@ from hypot.replay.engine.acting import size_of
 from hypot.replay.engine.deciders import DisagreementError, ExplainedDecider, HistoryRecorder, Scene
 from hypot.replay.engine.replica_rules import HpaReplicaRule
 from hypot.replay.numbers.hvpa import HvpaPast, no_hvpa_past
-from hypot.replay.numbers.plan import NumericPlan, begin_plan, is_bound, no_plan, pursue_plan
-from hypot.replay.numbers.tortoise import HORIZONTAL, TortoisePast, tortoise_look, tortoise_moved, tortoise_size
+from hypot.replay.numbers.plan import NumericPlan, no_plan, pursue_plan
+from hypot.replay.numbers.tortoise import (
+    HORIZONTAL,
+    TortoisePast,
+    is_held_back,
+    tortoise_act,
+    tortoise_look,
+    tortoise_size,
+)
 from hypot.replay.numbers.tortoise_hpa import HpaForm, decided_count, edit_hpa, follow_hpa, form_in_use
 from hypot.replay.numbers.tortoise_rule import Codes, TortoiseNumbers, edited_by, state_of
 from hypot.replay.world.lifecycle import scale_to
@@ -152,18 +159,13 @@ class TortoiseDecider:
         moves = parts.counting.past
         count = decided_count(rule, past, parts.form, moves, c, s, p, i, now, blind)
         rescales = tortoise_size(rule, past, columns, current, count, now) and rule.acts
-        size, had = columns.size, columns.request
-        cpu, memory = (size[r] if rule.controlled[r] else 0 for r in range(2))
-        held = is_bound(self.plan, count if rescales else 0, cpu, memory)
+        held = is_held_back(rule, columns, self.plan, rescales)
         if (rescales and not held) or scene.is_explained(now):
             self._report(scene, i, now, before)
         if held:
             pursue_plan(self.plan, c, s, p, scene.in_place, now)
         elif rescales:
-            resizes = columns.resizes[0] != 0
-            want = (count, size[0], size[1], size[2], size[3], had[0], had[1])
-            begin_plan(self.plan, c, s, p, scene.in_place, *want, resizes, now)
-            tortoise_moved(past, columns, now)
+            tortoise_act(past, columns, self.plan, c, s, p, scene.in_place, now)
             if rule.decides:
                 parts.counting.moved(current, count, now)
 

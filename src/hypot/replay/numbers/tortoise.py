@@ -58,6 +58,7 @@ from hypot.policy.model.current_size import LONGEST_WAIT
 from hypot.replay.numbers.hpa import UTILIZATION, HpaRule, measure_pods
 from hypot.replay.numbers.hvpa import detect_saturation, record_current_size, stay
 from hypot.replay.numbers.hvpa_resolve import CPU, MEMORY, HvpaPast
+from hypot.replay.numbers.plan import NumericPlan, begin_plan, is_bound
 from hypot.replay.world.cohorts import READY_STATES, STOPPING, Cohorts
 from hypot.replay.world.params import Params
 from hypot.replay.world.site import Site
@@ -506,6 +507,43 @@ def settled_count(rule: TortoiseRule, past: TortoisePast, columns: HvpaPast, cou
             )
             asked = max(asked, own)
     return count if asked == NONE else min(count, max(counts.preferred, asked))
+
+
+def is_held_back(rule: TortoiseRule, columns: HvpaPast, plan: NumericPlan, rescales: bool) -> bool:
+    """Whether the decision waits for a plan in progress. A resource that it does not control does not count."""
+    cpu = columns.size[0] if rule.controlled[CPU] else 0
+    memory = columns.size[1] if rule.controlled[MEMORY] else 0
+    return is_bound(plan, columns.desired[0] if rescales else 0, cpu, memory)
+
+
+def tortoise_act(
+    past: TortoisePast,
+    columns: HvpaPast,
+    plan: NumericPlan,
+    c: Cohorts,
+    s: Site,
+    p: Params,
+    in_place: bool,
+    now: float,
+) -> None:
+    """Carry out the decision, as far as possible at once."""
+    tortoise_moved(past, columns, now)
+    begin_plan(
+        plan,
+        c,
+        s,
+        p,
+        in_place,
+        columns.desired[0],
+        columns.size[0],
+        columns.size[1],
+        columns.size[2],
+        columns.size[3],
+        columns.request[CPU],
+        columns.request[MEMORY],
+        columns.resizes[0] != 0,
+        now,
+    )
 
 
 def tortoise_moved(past: TortoisePast, columns: HvpaPast, now: float) -> None:

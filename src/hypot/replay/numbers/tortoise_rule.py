@@ -207,7 +207,7 @@ def state_of(
     known = None
     if begun:
         known = TortoiseState(
-            tuple([_learned(numbers.layout, key, past, codes[r], r) for r, key in begun.items()]),
+            tuple([_learned(numbers.layout, key, past, codes[r], r) for r, key in keys.items()]),
             PHASES[past.phase[0]] if past.phase[0] != NONE else "",
             {key: past.since[r] for r, key in begun.items()},
             {key: past.targets[r] for r, key in keys.items()},
