@@ -80,8 +80,10 @@ def why_whole(tortoise: Tortoise, container: str, size: tuple[int, int], named: 
         return "a Tortoise with a hold or a schedule"
     if min(size) <= 0:
         return "a Tortoise whose pods request no cpu or no memory"
-    if min(most) <= 0 or max(most) > MOST_WRITTEN:
-        return "a Tortoise whose largest pods are too small or too large"
+    if min(most) <= 0:
+        return "a Tortoise whose pods may get nothing"
+    if max(most) > MOST_WRITTEN:
+        return "a Tortoise whose pods may get too much for 64-bit sums"
     if named is not None and tortoise.behavior is not None:
         # It has other windows from the first edit on.
         return "a Tortoise that changes the behavior of the HPA that it names"
