@@ -95,6 +95,7 @@ def tried() -> dict[str, Tried]:
         "HPA, memory and noise": Tried((hpa(CPU, MEMORY),), noisy, 6.0),
         "HPA by rate and VPA": Tried((hpa(RATE), VPA("deployment/web", mode="InPlaceOrRecreate")), world, 5.0),
         "Hvpa": Tried((hvpa(),), world, 5.0),
+        "Tortoise": Tried((tortoise(),), world, 1.25),
     }
 
 
@@ -109,7 +110,7 @@ def load() -> Load:
 
 def plain_figures() -> None:
     """One workload; processor time of this process only."""
-    demand = load()
+    demand, each = load(), dict[str, float]()
     for name, one in tried().items():
         world, took = replace(one.world, tick=TICK), []
         for _ in range(ROUNDS if one.bar == 10.0 else 1):
@@ -117,45 +118,43 @@ def plain_figures() -> None:
             score(replay(Policy(name, one.autoscalers, START), "web", demand, world, Settings()))
             took.append(time.process_time() - began)
         ticks, middle = len(demand.work), statistics.median(took)
+        each[name] = middle
         bar = " (bar: 4 s)" if name == "HPA with behavior" else ""
         print(f"plain engine, {name}, {DAYS} days at {TICK:g} s: {middle:.2f} s, {ticks / middle:,.0f} ticks/s{bar}")
+    print_ratio("plain", each)
 
 
-def tortoise_figures() -> None:
-    """A Tortoise next to an Hvpa with both axes, on the same trace; only the plain engine replays it."""
-    demand, world = load(), replace(tried()["Hvpa"].world, tick=TICK)
-    took = {}
-    for name, one in (("Hvpa", hvpa()), ("Tortoise", tortoise())):
-        began = time.process_time()
-        score(replay(Policy(name, (one,), START), "web", demand, world, Settings()))
-        took[name] = time.process_time() - began
-    ratio = took["Tortoise"] / took["Hvpa"]
-    print(
-        f"plain engine, Tortoise, {DAYS} days at {TICK:g} s: {took['Tortoise']:.2f} s, "
-        f"{ratio:.1f} times an Hvpa with both axes (bar: 4)"
-    )
+def print_ratio(engine: str, took: dict[str, float]) -> None:
+    """A Tortoise next to an Hvpa with both axes, on the same trace in the same run."""
+    print(f"{engine} engine: a Tortoise takes {took['Tortoise'] / took['Hvpa']:.1f} times an Hvpa (bar: 4)")
 
 
 def start_figures() -> None:
-    """The command on one workload: the first time, with an empty cache, and after that."""
-    code = "from hypot.cli.main import main; main()"
+    """The command on one workload: the first time, with an empty cache, and after that; without a Tortoise and with."""
     with tempfile.TemporaryDirectory() as folder:
-        trace, world = Path(folder) / "trace.csv", Path(folder) / "world.yaml"
+        trace, world, learning = (Path(folder) / name for name in ("trace.csv", "world.yaml", "tortoise.yaml"))
         work = load().work
         rows = "".join(f"{int(1.7e9 + TICK * i)},{100 * value:.3f}\n" for i, value in enumerate(work))
         trace.write_text("timestamp,value\n" + rows)
         names = "metrics: {names: {http_requests_per_second: requests}}"
         world.write_text(f"tick: {TICK:g}s\ndemand: {{peak: 12}}\n{names}\n")
-        command = [sys.executable, "-c", code, "replay", str(trace), "-f", str(ALL_KINDS), "--world", str(world)]
-        for when in ("first, compiles all kinds", *["from its cache"] * ROUNDS):
-            before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-            environment = {**os.environ, "XDG_CACHE_HOME": folder}
-            subprocess.run([*command, "--engine", "fleet"], env=environment, stdout=subprocess.DEVNULL, check=True)
-            wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-            used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            print(
-                f"hypot replay --engine fleet, {len(work)} ticks, {when}: {used:.2f} s of processor time, {wall:.2f} s"
-            )
+        learning.write_text(yaml.safe_dump(tortoise().to_dict()))
+        command = ["replay", str(trace), "-f", str(ALL_KINDS), "--world", str(world), "--engine", "fleet"]
+        first, later = "first, compiles all kinds", ["from its cache"] * ROUNDS
+        start("all kinds but a Tortoise", command, Path(folder) / "without", [first])
+        start("all kinds", [*command, "-f", str(learning)], Path(folder) / "with", [first, *later])
+
+
+def start(which: str, command: list[str], cache: Path, times: list[str]) -> None:
+    code = "from hypot.cli.main import main; main()"
+    for when in times:
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+        given = [sys.executable, "-c", code, *command]
+        subprocess.run(given, env=environment, stdout=subprocess.DEVNULL, check=True)
+        wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        print(f"hypot replay --engine fleet, {which}, {when}: {used:.2f} s of processor time, {wall:.2f} s")
 
 
 def fleet_figures() -> None:
@@ -166,7 +165,7 @@ def fleet_figures() -> None:
     from hypot.replay.traces.trace import Trace  # noqa: PLC0415
 
     times = 60.0 * np.arange(DAYS * 1440 + 1)
-    ticks = WORKLOADS * (len(times) - 1)
+    ticks, each = WORKLOADS * (len(times) - 1), dict[str, float]()
     # One day longer than the replay: each workload begins at another minute of that day.
     longer = 300 - 200 * np.cos(2 * np.pi * np.arange(len(times) + 1440) / 1440)
     for name, one in tried().items():
@@ -185,6 +184,7 @@ def fleet_figures() -> None:
             done.append(time.perf_counter())
         part = WORKLOADS // 10
         rates = [part * (len(times) - 1) / (end - start) / 1e6 for start, end in pairwise(done[part - 1 :: part])]
+        each[name] = 1.0 / statistics.median(rates)
         how = "from its cache" if there else "compiled (bar: 30 s)"
         print(
             f"fleet engine, {name}, {len(queue.comparisons())} workloads, {DAYS} days at 60 s: "
@@ -192,12 +192,12 @@ def fleet_figures() -> None:
             f"the median is {statistics.median(rates):.2f}, the best {max(rates):.2f} (bar: {one.bar:g}); "
             f"ready after {ready:.1f} s, {how}"
         )
+    print_ratio("fleet", each)
     own, others = (resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     print(f"peak memory: {own:.0f} MB in this process, {others:.0f} MB in the largest worker process")
 
 
 if __name__ == "__main__":
     plain_figures()
-    tortoise_figures()
     start_figures()
     fleet_figures()

@@ -1,21 +1,38 @@
 """Tortoises for random worlds, the HPAs that they name, and what they have learned."""
 
+from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
+from unittest.mock import patch
 
 from hypothesis import strategies as st
 
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.fields import Behavior, cpu, external, memory
+from hypot.kinds.hpa.fields import Behavior, cpu, external, memory, pods
 from hypot.kinds.tortoise import Tortoise
-from hypot.policy.model.learned import Learned, SlotLayout
+from hypot.kinds.tortoise.status import PHASES
+from hypot.policy.model.learned import Learned
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.tortoise_state import TortoiseState
+from hypot.policy.tortoise.tuning import layout_of
+from hypot.replay.numbers.tortoise import HORIZONTAL
+from hypot.replay.numbers.tortoise_rule import TortoiseNumbers, numbers_of
 from hypot.replay.policies.policy import Policy
 from property.picks import among, either, maybe, within
 from property.replay_worlds import EPOCH, Case, all_loads, paces, starts, worlds
 
+NUMBERS_OF, EMPTY_PAST, EMPTY_CODES = numbers_of, TortoiseNumbers.past, TortoiseNumbers.codes
+KEYS = ("app/cpu", "app/memory")
+CPU_PREFIX = "tortoises.autoscaling.mercari.com/container-based-cpu-metric-prefix"
 PREFIX = "hypot.dev/tortoise-"
 HOUR, DAY, WEEK = 3600.0, 86400.0, 604800.0
+# Zones, and times shortly before their clocks change: forward and back, by half an hour, and by more than a slot.
+CLOCKS = {
+    "Europe/Berlin": (1698541200.0, 1711846800.0),
+    "Australia/Lord_Howe": (1680361200.0, 1696087800.0),
+    "Antarctica/Troll": (1698541200.0, 1711846800.0),
+    "Asia/Kolkata": (EPOCH,),
+}
 # Settings that have an effect within an hour.
 settings_of = st.fixed_dictionaries(
     {
@@ -29,6 +46,9 @@ settings_of = st.fixed_dictionaries(
         f"{PREFIX}target-update-interval": st.sampled_from(["1m", "5m"]),
         f"{PREFIX}target-rule": st.sampled_from(["plain", "fixed-point"]),
         f"{PREFIX}slot-period": st.just("daily"),
+        f"{PREFIX}slot-hours": st.sampled_from(["2", "24"]),
+        f"{PREFIX}window-weeks": st.sampled_from(["1", "8"]),
+        f"{PREFIX}time-zone": st.sampled_from(list(CLOCKS)),
         f"{PREFIX}maximum-cpu-request": st.sampled_from(["900m", "2"]),
         f"{PREFIX}maximum-memory-request": st.sampled_from(["1200Mi"]),
         f"{PREFIX}emergency-grace-period": st.sampled_from(["0s", "60s"]),
@@ -57,6 +77,8 @@ named_metrics = st.lists(
         percents.map(lambda p: memory(utilization=p, container="app")),
         percents.map(lambda p: cpu(utilization=p)),
         st.sampled_from(["40", "200"]).map(lambda amount: external("rate", average=amount)),
+        st.sampled_from(["40", "2"]).map(lambda amount: pods("rate", average=amount)),
+        percents.map(lambda p: external("cpu-app", value=str(p))),
     ),
     min_size=1,
     max_size=3,
@@ -75,6 +97,7 @@ def named_hpas(draw):
         scale_up=up,
         scale_down=down,
         name="given",
+        annotations=draw(maybe(st.just({CPU_PREFIX: "cpu-"}))),
     )
 
 
@@ -99,24 +122,23 @@ def tortoises(draw, decides):
 
 
 @st.composite
-def learned_states(draw, daily):
+def learned_states(draw, layout, epoch):
     """What it learned over some weeks; None for one that is new."""
     if draw(within(0, 5)) == 0:
         return None
     place = draw(among("app/cpu", "app/cpu", "app/cpu", "app/memory"))
-    layout = SlotLayout(daily=daily)
     needs = draw(st.lists(st.sampled_from([None, 0, 300, 1500, 4000, 9000]), min_size=2, max_size=4))
-    learned = Learned.begun(layout, place, EPOCH - 3 * WEEK)
-    at = EPOCH - draw(among(1, 3, 14)) * WEEK - 2 * HOUR
-    while at < EPOCH - HOUR:
+    learned = Learned.begun(layout, place, epoch - 3 * WEEK)
+    at = epoch - draw(among(1, 3, 14)) * WEEK - 2 * HOUR
+    while at < epoch - HOUR:
         for needed in needs:
             learned = learned.observed(at, needed, None if needed is not None else "unmeasured")
             at += HOUR
-        at += (WEEK if not daily else DAY) - len(needs) * HOUR
+        at += (DAY if layout.daily else WEEK) - len(needs) * HOUR
     if draw(either):
         learned = replace(learned, tally=None)
     long_ago = 3 * WEEK
-    since = EPOCH - draw(among(0.0, WEEK - 600.0, long_ago, long_ago, long_ago))
+    since = epoch - draw(among(0.0, WEEK - 600.0, long_ago, long_ago, long_ago))
     keys = draw(among(("app/cpu",), ("app/cpu", "app/memory"), ("app/cpu", "app/memory"), ("app/memory",)))
     other = replace(learned, place="app/memory" if place == "app/cpu" else "app/cpu")
     return TortoiseState(
@@ -124,9 +146,63 @@ def learned_states(draw, daily):
         draw(among("", "Working", "PartlyWorking", "GatheringData", "Emergency", "BackToNormal")),
         dict.fromkeys(keys, since),
         {key: draw(percents) for key in keys},
-        draw(maybe(st.sampled_from([EPOCH - 9 * DAY, EPOCH - 1.0]))),
+        draw(maybe(st.sampled_from([epoch - 9 * DAY, epoch - 1.0]))),
         draw(among(0, 1, 3, 9)),
     )
+
+
+@contextmanager
+def knowing(known):
+    """Tortoises of replays begin with this state, in plain numbers."""
+
+    def past(numbers):
+        return known_past(numbers, EMPTY_PAST(numbers), known)
+
+    def codes(numbers):
+        found = EMPTY_CODES(numbers)
+        for r, learned in enumerate(learned_places(numbers, known)):
+            if learned is not None:
+                found[r][:] = memoryview(learned.codes).cast("H").tolist()
+        return found
+
+    with patch.object(TortoiseNumbers, "past", past), patch.object(TortoiseNumbers, "codes", codes):
+        yield
+
+
+def fitting(case):
+    """What it has learned; None if replicas follow nothing that it has observed."""
+    first, tried = case.policy.workload, case.policy
+    given = (tried.autoscalers[0], first.container, (first.cpu, first.memory), tried.named_hpa)
+    numbers = NUMBERS_OF(*given, case.world.metrics.names, case.settings)
+    known = [each for each in learned_places(numbers, case.known) if each is not None] if numbers is not None else []
+    return case.known if numbers is None or any(each.place in case.known.since for each in known) else None
+
+
+def learned_places(numbers, known):
+    """What is known of cpu and memory, as far as replicas follow them and slots are the same."""
+    learned = {each.place: each for each in known.learned if each.layout == numbers.layout} if known else {}
+    words = zip(KEYS, numbers.rule.words, strict=True)
+    return [learned.get(key) if word == HORIZONTAL else None for key, word in words]
+
+
+def known_past(numbers, past, known):
+    """The columns of a state."""
+    if known is None:
+        return past
+    for r, (key, learned) in enumerate(zip(KEYS, learned_places(numbers, known), strict=True)):
+        past.targets[r] = known.targets.get(key) or past.targets[r]
+        if learned is None:
+            continue
+        past.since[r] = known.since.get(key, inf)
+        if learned.tally is not None:
+            turn, slot, needed, counted, left_out = learned.tally
+            past.tally_turn[r], past.tally_slot[r], past.tally_needed[r] = turn, slot, needed
+            past.tally_counted[r], past.tally_missed[r] = counted, sum(left_out)
+    past.phase[0] = PHASES.index(known.phase) if known.phase else -1
+    past.retargeted[0] = -inf if known.retargeted is None else known.retargeted
+    past.low[0], past.planned[0] = known.low, known.planned
+    past.short_since[0] = inf if known.short_since is None else known.short_since
+    return past
 
 
 class TortoiseCase(Case):
@@ -157,6 +233,10 @@ def tortoise_cases(draw, decides, **world):
     tortoise = draw(tortoises(decides))
     named = draw(named_hpas()) if tortoise.names_hpa else None
     tried = Policy("tried", (tortoise,), draw(starts), named_hpa=named)
-    daily = tortoise.annotations.get(f"{PREFIX}slot-period") == "daily"
-    known = draw(learned_states(daily))
-    return TortoiseCase(tried, draw(all_loads), draw(worlds(**world)), draw(setups), known=known)
+    layout = layout_of(Settings().tortoise.overridden(tortoise.annotations)[0])
+    epoch = draw(st.sampled_from(CLOCKS.get(layout.zone, (EPOCH,)))) - draw(among(0.0, 90.0, 1500.0))
+    given, world = draw(all_loads), draw(worlds(**world))
+    names = {**world.metrics.names, "cpu-app": "usage"}
+    world = replace(world, metrics=replace(world.metrics, names=names))
+    known = draw(learned_states(layout, epoch))
+    return TortoiseCase(tried, given._replace(start=epoch), world, draw(setups), known=known)

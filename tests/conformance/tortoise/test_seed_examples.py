@@ -4,9 +4,12 @@ What the percentile says a pod needs, times the replicas, is what all pods toget
 gives only the size that they reach; where they shrink, every step is compared.
 """
 
+from math import inf
+
 from conformance.harness import each_case
 from conformance.tortoise.cases import settings_of, tortoise
-from hypot.policy.tortoise.sizes import SizedResource, bounds_of, counts_of, horizontal_size, may_shrink
+from hypot.core.sizes.right_size import may_shrink
+from hypot.policy.tortoise.sizes import SizedResource, bounds_of, counts_of, horizontal_size
 
 PLACE = ("app", "cpu")
 
@@ -32,7 +35,7 @@ def replayed(given):
     spec = {"resource_policy": [{"container_name": "app", "min_allocated_resources": least}]}
     owner = tortoise({"spec": spec}, policies={"app": {"cpu": "Horizontal"}})
     counts, bounds = counts_of(owner, settings), bounds_of(owner, PLACE, settings)
-    size, last = given["initial_request_cpu_millicores"], None
+    size, last = given["initial_request_cpu_millicores"], -inf
     recommended, written = [], []
     for step in given["steps"]:
         count, used, now = step["replicas"], step["vpa_max_recommendation_millicores"], step["minute"] * 60.0

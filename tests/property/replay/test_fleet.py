@@ -10,6 +10,7 @@ from hypot.replay.fleet import fleet
 from hypot.replay.fleet.records import TooLargeError
 from hypot.replay.score.scores import judge, needed_by, part, score
 from property.replay_worlds import GAPS, Case, cases, hpas, wpas
+from property.tortoise_worlds import fitting, knowing, tortoise_cases
 from property.vertical_worlds import hvpas, setups, vpas
 
 # The first test compiles it: one process runs all of these.
@@ -96,6 +97,20 @@ class TestEngines:
     def test_hvpas_are_equal(self, case):
         """Identical points at every tick, and the same steps to them."""
         assert_equal(case)
+
+    @often
+    @given(tortoise_cases(decides=False, skews=(0.0, 0.3), gaps=((), *GAPS)))
+    def test_tortoises_and_their_hpas_are_equal(self, case):
+        """Identical decisions at every tick, whatever was learned before."""
+        with knowing(fitting(case)):
+            assert_equal(case)
+
+    @often
+    @given(tortoise_cases(decides=True, skews=(0.0, 0.3), gaps=((), *GAPS)))
+    def test_tortoises_that_decide_are_equal(self, case):
+        """Identical counts and sizes at every tick."""
+        with knowing(fitting(case)):
+            assert_equal(case)
 
     @often
     @given(cases(st.tuples(wpas()), skews=(0.0, 0.3), gaps=GAPS))

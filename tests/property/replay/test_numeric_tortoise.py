@@ -6,11 +6,10 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 
 from hypot.replay.engine import engine
-from hypot.replay.engine.deciders import ExplainedDecider
 from hypot.replay.engine.families import tortoise_rule
-from hypot.replay.engine.tortoises import TortoiseDecider
+from hypot.replay.engine.tortoises import ExplainedTortoise
 from property.replay_worlds import ALWAYS, ENGINE_PARTS, GAPS
-from property.tortoise_worlds import tortoise_cases
+from property.tortoise_worlds import fitting, knowing, tortoise_cases
 
 often = settings(
     max_examples=25,
@@ -22,23 +21,22 @@ often = settings(
 
 def played(case, **more):
     """The rows of a replay, in which the Tortoise knows what it has learned."""
+    known = fitting(case)
 
     def parts(*given):
         for part in ENGINE_PARTS(*given):
-            if isinstance(part, TortoiseDecider):
-                part.past.known = case.known
-            elif isinstance(part, ExplainedDecider):
-                part.state = part.state._replace(tortoise=case.known)
+            if isinstance(part, ExplainedTortoise):
+                part.state = part.state._replace(tortoise=known)
             yield part
 
-    with patch.object(engine, "deciders_of", parts):
+    with patch.object(engine, "deciders_of", parts), knowing(known):
         return engine.replay(case.policy, "web", case.load, case.world, case.settings, **more).ticks
 
 
 def assert_same_decisions(case):
     """Each decision is compared with the full one from the same state, and each row with those of full decisions."""
     numeric = played(case, explained=ALWAYS)
-    with patch.object(tortoise_rule, "rule_of", lambda *_: None):
+    with patch.object(tortoise_rule, "numbers_of", lambda *_: None):
         whole = played(case)
     for name, here, there in zip(whole._fields, numeric, whole, strict=True):
         assert np.array_equal(here, there), name

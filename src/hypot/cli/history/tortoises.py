@@ -5,6 +5,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from hypot.cli.files import BadInput, last_of_each, read_objects
+from hypot.core.axes.shape import Counts
 from hypot.kinds.base import Ref
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.tortoise import Tortoise
@@ -21,7 +22,7 @@ from hypot.policy.observe.targets import target_of
 from hypot.policy.tortoise.edited_hpa import FIRST_TARGET, targets_in
 from hypot.policy.tortoise.needs import sizes_by_place
 from hypot.policy.tortoise.policies import in_force, places_of
-from hypot.policy.tortoise.sizes import Counts, counts_of
+from hypot.policy.tortoise.sizes import counts_of
 from hypot.policy.tortoise.tuning import layout_of
 from hypot.policy.valid import in_the_way
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self, get_args
 
-from hypot.core.learning.slots import HOURS, STALE, SlotTable, empty, place, slots_of, unpacked
+from hypot.core.learning.slots import HOURS, STALE, SlotTable, empty, is_left_out, last_peak, place, slots_of, unpacked
 from hypot.kinds.derived import Deriving, derived, with_derived_of
 
 # Why a time says nothing about what a workload needs.
@@ -57,7 +57,7 @@ class SlotTally(NamedTuple):
     @property
     def reason(self) -> Reason | None:
         """Why most of the slot says nothing; None if at least half of it counts."""
-        if self.counted >= max(sum(self.left_out), 1):
+        if not is_left_out(self.counted, sum(self.left_out)):
             return None
         return REASONS[max(range(len(REASONS)), key=lambda each: self.left_out[each])]
 
@@ -231,11 +231,7 @@ def _known(learned: Learned, slot: int) -> tuple[int, tuple[int, ...]]:
 
 @derived
 def _last_peak(learned: Learned, turn: int, slot: int) -> int:
-    table, found = learned.table(), 0
-    for each in range(table.slots):
-        code = table.column(each)[(turn - (each >= slot)) % table.rows]
-        found = max(found, unpacked(code) if 0 < code < STALE else table.highest(each))
-    return found
+    return last_peak(memoryview(learned.codes).cast("H"), learned.layout.slots, turn, slot)
 
 
 @derived

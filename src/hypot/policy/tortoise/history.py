@@ -5,15 +5,14 @@ of `core.slots`, on arrays with a row for each workload.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, datetime
-from itertools import pairwise, repeat
+from itertools import repeat
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 
-from hypot.core.learning.slots import DAYS, DIGITS, HOURS, MOST, STALE, rows_of, slots_of
+from hypot.core.learning.clock import SlotClock
+from hypot.core.learning.slots import DIGITS, MOST, STALE, rows_of, slots_of
 from hypot.policy.model.learned import MOST_LEFT_OUT, REASONS, Learned, LeftOut, SlotLayout, SlotTally
 from hypot.policy.model.size import Place
 from hypot.policy.model.tortoise_state import PERCENT, key_of
@@ -26,10 +25,7 @@ Counts = npt.NDArray[np.int32]
 Codes = npt.NDArray[np.uint16]
 
 UNMEASURED = REASONS.index("unmeasured")
-_HOUR, _DAY = 3600, 86_400
-_EPOCH = date(1970, 1, 1).toordinal()
-# No zone changes its clock twice within this time.
-_STRIDE = _DAY // 2
+_HOUR = 3600
 # How many samples, and how many occurrences of slots, are computed at once.
 _BATCH = 300_000
 
@@ -81,49 +77,6 @@ def _batches(series: Iterable[UsageSeries]) -> Iterator[list[UsageSeries]]:
         yield batch
 
 
-class _Clock:
-    """The occurrences of slots by the clock of a zone, numbered over all turns."""
-
-    def __init__(self, layout: SlotLayout, first: float, last: float) -> None:
-        self._length = layout.hours * _HOUR
-        self._zero = _EPOCH * (HOURS // layout.hours)
-        zone = ZoneInfo(layout.zone)
-        changes = _changes(zone, int(first) - DAYS * _DAY, int(last) + DAYS * _DAY)
-        self._starts = np.array([at for at, _ in changes], np.float64)
-        self._offsets = np.array([offset for _, offset in changes], np.float64)
-        ends = np.append(self._starts[1:], np.inf)
-        # How far the clock has come by the end of each period.
-        self._reached = np.maximum.accumulate(ends + self._offsets)
-
-    def occurrences(self, times: Floats) -> Ints:
-        offsets = self._offsets[np.searchsorted(self._starts, times, "right") - 1]
-        return np.floor((times + offsets) / self._length).astype(np.int64) + self._zero
-
-    def begins(self, occurrences: Ints) -> Floats:
-        """When each occurrence begins. One that daylight saving skips begins with the next one."""
-        local = ((occurrences - self._zero) * self._length).astype(np.float64)
-        period = np.searchsorted(self._reached, local, "right")
-        return np.maximum(self._starts[period], local - self._offsets[period])
-
-
-def _changes(zone: ZoneInfo, first: int, last: int) -> list[tuple[int, float]]:
-    """When the offset of a zone from UTC changes, in seconds, and to what; the first is in force at the start."""
-
-    def offset(at: int) -> float:
-        ahead = datetime.fromtimestamp(at, zone).utcoffset()
-        return 0.0 if ahead is None else ahead.total_seconds()
-
-    found = [(first, offset(first))]
-    for before, after in pairwise([*range(first, last, _STRIDE), last]):
-        if offset(after) != found[-1][1]:
-            low, high = before, after
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (middle, high) if offset(middle) == found[-1][1] else (low, middle)
-            found.append((high, offset(high)))
-    return found
-
-
 class _Cells(NamedTuple):
     """By workload and occurrence, from the first turn of a workload on: needs, and how many samples there are."""
 
@@ -165,7 +118,7 @@ def _cells(layout: SlotLayout, series: Sequence[UsageSeries], slots: int) -> _Ce
     times = np.concatenate([one.times for one in series])
     starts = np.cumsum(lengths) - lengths
     begins, ends = times[starts], times[starts + lengths - 1]
-    clock = _Clock(layout, float(begins.min()), float(ends.max()))
+    clock = SlotClock(layout.hours, layout.zone, float(begins.min()), float(ends.max()))
     occurrences = clock.occurrences(times)
     turns = occurrences[starts] // slots
     width = int((occurrences[starts + lengths - 1] // slots - turns).max() + 1) * slots
@@ -194,7 +147,7 @@ def _needs(series: Sequence[UsageSeries], lengths: Ints) -> Counts:
 
 
 def _expected(
-    clock: _Clock, series: Sequence[UsageSeries], begins: Floats, ends: Floats, zeros: Ints, width: int
+    clock: SlotClock, series: Sequence[UsageSeries], begins: Floats, ends: Floats, zeros: Ints, width: int
 ) -> Counts:
     """How many samples each cell would have without gaps, at the usual step of its series."""
     steps = np.array([_usual_step(one.times) for one in series])

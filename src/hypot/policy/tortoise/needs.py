@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from hypot.core.amount import MEMORY, MIB, of_milli
+from hypot.core.learning.needs import are_crashing, counted_in, is_enough, needed_at, units_of
 from hypot.policy.horizontal.hpa_metrics import RequestUse, request_use
 from hypot.policy.horizontal.proposal import CannotRead, MetricContext
 from hypot.policy.model.current_size import CurrentSize, has_crashed, live
@@ -15,10 +16,6 @@ from hypot.policy.model.learned import Reason
 from hypot.policy.model.seen import Pod
 from hypot.policy.model.size import Place
 from hypot.policy.stages.saturation import Saturation
-
-# The share of the pods that must be measured, and of those that must not crash, so that usage says what is needed.
-ENOUGH = 0.5
-CRASHING = 0.2
 
 
 class Needs(NamedTuple):
@@ -66,16 +63,16 @@ def needs_from(
     """The needs for this usage, or for a place the reason why it is unknown."""
     if not pods:
         return Needs({}, "no-pods", "there are no pods")
-    if crashing > CRASHING * pods:
+    if are_crashing(crashing, pods):
         return Needs({}, "crash-loop", f"{crashing} of {pods} pods crash")
     totals: dict[Place, int] = {}
     for place, use in used.items():
         if isinstance(use, str):
             return Needs({}, "unmeasured", use)
         serving = use.matched + use.unmeasured
-        if use.matched < ENOUGH * serving:
+        if not is_enough(use.matched, serving):
             return Needs({}, "unmeasured", f"the usage of only {use.matched} of {serving} pods is known")
-        totals[place] = of_milli(place[1], use.used * serving * 100 // (use.matched * targets[place]))
+        totals[place] = of_milli(place[1], needed_at(use.used, use.matched, serving, targets[place]))
     full = [place for place in saturated if place in targets]
     if replicas >= most and full:
         return Needs({}, "saturated", f"{full[0][1]} of {full[0][0]} is saturated at the maximum of {most} replicas")
@@ -93,12 +90,12 @@ def _unmeasured(pods: Iterable[Pod], use: RequestUse, look: MetricContext) -> in
 
 def counted(resource: str, total: int) -> int:
     """A need as it is learned, in millicores or mebibytes."""
-    return max(round(total / _unit(resource)), 0)
+    return counted_in(total, _unit(resource))
 
 
 def unit_size(resource: str, size: int) -> int:
     """A size in the unit in which needs are counted: millicores or mebibytes."""
-    return -(-size // _unit(resource))
+    return units_of(size, _unit(resource))
 
 
 def amount_of(resource: str, needed: int) -> int:

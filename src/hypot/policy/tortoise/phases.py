@@ -4,19 +4,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hypot.core.instant import read_time
+from hypot.core.learning.phases import NO_PHASE, next_phase
+from hypot.core.learning.phases import overall as overall_phase
 from hypot.kinds.hpa import HPA
 from hypot.kinds.nested import inner, mappings
 from hypot.kinds.tortoise.fields import AUTO, EMERGENCY
 from hypot.kinds.tortoise.policies import OFF
 from hypot.kinds.tortoise.settings import DAILY, DAY, TortoiseSettings
-from hypot.kinds.tortoise.status import (
-    BACK_TO_NORMAL,
-    GATHERING,
-    IN_EMERGENCY,
-    MAY_HAVE_EMERGENCY,
-    PARTLY_WORKING,
-    WORKING,
-)
+from hypot.kinds.tortoise.status import GATHERING, PHASES, WORKING
 
 # Why an HPA is not active if it misses the usage of pods.
 MISSING = frozenset({"FailedGetResourceMetric", "FailedGetContainerResourceMetric", "FailedGetExternalMetric"})
@@ -31,14 +26,12 @@ def gathers_for(settings: TortoiseSettings) -> float:
 def overall(phases: Iterable[str]) -> str:
     """The phase of the whole, from those of its resources."""
     there = set(phases) - {OFF}
-    if GATHERING not in there:
-        return WORKING
-    return PARTLY_WORKING if WORKING in there else GATHERING
+    return PHASES[overall_phase(GATHERING in there, WORKING in there)]
 
 
-def stepped_back(low: int, factor: float) -> int:
-    """The minimum after one more step back from an emergency: lower by at least one."""
-    return min(int(low * factor), low - 1)
+def code_of(phase: str) -> int:
+    """The phase as `core.learning.phases` counts them."""
+    return PHASES.index(phase) if phase else NO_PHASE
 
 
 def phase_after(before: str, usual: str, mode: str, *, scales: bool, healthy: bool, reached: bool) -> str:
@@ -46,25 +39,26 @@ def phase_after(before: str, usual: str, mode: str, *, scales: bool, healthy: bo
 
     `healthy`: whether the HPA gets its metrics; `reached`: whether its minimum is back where it should be.
     """
-    ready = usual in MAY_HAVE_EMERGENCY or before in {IN_EMERGENCY, BACK_TO_NORMAL}
-    if scales and ready and (mode == EMERGENCY or (mode == AUTO and not healthy)):
-        return IN_EMERGENCY
-    if scales and before in {IN_EMERGENCY, BACK_TO_NORMAL} and not reached:
-        return BACK_TO_NORMAL
-    return usual
+    asked = mode == EMERGENCY or (mode == AUTO and not healthy)
+    return PHASES[next_phase(code_of(before), code_of(usual), asked, scales, reached)]
 
 
 def is_healthy(hpa: HPA | None, now: float, grace: float) -> bool:
     """Whether the HPA gets its metrics. One that was not decided on yet, or that has no metrics, is healthy."""
+    since = blind_since(hpa)
+    return since is None or now - since < grace
+
+
+def blind_since(hpa: HPA | None) -> float | None:
+    """Since when the HPA misses its metrics, by its status; None if it does not, or does not say since when."""
     status = hpa.status if hpa is not None and isinstance(hpa.status, Mapping) else {}
     conditions = {str(each.get("type")): each for each in mappings(status.get("conditions"))}
     active = conditions.get("ScalingActive")
     if active is None or active.get("status") != "False" or active.get("reason") not in MISSING:
-        return True
+        return None
     if any(_has_number(metric) for metric in mappings(status.get("currentMetrics"))):
-        return True
-    since = read_time(active.get("lastTransitionTime"))
-    return since is None or now - since < grace
+        return None
+    return read_time(active.get("lastTransitionTime"))
 
 
 def _has_number(metric: Mapping[str, Any]) -> bool:

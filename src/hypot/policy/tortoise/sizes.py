@@ -4,29 +4,16 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import NamedTuple
 
-from hypot.core.amount import CPU, MEMORY, MIB, round_up, scale
-from hypot.core.axes.gate import UNSET
-from hypot.core.axes.interval import whole_limit
-from hypot.core.axes.shape import count_of, size_at
-from hypot.core.sizes.right_size import balanced, bounded, buffered
+from hypot.core.amount import CPU, MEMORY, MIB, round_up
+from hypot.core.axes.shape import UNKNOWN, Counts, count_of, raised_limit, size_with_replicas
+from hypot.core.sizes.right_size import size_by_usage
 from hypot.kinds.tortoise.fields import TortoiseSpec
-from hypot.kinds.tortoise.settings import DAY, TortoiseSettings
+from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.model.current_size import CurrentSize
 from hypot.policy.model.size import Place, Size
 
-# Pods change their size only if they need this much more or less: a utilization within the tolerance of an HPA asks for
-# nothing.
-TOLERANCE = 0.1
 GRAINS = {CPU: 1, MEMORY: MIB}
-
-
-class Counts(NamedTuple):
-    """The counts at which the axis changes: pods shrink at the least, and grow at the preferred one."""
-
-    least: int
-    preferred: int
-    most: int
 
 
 class SizedResource(NamedTuple):
@@ -65,10 +52,12 @@ def vertical_size(one: SizedResource, settings: TortoiseSettings, *, emergency: 
 
     In an emergency it is as far above usage as the maximum is above the need for replicas.
     """
-    wanted = one.size if one.used is None else buffered(one.size, one.used, settings.vertical_buffer)
-    if emergency and one.used is not None:
-        wanted = max(wanted, scale(one.used, settings.max_replicas_multiplier))
-    return bounded(wanted, one.size, one.least, one.most, settings.max_scaling_down_ratio)
+    share, buffer, factor = (
+        settings.max_scaling_down_ratio,
+        settings.vertical_buffer,
+        settings.max_replicas_multiplier,
+    )
+    return size_by_usage(one.size, _or_unknown(one.used), one.least, one.most, share, buffer, factor, emergency)
 
 
 def horizontal_size(
@@ -78,19 +67,13 @@ def horizontal_size(
 
     `several`: whether the count may follow from what another container needs.
     """
-    size, total = one.size, one.total
-    if total is None:
-        return bounded(size, size, one.least, one.most, settings.max_scaling_down_ratio)
-    own = count_of(total, count, size, one.most, one.least, *counts)
-    wanted = size_at(count, own, total, size, one.most, one.least, counts.least, counts.preferred)
-    # Where even the largest size is not enough, the HPA may exceed the preferred count only at that size.
-    if size < wanted <= size * (1 + TOLERANCE) and own <= counts.preferred:
-        wanted = size
-    if several and counts.least < count < counts.preferred and one.used is not None:
-        wanted = max(min(balanced(size, one.used, one.target), size), min(size, -(-total // count)))
-    if wanted < size:
-        wanted = min(size, max(wanted, _kept(one, counts.preferred)))
-    return bounded(wanted, size, one.least, one.most, settings.max_scaling_down_ratio)
+    needed = (_or_unknown(one.total), _or_unknown(one.used), one.peak, one.target)
+    size, share = (one.size, one.least, one.most), settings.max_scaling_down_ratio
+    return size_with_replicas(count, *needed, *size, *counts, share, several)
+
+
+def _or_unknown(amount: int | None) -> int:
+    return UNKNOWN if amount is None else amount
 
 
 def settled_count(resources: Iterable[SizedResource], count: int, counts: Counts) -> int:
@@ -103,14 +86,6 @@ def settled_count(resources: Iterable[SizedResource], count: int, counts: Counts
         return count
     asked = [count_of(one.total or 0, count, one.size, one.most, one.least, *counts) for one in totals]
     return min(count, max(counts.preferred, *asked))
-
-
-def _kept(one: SizedResource, preferred: int) -> int:
-    """What a pod keeps when it shrinks: its usage, and what a peak asks for at the preferred count.
-
-    With less it would grow again each day.
-    """
-    return one.size if one.used is None else max(one.used, -(-one.peak // preferred))
 
 
 def with_requests(one: CurrentSize, requests: Mapping[str, int], replicas: int, settings: TortoiseSettings) -> Size:
@@ -126,16 +101,9 @@ def with_requests(one: CurrentSize, requests: Mapping[str, int], replicas: int, 
 
 def limit_for(resource: str, request: int, base: int, limit: int, replicas: int, settings: TortoiseSettings) -> int:
     """The limit for a new request, in the ratio of this limit to its base."""
-    made = whole_limit(limit, base, request, UNSET, UNSET, replicas, GRAINS[resource])
-    least = int(request * settings.resource_limit_multiplier.get(resource, 1))
-    return max(made, least, settings.minimum_cpu_limit if resource == CPU else 0)
+    factor, least = settings.resource_limit_multiplier.get(resource, 1), _least_limit(resource, settings)
+    return raised_limit(limit, base, request, replicas, GRAINS[resource], factor, least)
 
 
-def is_worth_a_shrink(one: SizedResource, wanted: int) -> bool:
-    """Whether a fall to this size is more than the tolerance, or the size is above its maximum."""
-    return wanted < one.size * (1 - TOLERANCE) or one.size > one.most
-
-
-def may_shrink(per_day: int, last: float | None, now: float) -> bool:
-    """Whether pods may shrink now, after they last did."""
-    return per_day > 0 and (last is None or now - last >= DAY / per_day)
+def _least_limit(resource: str, settings: TortoiseSettings) -> int:
+    return settings.minimum_cpu_limit if resource == CPU else 0

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from hypot.core.axes.shape import Counts
+from hypot.core.learning.bounds import pods_kept
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.tortoise import Tortoise
@@ -28,13 +30,12 @@ from hypot.policy.tortoise.needs import Needs, needs_of, sizes_by_place
 from hypot.policy.tortoise.phases import is_healthy
 from hypot.policy.tortoise.policies import PolicyTable, in_force, places_of
 from hypot.policy.tortoise.report import TortoiseFindings
-from hypot.policy.tortoise.sizes import Counts, bounds_of, counts_of, with_requests
+from hypot.policy.tortoise.sizes import bounds_of, counts_of, with_requests
 from hypot.policy.tortoise.tuning import (
     TortoiseLook,
     Tuned,
     begun,
     layout_of,
-    least_kept,
     left_behind,
     sized,
     targets_of,
@@ -237,7 +238,8 @@ class _TortoisePass(TortoiseFindings):
         """The count: as it is, or by the HPA as it should be if hypot decides that too."""
         if edit is None or edit.deletes or not look.decides or look.replicas == 0:
             return look.replicas
-        count, kept = self.decided_count(edit.after, self.all_settings), least_kept(look)
+        count = self.decided_count(edit.after, self.all_settings)
+        kept = pods_kept(look.replicas, look.counts.most, look.needs.reason is not None)
         if count < kept:
             self.report_kept(count, kept)
         return max(count, kept)

@@ -5,36 +5,49 @@ Nothing is reported here, and no object of a cluster is needed: a replay decides
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from math import ceil
+from math import ceil, inf
 from typing import NamedTuple
 
-from hypot.core.learning.slots import replicas_of
+from hypot.core.axes.shape import Counts, is_short, is_worth_a_shrink
+from hypot.core.learning.bounds import (
+    AT_LARGEST,
+    HELD,
+    LATE,
+    NO_ROOM,
+    NONE,
+    PATIENCE,
+    SATURATED,
+    SlotRange,
+    held_at,
+    hpa_bounds,
+    raised_to,
+    why_not_held,
+    with_planned,
+)
+from hypot.core.learning.phases import stepped_back
+from hypot.core.learning.target import next_target
+from hypot.core.sizes.right_size import may_shrink
 from hypot.kinds.tortoise.fields import EMERGENCY
 from hypot.kinds.tortoise.policies import HORIZONTAL, OFF, VERTICAL
-from hypot.kinds.tortoise.settings import DAILY, TortoiseSettings
+from hypot.kinds.tortoise.settings import DAILY, PLAIN_FORMULA, TortoiseSettings
 from hypot.kinds.tortoise.status import BACK_TO_NORMAL, GATHERING, IN_EMERGENCY, INITIALIZING, WORKING
 from hypot.policy.model.learned import Learned, SlotLayout
 from hypot.policy.model.size import Place
 from hypot.policy.model.tortoise_state import TortoiseState, key_of
 from hypot.policy.tortoise.edited_hpa import FIRST_TARGET, UtilizationTarget
 from hypot.policy.tortoise.needs import Needs, amount_of, counted, unit_size
-from hypot.policy.tortoise.phases import gathers_for, overall, phase_after, stepped_back
+from hypot.policy.tortoise.phases import code_of, gathers_for, overall, phase_after
 from hypot.policy.tortoise.policies import PolicyTable
-from hypot.policy.tortoise.sizes import (
-    TOLERANCE,
-    Counts,
-    SizedResource,
-    horizontal_size,
-    is_worth_a_shrink,
-    may_shrink,
-    settled_count,
-    vertical_size,
-)
-from hypot.policy.tortoise.targets import next_target
+from hypot.policy.tortoise.sizes import SizedResource, horizontal_size, settled_count, vertical_size
 from hypot.policy.tortoise.week import bounds_rule
 
-# For how long pods may wait for a larger size before replicas are added instead.
-PATIENCE = 600.0
+_WHY_NOT_HELD = {
+    HELD: "",
+    AT_LARGEST: "the size is at its maximum",
+    NO_ROOM: "no node has room for larger pods",
+    SATURATED: "pods use all that they can get",
+    LATE: f"pods should have grown {PATIENCE / 60:.0f} minutes ago",
+}
 PhaseTable = Mapping[str, Mapping[str, str]]
 
 
@@ -177,7 +190,17 @@ def _new_targets(look: TortoiseLook, past: TortoiseState, own: TortoiseSettings)
         if place in look.used and _is_gathered(look.now, past, place, own):
             size = look.sizes[place]
             average = look.needs.totals.get(place, 0) / max(look.replicas * size, 1) * target
-            made[place] = next_target(target, look.used[place], size, average, look.replicas, own)
+            made[place] = next_target(
+                target,
+                look.used[place],
+                size,
+                average,
+                look.replicas,
+                own.target_rule == PLAIN_FORMULA,
+                own.minimum_target_utilization,
+                own.maximum_target_utilization,
+                own.target_max_increase,
+            )
     return made
 
 
@@ -207,7 +230,7 @@ def _short_since(look: TortoiseLook, past: TortoiseState | None) -> float | None
     if past is None or look.replicas < look.counts.preferred:
         return None
     totals = look.needs.totals.items()
-    if not any(total > look.replicas * look.sizes.get(place, 0) * (1 + TOLERANCE) for place, total in totals):
+    if not any(is_short(total, look.replicas, look.sizes.get(place, 0)) for place, total in totals):
         return None
     return look.now if past.short_since is None else past.short_since
 
@@ -232,11 +255,10 @@ def _slot(
         return needed / unit_size(place[1], look.sizes[place])
 
     place, needed, instead = max(needs, key=pods)
-    most = look.counts.most
     low, high = bounds_rule(look.counts, own).bounds(needed, unit_size(place[1], look.sizes[place]))
     raised = high
     if look.needs.reason == "saturated":
-        raised = max(high, min(replicas_of(look.replicas, 1, own.max_replicas_multiplier), most))
+        raised = raised_to(high, look.replicas, own.max_replicas_multiplier, look.counts.most)
     held, lifted = _held(look, place, raised, short_since)
     return SlotBounds(place, needed, instead, low, high, raised, max(held, low), lifted)
 
@@ -249,16 +271,13 @@ def _held(look: TortoiseLook, learned: Place, high: int, short_since: float | No
     totals = look.needs.totals
     ratios = {place: total / look.sizes[place] for place, total in totals.items() if look.sizes.get(place)}
     place = max(ratios, key=lambda each: (ratios[each], each), default=learned)
-    if look.sizes[place] >= look.ranges[place][1]:
-        return high, "the size is at its maximum"
-    if look.infeasible:
-        return high, "no node has room for larger pods"
-    if any(each in look.saturated for each in look.horizontal) and look.replicas >= preferred:
-        return high, "pods use all that they can get"
-    if short_since is not None and look.now - short_since >= PATIENCE:
-        return high, f"pods should have grown {PATIENCE / 60:.0f} minutes ago"
-    now = min(look.replicas, ceil(ratios[place])) if place in ratios else look.replicas
-    return min(high, max(preferred, now)), ""
+    saturated = any(each in look.saturated for each in look.horizontal)
+    short_for = -inf if short_since is None else look.now - short_since
+    size, largest = look.sizes[place], look.ranges[place][1]
+    why = why_not_held(size, largest, look.infeasible, saturated, look.replicas, preferred, short_for)
+    if why != HELD:
+        return high, _WHY_NOT_HELD[why]
+    return held_at(high, preferred, look.replicas, ceil(ratios[place]) if place in ratios else look.replicas), ""
 
 
 def _phase(
@@ -278,46 +297,29 @@ def _bounds(
     look: TortoiseLook, past: TortoiseState, slot: SlotBounds | None, phase: str, own: TortoiseSettings
 ) -> tuple[int, int] | None:
     """The bounds of the HPA; None if it stays as it is."""
-    most = look.counts.most
-    if slot is None:
-        known = past.low if look.needs.reason else 0
-        return (max(look.counts.least, min(known, most)), most) if look.written is None else None
-    if phase == IN_EMERGENCY:
-        # No pod is removed: neither one that runs, nor one that this emergency has asked for.
-        asked = past.low if past.phase == IN_EMERGENCY else 0
-        high = max(slot.raised, min(max(look.replicas, asked), most))
-        return high, high
-    if phase == BACK_TO_NORMAL:
-        low = past.low if look.needs.reason else stepped_back(past.low, own.replica_reduction_factor)
-        low = max(min(low, most), slot.low)
-        return low, max(low, slot.raised, least_kept(look))
-    if look.needs.reason is None:
-        return slot.low, slot.held
-    # The minimum is not lowered either. Without an HPA it is the one that was decided last.
-    known = past.low if look.written is None else look.written[0]
-    low = max(slot.low, min(known, most))
-    return low, max(low, slot.held, least_kept(look))
-
-
-def least_kept(look: TortoiseLook) -> int:
-    """The pods that must not be removed: those that run, while what is needed now is unknown."""
-    return min(look.replicas, look.counts.most) if look.needs.reason else 0
+    learned = SlotRange(NONE, NONE, NONE) if slot is None else SlotRange(slot.low, slot.held, slot.raised)
+    written = NONE if look.written is None else look.written[0]
+    before, unknown, factor = code_of(past.phase), look.needs.reason is not None, own.replica_reduction_factor
+    counts = (look.replicas, look.counts.least, look.counts.most)
+    made = hpa_bounds(code_of(phase), before, unknown, learned, past.low, written, *counts, factor)
+    return None if made[0] == NONE else made
 
 
 def _planned(
     look: TortoiseLook, past: TortoiseState, bounds: tuple[int, int] | None, own: TortoiseSettings
 ) -> tuple[int, int, tuple[int, int] | None]:
     """The minimum without and with what is planned for now, and the bounds; None if the HPA stays as it is."""
-    low, high = bounds or look.written or (1, look.counts.most)
-    if bounds is None and past.planned == low:
-        low = past.low
-    most = look.counts.most if bounds is not None else min(high, look.counts.most)
-    planned = look.planned if bounds is not None else max(look.planned, unlearned_emergency(look) or 0)
-    least = max(low, min(planned, most))
-    # Above a planned minimum there is as much room as above a learned one.
-    room = replicas_of(least, 1, own.max_replicas_multiplier) if least > low and bounds is not None else least
-    made = (least, max(high, min(room, most), least))
-    return low, least, None if bounds is None and made == look.written else made
+    made = with_planned(
+        *(bounds or (NONE, NONE)),
+        *(look.written or (NONE, NONE)),
+        past.low,
+        past.planned,
+        look.planned,
+        unlearned_emergency(look) or 0,
+        look.counts.most,
+        own.max_replicas_multiplier,
+    )
+    return made.low, made.least, None if made.first == NONE else (made.first, made.last)
 
 
 def unlearned_emergency(look: TortoiseLook) -> int | None:
@@ -348,10 +350,10 @@ def sized(look: TortoiseLook, found: Tuned, count: int, last_shrink: float | Non
     falling = [one for one in resources if wanted.get(one.place, one.size) < one.size]
     falls = {one.place for one in falling}
     waits = False
-    is_worth = any(is_worth_a_shrink(one, wanted[one.place]) for one in falling)
+    is_worth = any(is_worth_a_shrink(wanted[one.place], one.size, one.most) for one in falling)
     # Pods do not shrink for little, nor while others grow, nor in an emergency, nor too often.
     if is_worth and not rises and found.phase not in {IN_EMERGENCY, BACK_TO_NORMAL}:
-        waits = not may_shrink(own.shrinks_per_day, last_shrink, look.now)
+        waits = not may_shrink(own.shrinks_per_day, -inf if last_shrink is None else last_shrink, look.now)
         falls = falls if waits else set()
     wanted = {place: amount for place, amount in wanted.items() if place not in falls}
     grows = any(look.policies[name][resource] == HORIZONTAL for name, resource in rises)

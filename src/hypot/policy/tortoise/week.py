@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import date
 from typing import NamedTuple
 
+from hypot.core.axes.shape import Counts
 from hypot.core.learning.slots import DAYS, HOURS, STALE, SlotTable, bounds_of, unpacked
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.policy.model.learned import Learned, LeftOut
-from hypot.policy.tortoise.sizes import Counts
 
 
 class SlotNeed(NamedTuple):

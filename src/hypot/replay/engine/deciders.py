@@ -67,6 +67,8 @@ class Scene:
     gaps: bool = False
     # All decisions in this span are recorded in full, whether or not they change something.
     explained: Span = NEVER
+    # When the replay ends.
+    end: float = inf
     moments: list[Moment] = field(default_factory=list)
 
     def is_explained(self, now: float) -> bool:

@@ -94,7 +94,8 @@ def begin(policy: Policy, load: Load, world: World, p: Params, settings: Setting
     queries = queries_of((*policy.autoscalers, *named), world, settings)
     observer = WorldObserver(target, first, c, s, p, queries, gaps_in(load, world), start)
     in_place = can_resize(world, settings)
-    return Scene(c, s, p, observer, settings, first.container, in_place, bool(world.metrics.gaps), explained)
+    end = start + len(load.work) * p.tick
+    return Scene(c, s, p, observer, settings, first.container, in_place, bool(world.metrics.gaps), explained, end)
 
 
 def can_resize(world: World, settings: Settings) -> bool:

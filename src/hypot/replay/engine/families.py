@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from hypot.kinds.catalogue import Autoscaler, sizes_pods
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.node import replaced
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
@@ -20,11 +21,17 @@ from hypot.replay.engine.deciders import (
     VpaDecider,
 )
 from hypot.replay.engine.replica_rules import HpaReplicaRule, WatchedDecider, WpaReplicaRule
-from hypot.replay.engine.tortoises import EditedHpa, EditForms, ExplainedTortoise, HpaFollower, TortoiseDecider
+from hypot.replay.engine.tortoises import (
+    EditedHpa,
+    ExplainedFollower,
+    ExplainedTortoise,
+    HpaFollower,
+    HpaObjects,
+    TortoiseDecider,
+    TortoiseParts,
+)
 from hypot.replay.numbers import hpa_rule, hvpa_rule, tortoise_rule, vpa_rule, wpa_rule
 from hypot.replay.numbers.hpa import past_for
-from hypot.replay.numbers.hvpa_rule import NO_HPA
-from hypot.replay.numbers.tortoise import edited_by
 from hypot.replay.numbers.usage import EVERY
 from hypot.replay.numbers.wpa import no_marks
 from hypot.replay.policies.policy import Policy
@@ -98,23 +105,28 @@ def _hvpa(hvpa: Hvpa, around: _Surroundings) -> Decider | None:
 def _tortoise(tortoise: Tortoise, around: _Surroundings) -> Iterator[Decider]:
     """The Tortoise, and the controller of its HPA unless it decides that too."""
     scene, first, named = around.scene, around.policy.workload, around.policy.named_hpa
-    edited, counting = EditedHpa(named), None
+    # Its status is of another time.
+    named = None if named is None else replaced(named, status=None)
     size = (first.cpu, first.memory)
-    rule = tortoise_rule.rule_of(tortoise, first.container, size, named, scene.settings)
-    if rule is not None:
-        forms = EditForms(rule, around.names, scene.settings)
-        hpa = named or edited_by(rule, None, ((1, 1), ()))
-        numbers = forms.rule_of(hpa) if rule.horizontal or named is not None else NO_HPA
-        # A named HPA that gets another behavior has other windows from then on.
-        if numbers is not None and (named is None or tortoise.behavior is None):
-            edited.rule = None if named is None else numbers
-            counting = HpaReplicaRule(numbers, around.start, past_for(numbers, around.every))
-            own = counting if tortoise.decides else None
-            yield TortoiseDecider(tortoise, rule, around.feed, around.every, edited, forms, own)
-    if counting is None:
+    numbers = tortoise_rule.numbers_of(tortoise, first.container, size, named, around.names, scene.settings)
+    if numbers is None:
+        edited = EditedHpa(named)
         yield ExplainedTortoise(tortoise, around.every, around.feed, edited=edited)
+        if not tortoise.decides:
+            yield ExplainedFollower(edited, around.every)
+        return
+    rule = numbers.made.hpa
+    parts = TortoiseParts(
+        numbers,
+        numbers.past(),
+        numbers.codes(),
+        numbers.turns(around.start, scene.end),
+        HpaReplicaRule(rule, around.start, past_for(rule, around.every)),
+        HpaObjects(tortoise, named, numbers, first.container, scene.settings),
+    )
+    yield TortoiseDecider(tortoise, parts, around.feed, around.every)
     if not tortoise.decides:
-        yield HpaFollower(edited, around.every, counting)
+        yield HpaFollower(parts, around.every)
 
 
 # Each gives None if plain numbers do not cover everything that the object asks for. It then gets full decisions, as do

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hypot.core.learning.clock import Turns
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.tortoise import Tortoise
@@ -16,9 +17,10 @@ from hypot.replay.engine.engine import begin, can_resize, params_for
 from hypot.replay.fleet import loops
 from hypot.replay.fleet.records import ENTRIES, PLACES, RULES, LargestSizes, NotCoveredError, check, record_of
 from hypot.replay.numbers import hpa as numeric_hpa
-from hypot.replay.numbers import hpa_rule, hvpa_rule, vpa_rule, wpa, wpa_rule
+from hypot.replay.numbers import hpa_rule, hvpa_rule, tortoise_rule, vpa_rule, wpa, wpa_rule
 from hypot.replay.numbers.hvpa import no_hvpa_past
 from hypot.replay.numbers.plan import no_plan
+from hypot.replay.numbers.tortoise_rule import TortoiseNumbers
 from hypot.replay.numbers.vpa import no_advice
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.world.parameters import World
@@ -42,7 +44,13 @@ EXAMPLES: dict[str, Any] = {
     "wpa_loop": WPA.from_dict({"metadata": {"name": "web"}, "spec": _WPA}),
     "vpa_loop": VPA("deployment/web"),
     "hvpa_loop": Hvpa.from_dict({"metadata": {"name": "web"}, "spec": _HVPA}),
+    "tortoise_loop": Tortoise.from_dict(
+        {"metadata": {"name": "web"}, "spec": {"targetRefs": {"scaleTargetRef": _TARGET}, "updateMode": "Auto"}}
+    ),
 }
+
+
+_WHOLE = "a metric or setting that needs whole decisions"
 
 
 class Rules(NamedTuple):
@@ -55,6 +63,8 @@ class Rules(NamedTuple):
     most_replicas: int = 0
     entries: int = 0
     lines: int = 0
+    # What learns by slots, whose times depend on the load.
+    learning: TortoiseNumbers | None = None
 
 
 class Prepared(NamedTuple):
@@ -78,14 +88,23 @@ def prepared(policy: Policy, load: Load, world: World, settings: Settings) -> Pr
     if not policy.autoscalers:
         return Prepared(rules.loop, records, (load.start,))
     gaps = np.array(gaps_in(load, world), np.float64).reshape(-1, 2)
-    return Prepared(rules.loop, records, (gaps, load.start, settings.sync_period, *rules.arguments))
+    learned = () if rules.learning is None else _learned(rules.learning, load.start, p.tick * len(load.work))
+    return Prepared(rules.loop, records, (gaps, load.start, settings.sync_period, *rules.arguments, *learned))
+
+
+def _learned(numbers: TortoiseNumbers, start: float, lasts: float) -> tuple[Any, ...]:
+    """Empty slots, and the times when they begin."""
+    codes = tuple([np.array(column, np.int64) for column in numbers.codes()])
+    turns = numbers.turns(start, start + lasts)
+    kinds = (np.float64, np.int64, np.int64)
+    return codes, Turns(*(np.array(column, kind) for column, kind in zip(turns, kinds, strict=True)))
 
 
 def rules_for(policy: Policy, world: World, settings: Settings) -> Rules:
     """The loop and rules for a policy. Raises NotCoveredError if no loop fits."""
     found = next(_rules(policy, world, settings), None)
     if found is None:
-        raise NotCoveredError(_why_not(policy))
+        raise NotCoveredError(_why_not(policy, settings))
     return found
 
 
@@ -106,21 +125,30 @@ def _rules(policy: Policy, world: World, settings: Settings) -> Iterator[Rules]:
         yield from _sizing(policy, world, settings)
     elif kinds == (Hvpa,) and not policy.weights:
         yield from _both(first, policy.workload, world, settings)
+    elif kinds == (Tortoise,):
+        yield from _learning(first, policy, world, settings)
 
 
-def _why_not(policy: Policy) -> str:
+def _why_not(policy: Policy, settings: Settings) -> str:
     if policy.weights:
         return "released weights"
     if policy.step is not None:
         return "a VPA with a horizontal step"
     kinds = {type(one) for one in policy.autoscalers}
-    if Tortoise in kinds:
-        return "a Tortoise"
     if len(policy.autoscalers) > len(kinds):
         return "several autoscalers of one kind"
     if len(kinds) > 1 and kinds != {HPA, VPA}:
         return f"{' and '.join(sorted(kind.KIND for kind in kinds))} together"
-    return "a metric or setting that needs whole decisions"
+    if kinds == {Tortoise}:
+        return _why_not_learning(policy, settings)
+    return _WHOLE
+
+
+def _why_not_learning(policy: Policy, settings: Settings) -> str:
+    tortoise: Any = policy.autoscalers[0]
+    first, named = policy.workload, policy.named_hpa
+    why = tortoise_rule.why_whole(tortoise, first.container, (first.cpu, first.memory), named, settings)
+    return why or "a Tortoise and an HPA with a metric or setting that needs whole decisions"
 
 
 def _counting(hpa: HPA, container: str, world: World, settings: Settings) -> Iterator[Rules]:
@@ -160,6 +188,31 @@ def _both(hvpa: Hvpa, first: Start, world: World, settings: Settings) -> Iterato
     own = ((rule, RULES), (no_hvpa_past(), 0), (no_plan(), 0), (usage, 0))
     most = hvpa.max_replicas or 0
     yield Rules(loops.hvpa_loop, own, (can_resize(world, settings),), most, 0, rule.hpa.metrics)
+
+
+def _learning(tortoise: Tortoise, policy: Policy, world: World, settings: Settings) -> Iterator[Rules]:
+    first, names = policy.workload, world.metrics.names
+    size = (first.cpu, first.memory)
+    numbers = tortoise_rule.numbers_of(tortoise, first.container, size, policy.named_hpa, names, settings)
+    if numbers is None:
+        return
+    found, made = numbers.found.hpa, numbers.made.hpa
+    moves = numeric_hpa.past_for(made, settings.sync_period)
+    usage = vpa_rule.usage_of(tortoise, first.container, settings)
+    own = (
+        (numbers.rule, 0),
+        (numbers.past(), 0),
+        (numbers.found, RULES),
+        (numbers.made, RULES),
+        (moves, ENTRIES),
+        (no_hvpa_past(), 0),
+        (no_plan(), 0),
+        (usage, 0),
+    )
+    lines = max(found.metrics, made.metrics, made.pace_up.policies, made.pace_down.policies)
+    most = max(numbers.rule.counts.most, numbers.bounds[1])
+    arguments = (can_resize(world, settings),)
+    yield Rules(loops.tortoise_loop, own, arguments, most, len(moves.values), lines, numbers)
 
 
 def example(loop: str) -> Policy:

@@ -8,6 +8,15 @@ from hypot.replay.numbers.hpa import HpaRule, hpa_step, look_first, moved
 from hypot.replay.numbers.hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step, is_held
 from hypot.replay.numbers.past import PastMoves
 from hypot.replay.numbers.plan import NumericPlan, pursue_plan
+from hypot.replay.numbers.tortoise import (
+    TortoisePast,
+    TortoiseRule,
+    is_held_back,
+    tortoise_act,
+    tortoise_look,
+    tortoise_size,
+)
+from hypot.replay.numbers.tortoise_hpa import HpaForm, decided_count, edit_hpa, follow_hpa, form_in_use
 from hypot.replay.numbers.usage import EVERY, NumericUsage, bound, observe
 from hypot.replay.numbers.vpa import Advice, VpaRule, size_new_pods, vpa_act, vpa_step
 from hypot.replay.numbers.wpa import WpaColumns, WpaRule, wpa_step
@@ -235,6 +244,85 @@ def hvpa_loop(
         if not fits(c, s):
             return False
     return True
+
+
+def tortoise_loop(
+    rule: TortoiseRule,
+    past: TortoisePast,
+    found: HpaForm,
+    made: HpaForm,
+    moves: PastMoves,
+    columns: HvpaPast,
+    plan: NumericPlan,
+    u: NumericUsage,
+    c: Cohorts,
+    s: Site,
+    p: Params,
+    rows: Any,
+    load: Any,
+    gaps: Any,
+    start: float,
+    every: float,
+    in_place: bool,
+    codes: Any,
+    turns: Any,
+) -> bool:
+    """Run all ticks with a Tortoise, and with the controller of its HPA unless it decides the count too."""
+    due, size_due = start + every, start + EVERY
+    if not fits(c, s):
+        return False
+    for i in range(len(load[0])):
+        if not one_tick(c, s, p, rows, i, load, start):
+            return False
+        now = start + i * p.tick + p.tick
+        blind = is_blind(gaps, now - start)
+        if now >= size_due:
+            size_due = next_time(now, size_due, EVERY)
+            observe(u, c, p, i, now, blind)
+        if now < due:
+            continue
+        due = next_time(now, due, every)
+        form = form_in_use(past, found, made)
+        tortoise_look(rule, past, columns, codes, turns, form.hpa, u, c, s, p, i, now, blind)
+        edit_hpa(rule, past, made)
+        form = form_in_use(past, found, made)
+        count = decided_count(rule, past, form, moves, c, s, p, i, now, blind)
+        if not size_and_count(rule, past, form, moves, columns, plan, c, s, p, count, in_place, now):
+            return False
+        if past.exists[0] and not rule.decides:
+            current, desired = s.asked[0], follow_hpa(past, form, moves, c, s, p, i, now, blind)
+            if desired != current:
+                moved(form.hpa, moves, current, desired, now)
+                scale_to(c, s, p, desired, now)
+    return True
+
+
+def size_and_count(
+    rule: TortoiseRule,
+    past: TortoisePast,
+    form: HpaForm,
+    moves: PastMoves,
+    columns: HvpaPast,
+    plan: NumericPlan,
+    c: Cohorts,
+    s: Site,
+    p: Params,
+    count: int,
+    in_place: bool,
+    now: float,
+) -> bool:
+    """Carry out what a Tortoise decided. False if there is no room for the groups of pods."""
+    current = s.asked[0]
+    rescales = tortoise_size(rule, past, columns, current, count, now) and rule.acts
+    if is_held_back(rule, columns, plan, rescales):
+        pursue_plan(plan, c, s, p, in_place, now)
+    elif rescales:
+        tortoise_act(past, columns, plan, c, s, p, in_place, now)
+        if rule.decides:
+            moved(form.hpa, moves, current, count, now)
+    else:
+        return True
+    return fits(c, s)
 
 
 def fits(c: Cohorts, s: Site) -> bool:

@@ -11,6 +11,7 @@ from hypot.core.usage.decay import Decaying
 from hypot.kinds.hvpa.fields import MOST_REPLICAS
 from hypot.replay.numbers.hvpa import HvpaPast, HvpaRule, ResourceRule
 from hypot.replay.numbers.plan import NumericPlan
+from hypot.replay.numbers.tortoise import TortoisePast, TortoiseRule
 from hypot.replay.numbers.usage import NumericRecipe, NumericUsage
 from hypot.replay.numbers.vpa import Advice
 from hypot.replay.numbers.wpa import WpaColumns
@@ -39,7 +40,7 @@ _AS_THEY_ARE = {"template", "written", "row", "felt", "coming", "coming_due", "i
 # Columns with several elements, for the tuples in which most columns have one.
 _MANY = {WpaColumns: {"sides", "counts", "readies"}, Site: _TICKS | _AS_THEY_ARE}
 # Tuples whose columns keep their own length, and columns with one element per count of replicas.
-_WHOLE = {Advice, Decaying, NumericRecipe, NumericUsage, HvpaPast, NumericPlan, Tally}
+_WHOLE = {Advice, Decaying, NumericRecipe, NumericUsage, HvpaPast, NumericPlan, Tally, TortoiseRule, TortoisePast}
 _COUNTED = {ResourceRule: {"lows", "highs", "belows", "pins", "mosts"}, HvpaRule: {"pinned_at"}}
 _ONE = {"used", "serials", "newest", "differed", "ups_used", "downs_used"}
 # Columns of times, which are floats even if they are empty.

@@ -13,13 +13,15 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from hypot.core import amount, timeofday
-from hypot.core.axes import gate, interval, saturation
+from hypot.core.axes import gate, interval, saturation, shape
+from hypot.core.learning import bounds as hpa_bounds
+from hypot.core.learning import needs, phases, slots, target
 from hypot.core.replicas import bounds, ratio, readiness, watermark, window
-from hypot.core.sizes import disruption, fate, fit
+from hypot.core.sizes import disruption, fate, fit, right_size
 from hypot.core.usage import decay, estimate
 from hypot.replay.fleet import loops as fleet_loops
 from hypot.replay.fleet import rows as fleet_rows
-from hypot.replay.numbers import hpa, hvpa, hvpa_resolve, past, plan, usage, vpa, wpa
+from hypot.replay.numbers import hpa, hvpa, hvpa_resolve, past, plan, tortoise, tortoise_hpa, usage, vpa, wpa
 from hypot.replay.score import tally
 from hypot.replay.world import cohorts, lifecycle, service, signals, tick
 
@@ -41,6 +43,13 @@ MODULES: tuple[ModuleType, ...] = (
     saturation,
     fit,
     interval,
+    right_size,
+    shape,
+    slots,
+    target,
+    needs,
+    phases,
+    hpa_bounds,
     estimate,
     decay,
     service,
@@ -58,6 +67,8 @@ MODULES: tuple[ModuleType, ...] = (
     vpa,
     hvpa_resolve,
     hvpa,
+    tortoise,
+    tortoise_hpa,
     fleet_loops,
 )
 # Functions with another compiled form: copying, 64-bit integers, and one amount instead of many.
@@ -83,6 +94,7 @@ PLAIN_ONLY: set[Any] = {
     hpa.past_for,
     wpa.no_marks,
     hvpa_resolve.no_hvpa_past,
+    tortoise.no_tortoise_past,
     plan.no_plan,
     vpa.no_advice,
     usage.new_usage,

@@ -81,20 +81,20 @@ def hpa_step(rule: HpaRule, past: PastMoves, c: Cohorts, s: Site, p: Params, i: 
     """The desired replicas, as observed after tick `i`; records the recommendation."""
     current = s.asked[0]
     look_first(past, current, now)
-    best = FAILED if is_outside(rule, current) else largest_proposal(rule, c, s, p, i, now)
-    return count_for(rule, past, best, current, now)
+    best = FAILED if is_outside(current, rule.low, rule.high) else largest_proposal(rule, c, s, p, i, now)
+    return count_for(rule, past, best, current, rule.low, rule.high, now)
 
 
-def is_outside(rule: HpaRule, current: int) -> bool:
+def is_outside(current: int, low: int, high: int) -> bool:
     """Whether replicas are outside of the bounds: they change at once, without metrics."""
-    return current > rule.high or current < rule.low
+    return current > high or current < low
 
 
-def count_for(rule: HpaRule, past: PastMoves, best: int, current: int, now: float) -> int:
-    """The desired replicas for the largest proposal; without one, only the bounds change them."""
+def count_for(rule: HpaRule, past: PastMoves, best: int, current: int, low: int, high: int, now: float) -> int:
+    """The desired replicas for the largest proposal, within bounds that may change; only these act without one."""
     if best == FAILED:
-        return forced_into(current, rule.low, rule.high)
-    return restrain(rule, past, best, current, now)
+        return forced_into(current, low, high)
+    return restrain(rule, past, best, current, low, high, now)
 
 
 def largest_proposal(rule: HpaRule, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
@@ -248,21 +248,21 @@ def is_late(rule: HpaRule, c: Cohorts, k: int, now: float) -> bool:
     return bool(c.life[k] != WAITING and c.born[k] <= now - rule.cpu_period)
 
 
-def restrain(rule: HpaRule, past: PastMoves, recommendation: int, current: int, now: float) -> int:
+def restrain(rule: HpaRule, past: PastMoves, recommendation: int, current: int, low: int, high: int, now: float) -> int:
     """Stabilise, then limit; what is recorded is the recommendation before both."""
     if not rule.behavior:
         settled = highest_of(past, recommendation, now - rule.window)
         recommended(past, recommendation, now, now - rule.window)
-        return limit_by_doubling(current, settled, rule.low, rule.high, rule.factor, rule.floor)[0]
+        return limit_by_doubling(current, settled, low, high, rule.factor, rule.floor)[0]
     up, down = rule.pace_up, rule.pace_down
-    low, high = bounds_of(past, recommendation, now, up.window, down.window)
-    settled = forced_into(current, low, high)
+    lowest, highest = bounds_of(past, recommendation, now, up.window, down.window)
+    settled = forced_into(current, lowest, highest)
     recommended(past, recommendation, now, now - max(up.window, down.window))
     if settled == current:
         return settled
     grows = settled > current
     reach = allowed(up if grows else down, past, current, now, grows)
-    return limit_to_reach(current, settled, rule.low, rule.high, reach)[0]
+    return limit_to_reach(current, settled, low, high, reach)[0]
 
 
 def highest_of(past: PastMoves, recommendation: int, cutoff: float) -> int:

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from hypot.core.quantity import milli
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
-from hypot.kinds.hpa.fields import MOST_METRICS, Metric, Target
-from hypot.kinds.hpa.fields import ScalingRules as WrittenPace
+from hypot.kinds.hpa.fields import MOST_METRICS, Metric, ScalingRules, Target
 from hypot.policy.hold import needs_whole_decisions
 from hypot.policy.horizontal.hpa import tolerances
 from hypot.policy.model.settings import Settings
@@ -55,7 +54,7 @@ def rule_of(hpa: HPA, container: str, names: Mapping[str, Signal], settings: Set
     )
 
 
-def _pace(written: WrittenPace, window: float) -> NumericPace:
+def _pace(written: ScalingRules, window: float) -> NumericPace:
     limits = written.limits or ()
     return NumericPace(
         window,

@@ -1,10 +1,11 @@
 """Which axis moves: the published examples of a preferred count, number by number."""
 
-import itertools
-
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hypot.core.axes.shape import count_of, intervals, size_at
+from hypot.core.axes.interval import HORIZONTAL_ONLY, Given, effective, replicas_for
+from hypot.core.axes.shape import count_of, size_at
 
 LEAST, PREFERRED, MOST = 3, 10, 30
 SMALLEST, LARGEST = 1000, 5000
@@ -79,12 +80,36 @@ def test_another_container_needs_more_replicas():
     ]
 
 
-@pytest.mark.parametrize(("least", "preferred", "most"), [(3, 3, 3), (3, 4, 4), (3, 100, 5), (1, 2, 3), (5, 3, 9)])
-def test_every_count_has_an_interval(least, preferred, most):
-    """Also where the preferred count is the least or the most."""
-    found = intervals(2000, LARGEST, SMALLEST, least, preferred, most)
-    assert [each.replicas for each in found] == list(range(least, most + 1))
-    assert all(one.high <= two.high for one, two in itertools.pairwise(found))
+def intervals(size, largest, smallest, least, preferred, most):
+    """The same shape as scaling intervals of an Hvpa."""
+    preferred = min(max(preferred, least), most)
+    written = [
+        Given(least, size),
+        Given(preferred - 1, size, HORIZONTAL_ONLY),
+        Given(preferred, largest),
+        Given(most, largest, HORIZONTAL_ONLY),
+    ]
+    made, last = [], least - 1
+    for one in written:
+        if one.replicas > last:
+            made.append(one)
+            last = one.replicas
+    return effective(made, least, smallest, 0, 0)
+
+
+@given(
+    st.integers(0, 120_000),
+    st.integers(0, 25),
+    st.sampled_from([1, 700, 2000, 5000, 6000]),
+    st.sampled_from([2000, 5000]),
+    st.sampled_from([0, 1000, 2000]),
+    st.tuples(st.integers(1, 6), st.integers(1, 12), st.integers(0, 14)),
+)
+def test_counts_are_those_of_scaling_intervals(total, current, size, largest, smallest, counts):
+    """Also where the preferred count is the least or the most, and where pods are larger than they may be."""
+    least, preferred, more = counts
+    shape_of = (size, largest, smallest, least, preferred, least + more)
+    assert count_of(total, current, *shape_of) == replicas_for(intervals(*shape_of), total, current)
 
 
 @pytest.mark.parametrize(("total", "expected"), [(9000, 3000), (3000, 1000), (30_000, 5000), (6000, 2000), (300, 1000)])

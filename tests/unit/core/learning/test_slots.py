@@ -159,6 +159,9 @@ class TestNeeds:
         """The same time on days of the same type, then the nearest times on these days."""
         monday_nine = 24 + 9
         assert empty(4, 1, daily=False).nearest(monday_nine, 24) == (0, ())
+        weekend = empty(4, 1, daily=False)
+        weekend.record(0, 9, 7000)
+        assert weekend.nearest(monday_nine, 24) == (0, ())
         table = self.table(7000, slot=2 * 24 + 9)
         table.record(0, 0 * 24 + 9, 64_000)
         table.record(0, 3 * 24 + 11, 32_000)

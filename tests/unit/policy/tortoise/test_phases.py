@@ -2,9 +2,10 @@
 
 import pytest
 
+from hypot.core.learning.phases import stepped_back
 from hypot.kinds.hpa import HPA
 from hypot.policy.model.state import State
-from hypot.policy.tortoise.phases import is_healthy, overall, phase_after, stepped_back
+from hypot.policy.tortoise.phases import is_healthy, overall, phase_after
 from unit.policy.sizes_world import DAY, HOUR, MI, MINUTE, NOW, conditions, sentences
 from unit.policy.tortoise.tortoise_world import (
     BY_CPU,

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.fields import external
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.fields import interval
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine.demand import Load
@@ -22,12 +24,15 @@ from hypot.replay.fleet import fleet, machine_code, rows, sources
 from hypot.replay.fleet.forms import form_of
 from hypot.replay.fleet.records import TooLargeError
 from hypot.replay.policies.policy import Policy, Start
-from hypot.replay.world.parameters import Heap, Metrics, Scoring, World
+from hypot.replay.world.parameters import Heap, Metrics, Scoring, Span, World
 from hypot.replay.world.record import COLUMNS
 from property.replay_worlds import policy
 
 pytestmark = pytest.mark.xdist_group("fleet")
 SOURCE = Path(fleet.__file__).resolve().parents[3]
+NAMED = {"horizontalPodAutoscalerName": "web"}
+CALM = {"scaleDown": {"stabilizationWindowSeconds": 600}}
+HUGE = {"hypot.dev/tortoise-maximum-memory-request": "16Ti"}
 COUNT = """
 from hypot.core.replicas import ratio
 from hypot.replay.fleet.compiling import built
@@ -45,6 +50,11 @@ def hpa():
     return HPA.from_dict({"metadata": {"name": "web"}, "spec": spec})
 
 
+def unknown_hpa():
+    """An HPA by a metric that the world does not define."""
+    return HPA("deployment/web", metrics=[external("elsewhere", average="5")], min_replicas=1, max_replicas=5)
+
+
 def hvpa(most, **more):
     return Hvpa("deployment/web", intervals=[interval(most, cpu="2", memory="2Gi")], **more)
 
@@ -53,10 +63,21 @@ def vpa():
     return VPA("deployment/web", mode="Off")
 
 
+def tortoise(annotations=None, **more):
+    refs = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
+    spec = {"updateMode": "Auto", "targetRefs": {**refs, **more.pop("named", {})}, **more}
+    return Tortoise.from_dict({"metadata": {"name": "web", "annotations": annotations or {}}, "spec": spec})
+
+
+def naming(one, named):
+    """A policy of a Tortoise that names this HPA."""
+    return replace(policy(one), named_hpa=named)
+
+
 def test_what_it_covers():
-    """No autoscaler, one, or an HPA and a VPA together."""
+    """No autoscaler, one of any kind, or an HPA and a VPA together."""
     world, settings = World(), Settings()
-    for autoscalers in ((), (hpa(),), (vpa(),), (hpa(), vpa()), (vpa(), hpa())):
+    for autoscalers in ((), (hpa(),), (vpa(),), (hpa(), vpa()), (vpa(), hpa()), (tortoise(),)):
         assert not fleet.obstacle(policy(*autoscalers), world, settings)
 
 
@@ -71,6 +92,18 @@ def test_what_it_covers():
         (
             lambda: policy(hvpa(20, annotations={"hypot.dev/recommendations": "objects"})),
             "a metric or setting that needs whole decisions",
+        ),
+        (lambda: policy(tortoise(), hpa()), "HorizontalPodAutoscaler and Tortoise together"),
+        (lambda: policy(tortoise({"hypot.dev/paused": "true"})), "a Tortoise with a hold or a schedule"),
+        (lambda: policy(tortoise(), memory=0), "a Tortoise whose pods request no cpu or no memory"),
+        (lambda: policy(tortoise(HUGE)), "a Tortoise whose pods may get too much for 64-bit sums"),
+        (
+            lambda: naming(tortoise(named=NAMED, horizontalPodAutoscalerBehavior=CALM), hpa()),
+            "a Tortoise that changes the behavior of the HPA that it names",
+        ),
+        (
+            lambda: naming(tortoise(named=NAMED), unknown_hpa()),
+            "a Tortoise and an HPA with a metric or setting that needs whole decisions",
         ),
     ],
 )
@@ -93,10 +126,27 @@ def test_an_hvpa_with_the_largest_maximum():
     assert all(np.array_equal(a, b) for a, b in zip(compiled.ticks, plain.ticks, strict=True))
 
 
+@pytest.mark.parametrize("annotations", [{}, {"hypot.dev/decide": "true"}], ids=["with its HPA", "decides"])
+def test_days_of_a_tortoise(annotations):
+    """What it learns, an hour that daylight saving repeats, and a gap that is an emergency: both engines alike."""
+    daily = {"hypot.dev/tortoise-slot-period": "daily", "hypot.dev/tortoise-time-zone": "Europe/Berlin"}
+    count, start = 4 * 1440, 1698541200.0 - 2 * 86400.0
+    work = 5 - 4 * np.cos(2 * np.pi * np.arange(count) / 1440)
+    load = Load(start, work, np.ones(count), np.zeros(count))
+    world = World(tick=60.0, metrics=Metrics(gaps=(Span(3 * 86400.0, 3 * 86400.0 + 1800.0),)))
+    tried = policy(tortoise({**daily, **annotations}), replicas=4)
+    from hypot.replay.engine.engine import replay  # noqa: PLC0415  next to its counterpart
+
+    compiled = fleet.replay(tried, "web", load, world, Settings())
+    plain = replay(tried, "web", load, world, Settings())
+    assert len(set(plain.ticks.replicas)) > 5
+    assert all(np.array_equal(a, b) for a, b in zip(compiled.ticks, plain.ticks, strict=True))
+
+
 def test_policies_know_their_loops():
     """Only the loops that are needed are compiled."""
-    policies = [policy(hpa()), policy(hpa(), vpa()), policy(hpa(), hpa())]
-    assert fleet.loops_of(policies, World(), Settings()) == {"hpa_loop", "vpa_loop"}
+    policies = [policy(hpa()), policy(hpa(), vpa()), policy(hpa(), hpa()), policy(tortoise())]
+    assert fleet.loops_of(policies, World(), Settings()) == {"hpa_loop", "vpa_loop", "tortoise_loop"}
 
 
 @pytest.mark.parametrize("scoring", [Scoring(windows=2), Scoring(tune=0.5)])
