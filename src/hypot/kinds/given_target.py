@@ -55,7 +55,7 @@ def given_target(target: TargetLike) -> GivenTarget:
 
 def manifest_of(target: Any) -> Mapping[str, Any] | None:
     """The manifest of a mapping or of an object of kr8s, lightkube, the official client or cdk8s; None if unknown."""
-    if isinstance(target, Mapping):
+    if isinstance(target, Mapping) and not callable(getattr(target, "to_dict", None)):
         return target
     found = _read(target)
     return None if found is None else {**_named_by_class(target), **{k: v for k, v in found.items() if v is not None}}

@@ -143,5 +143,7 @@ class TestOtherLibraries:
     def test_a_generic_resource_of_lightkube_says_its_kind(self):
         """It has none in its own fields."""
         info = SimpleNamespace(resource=SimpleNamespace(group="argoproj.io", version="v1alpha1", kind="Rollout"))
-        made = SimpleNamespace(_api_info=info, to_dict=lambda: {"metadata": {"name": "web"}})
+        found = {"_api_info": info, "to_dict": lambda _: {"metadata": {"name": "web"}}}
+        # It is a mapping too, with values of other classes.
+        made = type("Rollout", (dict,), found)(metadata=SimpleNamespace(name="web"))
         assert given_target(made).ref == Ref("argoproj.io/v1alpha1", "Rollout", "web")
