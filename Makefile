@@ -93,6 +93,8 @@ bench: $(READY) ## Print speed and memory figures
 	$(BIN)/python bench/tortoise.py
 	$(BIN)/python bench/webhook.py
 	PYTHONPATH=tests $(BIN)/python bench/metrics.py
+	@! command -v node >/dev/null 2>&1 || $(MAKE) --no-print-directory $(INTEROP)/.ready || true # cdk8s-plus to compare with
+	$(BIN)/python bench/authoring.py
 
 bench-cluster: $(READY) ## Compare the controller with Kubernetes' own on 2,000 autoscalers, make 3,000 at once, and keep 20,000 (about 20 minutes)
 	$(BIN)/python tests/cluster/plane/binaries.py
