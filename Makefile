@@ -61,10 +61,10 @@ $(INTEROP)/.ready: interop.lock tests/interop/package-lock.json
 test-interop: $(INTEROP)/.ready ## Test with cdk8s, the Kubernetes clients and pyright, in an environment of its own
 	$(INTEROP)/bin/pytest -c tests/interop/pytest.ini tests/interop
 
-fuzz-cluster: $(READY) ## Check N=20000 random manifests and quantities against the control plane
+fuzz-cluster: $(READY) ## Check N=20000 random manifests, quantities and calls of constructors against the control plane
 	$(BIN)/python tests/cluster/plane/binaries.py
 	HYPOT_FUZZ=$(or $(N),20000) $(BIN)/pytest -s tests/cluster/test_manifests.py tests/cluster/test_quantities.py \
-	  tests/cluster/test_crds.py tests/cluster/test_crds_vertical.py
+	  tests/cluster/test_crds.py tests/cluster/test_crds_vertical.py tests/cluster/test_constructors.py
 
 examples: $(READY) ## Write examples/cluster again, from a real cluster
 	PYTHONPATH=tests $(BIN)/python tests/cluster/twins/make_examples.py
@@ -93,6 +93,8 @@ bench: $(READY) ## Print speed and memory figures
 	$(BIN)/python bench/tortoise.py
 	$(BIN)/python bench/webhook.py
 	PYTHONPATH=tests $(BIN)/python bench/metrics.py
+	@! command -v node >/dev/null 2>&1 || $(MAKE) --no-print-directory $(INTEROP)/.ready || true # cdk8s-plus to compare with
+	$(BIN)/python bench/authoring.py
 
 bench-cluster: $(READY) ## Compare the controller with Kubernetes' own on 2,000 autoscalers, make 3,000 at once, and keep 20,000 (about 20 minutes)
 	$(BIN)/python tests/cluster/plane/binaries.py

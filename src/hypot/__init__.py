@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hypot.core.quantity import Quantity
     from hypot.kinds.base import InvalidAutoscaler, Ref
     from hypot.kinds.hpa import HPA
-    from hypot.kinds.hpa.fields import FROZEN, ScalingRules, cpu, external, limit, memory, on, pods
+    from hypot.kinds.hpa.fields import FROZEN, Metric, ScalingRules, cpu, external, limit, memory, on, pods
     from hypot.kinds.hvpa import Hvpa
     from hypot.kinds.hvpa.fields import Change, MaintenanceWindow, ResourceChanges, ScaleType, interval
     from hypot.kinds.problem import Problem
@@ -42,7 +42,17 @@ _HOMES = {
         "hypot.core.quantity": ("Quantity",),
         "hypot.kinds.base": ("InvalidAutoscaler", "Ref"),
         "hypot.kinds.hpa": ("HPA",),
-        "hypot.kinds.hpa.fields": ("FROZEN", "ScalingRules", "cpu", "external", "limit", "memory", "on", "pods"),
+        "hypot.kinds.hpa.fields": (
+            "FROZEN",
+            "Metric",
+            "ScalingRules",
+            "cpu",
+            "external",
+            "limit",
+            "memory",
+            "on",
+            "pods",
+        ),
         "hypot.kinds.hvpa": ("Hvpa",),
         "hypot.kinds.hvpa.fields": ("Change", "ResourceChanges", "ScaleType", "MaintenanceWindow", "interval"),
         "hypot.kinds.problem": ("Problem",),
@@ -78,6 +88,7 @@ __all__ = [
     "Hvpa",
     "InvalidAutoscaler",
     "MaintenanceWindow",
+    "Metric",
     "Problem",
     "Quantity",
     "Recommender",

@@ -1,5 +1,8 @@
 """apply and live against a real API server."""
 
+import runpy
+from pathlib import Path
+
 import pytest
 
 from cluster.crds import serving
@@ -11,6 +14,8 @@ from hypot.cluster.discovery import ServedKind, path_of
 from hypot.cluster.port import APPLY_PATCH, Request, encoded, expect
 from hypot.kinds.vpa import VPA
 
+SHOP = Path(__file__).resolve().parents[2] / "examples" / "authoring" / "shop.py"
+PLURALS = {"Deployment": "deployments", "StatefulSet": "statefulsets"}
 HPAS = ServedKind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
 
 
@@ -74,3 +79,25 @@ def test_custom_resources_are_applied_too(api, config, namespace):
     serving(api)
     made = VPA("deployment/web", mode="Off", namespace=namespace)
     assert not diff(apply(made, kubeconfig=config), made)
+
+
+@pytest.fixture
+def shop(api):
+    """The example project; its objects name their namespace."""
+    api.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+    yield runpy.run_path(str(SHOP))
+    api.delete("/api/v1/namespaces/shop")
+
+
+def test_the_example_project_is_applied_and_read(api, config, shop):
+    """Its workloads are valid, its ten autoscalers are stored, and only defaults are added."""
+    serving(api)
+    for workload in shop["WORKLOADS"].values():
+        path = f"/apis/apps/v1/namespaces/shop/{PLURALS[workload['kind']]}"
+        assert api.call("POST", path, workload, query={"dryRun": "All", "fieldValidation": "Strict"}).ok
+    for one in shop["AUTOSCALERS"]:
+        apply(one, kubeconfig=config)
+        stored = live(type(one), one.name, one.namespace, kubeconfig=config)
+        # The definitions of custom resources have no defaults: their controllers apply them.
+        assert not diff(stored, one.effective("1.36") if isinstance(one, HPA) else one)
+        assert not apply(one, kubeconfig=config).problems()

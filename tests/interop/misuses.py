@@ -7,6 +7,7 @@ from hypot import (
     ContainerPolicy,
     ContainerScaling,
     Hvpa,
+    ScaleType,
     ScalingRules,
     Tortoise,
     WatermarkRules,
@@ -43,6 +44,9 @@ interval("3", cpu="1")  # error
 interval(3, extrapolation="exponential")  # error
 ScalingRules(select="Most")  # error
 ScalingRules([cpu(utilization=70)])  # error
+ScalingRules([limit(pods=4)], window=[300])  # error
+ScaleType("On")  # error
+ScaleType(min_change={"cpu": 0.5})  # error
 WatermarkRules(rest="1m")  # error
 ContainerPolicy("app", mode="On")  # error
 ContainerScaling("app", cpu="Sideways")  # error

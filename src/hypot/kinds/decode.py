@@ -43,7 +43,10 @@ def _misfits(where: Where, owner: type[Node], w: Wire, value: Any) -> Iterator[P
         yield from decode_problems(kind.shape.read(value), where)
     elif kind.each is not None and isinstance(value, list if kind.schema["type"] == "array" else dict):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            if item is not None and not kind.each.fits(item):
+            if isinstance(value, dict) and not isinstance(key, str):
+                hint = 'put the key in quotes, e.g. "1"'
+                yield Problem("type", "Decode", where, f"the key {_bounded(key)} is not text", value, hint)
+            elif item is not None and not kind.each.fits(item):
                 yield _wrong_item((*where, key), owner, kind.each, item)
     else:
         yield _misfit(where, owner, w, value)

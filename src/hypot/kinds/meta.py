@@ -50,7 +50,7 @@ TEXTS = Scalar(
 TEXT_MAP = Scalar(
     "map[string]string",
     {"type": "object", "additionalProperties": STRING.schema},
-    lambda v: isinstance(v, dict) and all(item is None or isinstance(item, str) for item in v.values()),
+    lambda v: isinstance(v, dict) and all(isinstance(k, str) and isinstance(i, str | None) for k, i in v.items()),
     "a mapping of text to text",
     each=STRING,
 )

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _QUALIFIED_CHARACTERS = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = rf"({_QUALIFIED_CHARACTERS})?"
 
 _LABEL_RE = re.compile(_LABEL)
-_SUBDOMAIN_RE = re.compile(_SUBDOMAIN)
+_SUBDOMAIN_RE = re.compile(SUBDOMAIN)
 _QUALIFIED_RE = re.compile(_QUALIFIED_CHARACTERS)
 _LABEL_VALUE_RE = re.compile(_LABEL_VALUE)
 
@@ -23,7 +23,7 @@ _LABEL_WORDS = (
 )
 _SUBDOMAIN_WORDS = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
-    f"and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+    f"and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{SUBDOMAIN}')"
 )
 _QUALIFIED_WORDS = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "

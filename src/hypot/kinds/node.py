@@ -44,7 +44,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_string_map(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+    return isinstance(value, dict) and all(isinstance(k, str) and isinstance(v, str) for k, v in value.items())
 
 
 QUANTITY_PATTERN = (

@@ -55,11 +55,18 @@ def of_server(answer: Answer) -> Verdict:
 def of_hypot(data: Mapping[str, Any]) -> tuple[Verdict, tuple[Problem, ...]]:
     hpa = HPA.from_dict(data)
     problems = tuple(p for p in hpa.problems(KUBERNETES, GATES) if p.severity == "error")
-    if any(_unreadable(problem) for problem in problems):
-        return Verdict("unreadable"), problems
     if problems:
-        return Verdict("invalid", frozenset((p.field, REASONS[p.kind]) for p in problems)), problems
+        return of_problems(problems), problems
     return Verdict("accepted", spec=stored(hpa, KUBERNETES, GATES).to_dict()["spec"]), problems
+
+
+def of_problems(problems: tuple[Problem, ...]) -> Verdict:
+    """The verdict for these problems; it has no spec."""
+    if any(_unreadable(problem) for problem in problems):
+        return Verdict("unreadable")
+    return (
+        Verdict("invalid", frozenset((p.field, REASONS[p.kind]) for p in problems)) if problems else Verdict("accepted")
+    )
 
 
 def _unreadable(problem: Problem) -> bool:

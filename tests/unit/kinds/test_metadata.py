@@ -36,6 +36,8 @@ LONG = {f"{i}.io/a": "x" * 1000 for i in range(300)}
         ({"labels": {"a": "b" * 64}}, f'metadata.labels: Invalid value: "{"b" * 64}": must be no more than 63 bytes'),
         ({"labels": {"a": 1}}, "metadata.labels.a: json: cannot unmarshal number into Go struct field ObjectMeta"),
         ({"labels": {"a": True}}, "metadata.labels.a: json: cannot unmarshal bool into"),
+        ({"labels": {1: "a"}}, "metadata.labels: the key 1 is not text"),
+        ({"annotations": {None: "a"}}, "metadata.annotations: the key null is not text"),
         ({"labels": []}, "metadata.labels: json: cannot unmarshal array into"),
         ({"labels": "a=b"}, "metadata.labels: json: cannot unmarshal string into"),
         ({"annotations": {"a b": ""}}, 'metadata.annotations: Invalid value: "a b": name part must consist of'),

@@ -116,11 +116,20 @@ class ScalingRules(Node):
     select: SelectPolicy | None = wire("selectPolicy", STRING)
     tolerance: Amount | None = wire("tolerance", QUANTITY)
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        limits: Iterable[Limit] | None = None,
+        window: Duration | None = None,
+        select: SelectPolicy | None = None,
+        tolerance: Amount | None = None,
+    ) -> None:
         """Accept any iterable of limits, and durations as text."""
-        object.__setattr__(self, "window", seconds(self.window))
-        if isinstance(self.limits, Iterable):
-            object.__setattr__(self, "limits", tuple(self.limits))
+        put = object.__setattr__
+        put(self, "limits", tuple(limits) if isinstance(limits, Iterable) else limits)
+        put(self, "window", seconds(window))
+        put(self, "select", select)
+        put(self, "tolerance", tolerance)
+        put(self, "extra", {})
 
 
 FROZEN = ScalingRules(select="Disabled")

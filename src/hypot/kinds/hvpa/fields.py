@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, Self
 from hypot.core import instant, timeofday
 from hypot.core.axes.interval import HORIZONTAL_ONLY, LINEAR, LINEAR_PER_POD
 from hypot.kinds.base import Kind, Ref, seconds
-from hypot.kinds.hpa.fields import Behavior, Metric
+from hypot.kinds.hpa.fields import Behavior, Duration, Metric
 from hypot.kinds.hpa.versions import V2BETA1, upgraded
 from hypot.kinds.meta import ObjectMeta
 from hypot.kinds.node import BOOL, INT32, MAPPING, STRING, Node, Scalar, node, wire
@@ -14,6 +14,7 @@ from hypot.kinds.vpa.fields import AMOUNT, RESOURCE_LIST, Amount, ResourceList, 
 
 AUTO, OFF, MAINTENANCE_WINDOW = "Auto", "Off", "MaintenanceWindow"
 MODES = (AUTO, OFF, MAINTENANCE_WINDOW)
+ScaleMode = Literal["Auto", "Off", "MaintenanceWindow"]
 # The least change of a total that is applied, if the object does not say it.
 LEAST_CHANGE: Mapping[str, str] = {"cpu": "200m", "memory": "200M"}
 
@@ -90,15 +91,23 @@ class ScaleType(Node):
         "stabilizationDuration", STRING, "how long to wait after the last change, such as 3m; 0 if absent"
     )
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        update_policy: ScalePolicy | ScaleMode | None = None,
+        min_change: ResourceChangesLike | None = None,
+        stabilization: Duration | None = None,
+    ) -> None:
         """Accept a mode as a string, changes as a mapping, and durations in seconds."""
-        if isinstance(self.min_change, Mapping):
-            object.__setattr__(self, "min_change", MinChange.of(self.min_change))
-        if isinstance(self.update_policy, str):
-            object.__setattr__(self, "update_policy", ScalePolicy(self.update_policy))
-        waits = self.stabilization if isinstance(self.stabilization, str) else seconds(self.stabilization)
-        if type(waits) in {int, float}:
-            object.__setattr__(self, "stabilization", f"{waits}s")
+        waits = stabilization if isinstance(stabilization, str) else seconds(stabilization)
+        put = object.__setattr__
+        put(self, "update_policy", ScalePolicy(update_policy) if isinstance(update_policy, str) else update_policy)
+        put(
+            self,
+            "min_change",
+            MinChange.of(min_change) if isinstance(min_change, Mapping | ResourceChanges) else min_change,
+        )
+        put(self, "stabilization", f"{waits}s" if type(waits) in {int, float} else waits)
+        put(self, "extra", {})
 
     @property
     def mode(self) -> str:

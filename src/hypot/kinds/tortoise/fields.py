@@ -7,6 +7,7 @@ from hypot.core.amount import RESOURCES
 from hypot.kinds.base import TRUE_WORDS, Kind, Ref
 from hypot.kinds.derived import derived
 from hypot.kinds.hpa.fields import Behavior
+from hypot.kinds.names import SUBDOMAIN
 from hypot.kinds.node import INT32, STRING, Node, node, replaced, wire
 from hypot.kinds.problem import Problem, Where
 from hypot.kinds.tortoise.policies import OFF, ContainerAutoscalingPolicy, Policies, written_policies
@@ -47,7 +48,7 @@ class TargetRefs(Node):
         "horizontalPodAutoscalerName",
         STRING,
         f"an existing HPA to edit; if absent, {OWN_HPA} and the name of the Tortoise is made",
-        schema={"minLength": 1, "maxLength": 253},
+        schema={"minLength": 1, "maxLength": 253, "pattern": f"^{SUBDOMAIN}$"},
     )
 
 

@@ -199,6 +199,8 @@ class TestWriting:
             ({"name": "Web"}, "name"),
             ({"namespace": "a.b"}, "namespace"),
             ({"labels": {"a": 1}}, "labels.a"),
+            ({"labels": {1: "a"}}, "labels"),
+            ({"metrics": [external("q", value=1, labels={1: "a"})]}, "metrics[0].selector.matchLabels"),
         ],
     )
     def test_what_the_cluster_would_refuse_is_refused_at_once(self, arguments, path):

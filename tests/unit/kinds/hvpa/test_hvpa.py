@@ -258,6 +258,12 @@ class TestWriting:
         assert Hvpa.from_dict(hvpa.to_dict()) == hvpa
         assert pickle.loads(pickle.dumps(hvpa)) == hvpa  # noqa: S301  its own bytes
 
+    def test_the_least_change_may_be_any_form_of_changes(self):
+        """A mapping, or the class that overlap and base have."""
+        written = ScaleType(min_change={"cpu": "10%"})
+        assert ScaleType(min_change=ResourceChanges(cpu=Change(percentage=10))) == written
+        assert ScaleType(min_change=MinChange(cpu=Change(percentage=10))) == written
+
     def test_all_problems_at_once(self):
         """One exception has the Python path of each."""
         with pytest.raises(InvalidAutoscaler) as caught:

@@ -55,6 +55,7 @@ REFUSED = [
     (to(name=None), "spec.targetRefs.scaleTargetRef.name: Required value"),
     (to(apiVersion="a/b/c"), 'spec.targetRefs.scaleTargetRef.apiVersion: Invalid value: "a/b/c"'),
     (editing(""), 'spec.targetRefs.horizontalPodAutoscalerName: Invalid value: "": must not be empty'),
+    (editing("My HPA"), 'spec.targetRefs.horizontalPodAutoscalerName: Invalid value: "My HPA"'),
     (manifest(updateMode="auto"), 'spec.updateMode: Unsupported value: "auto": supported values: "Auto", "Emer'),
     (manifest(updateMode=""), 'spec.updateMode: Unsupported value: ""'),
     (manifest(updateMode=False), "spec.updateMode: json: cannot unmarshal bool"),
@@ -96,10 +97,9 @@ REFUSED = [
         'spec.horizontalPodAutoscalerBehavior.scaleUp.selectPolicy: Unsupported value: "Most"',
     ),
 ]
-# What a schema alone accepts: unknown fields, CEL, names of objects, and annotations.
+# What a schema alone accepts: unknown fields, CEL and annotations.
 BEYOND_THE_SCHEMA = [
     (manifest(replicas=3), 'spec.replicas: strict decoding error: unknown field "spec.replicas"'),
-    (editing("My HPA"), 'spec.targetRefs.horizontalPodAutoscalerName: Invalid value: "My HPA"'),
     (
         scaled({"containerName": "app", "policy": {"gpu": "Off"}}),
         "spec.autoscalingPolicy[0].policy.gpu: strict decoding error",

@@ -124,6 +124,7 @@ class TestWriting:
             ({"containers": [ContainerPolicy()]}, "containers[0].container_name"),
             ({"containers": [ContainerPolicy("a", max_allowed={"cpu": "1500u"})]}, "containers[0].max_allowed.cpu"),
             ({"containers": [ContainerPolicy("a", min_allowed=[1])]}, "containers[0].min_allowed"),
+            ({"containers": [ContainerPolicy("a", min_allowed={1: "5m"})]}, "containers[0].min_allowed"),
             (
                 {"containers": [ContainerPolicy("a", controlled_resources=("disk",))]},
                 "containers[0].controlled_resources[0]",
