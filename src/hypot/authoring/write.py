@@ -9,4 +9,4 @@ from hypot.kinds.text.write import documents
 
 def to_yaml(*objects: Kind | Mapping[str, Any]) -> str:
     """The manifests of these objects, in this order, for `kubectl apply -f -`."""
-    return documents(*[one.to_dict() if isinstance(one, Kind) else one for one in objects])
+    return documents(*[one.manifest() if isinstance(one, Kind) else one for one in objects])

@@ -172,12 +172,16 @@ class Kind(Node):
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest in the newest version of its API. It is a copy that the caller may change."""
+        return deepcopy(self.manifest())
+
+    def manifest(self) -> dict[str, Any]:
+        """The same for those who only read it: its mappings are those of the object."""
         out: dict[str, Any] = {"apiVersion": self.API_VERSION, "kind": self.KIND, "metadata": self.metadata}
         out["spec"] = self.write()
         out.update(self.around)
         if self.status is not None:
             out["status"] = self.status
-        return deepcopy(out)
+        return out
 
     def effective(self, kubernetes: str | Version = NEWEST) -> Self:
         """The object with the defaults of its API server or controller; the same object if its kind has none."""
@@ -186,7 +190,7 @@ class Kind(Node):
 
     def to_yaml(self) -> str:
         """The manifest as YAML, for `kubectl apply -f -`."""
-        return to_yaml(self.to_dict())
+        return to_yaml(self.manifest())
 
     @classmethod
     def from_yaml(cls, text: str) -> Self:

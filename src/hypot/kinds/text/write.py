@@ -7,7 +7,8 @@ there are no anchors and no line breaks inside plain or quoted text.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 # Where a comment goes: the keys and indexes that lead to the value below it.
@@ -30,67 +31,82 @@ _LONGEST_KEY = 1000
 
 def to_yaml(value: Any, comments: Comments = _NO_COMMENTS) -> str:
     """One document. Each comment is written above the line of its place."""
-    return "\n".join(_lines(value, (), comments)) + "\n"
+    lines: list[str] = []
+    _write(value, "", lines, (), comments)
+    lines.append("")
+    return "\n".join(lines)
 
 
 def documents(*values: Any) -> str:
     """Several documents, in this order."""
-    return "---\n".join(to_yaml(value) for value in values)
+    return "---\n".join([to_yaml(value) for value in values])
 
 
-def _lines(value: Any, place: Place, comments: Comments) -> Iterator[str]:
+def _write(value: Any, indent: str, lines: list[str], place: Place, comments: Comments) -> None:
+    """All lines go to one list: objects are nested deeply, and lines that are passed up once per level take longest."""
     if isinstance(value, Mapping) and value:
-        yield from _mapping(value, place, comments)
+        _mapping(value, indent, lines, place, comments)
     elif isinstance(value, list | tuple) and value:
-        yield from _list(value, place, comments)
+        _list(value, indent, lines, place, comments)
     else:
-        first, *rest = _scalar(value)
-        yield first
-        yield from (f"  {line}" if line else "" for line in rest)
+        _leaf(indent, value, indent, lines)
 
 
-def _mapping(value: Mapping[Any, Any], place: Place, comments: Comments) -> Iterator[str]:
+def _mapping(value: Mapping[Any, Any], indent: str, lines: list[str], place: Place, comments: Comments) -> None:
+    below, where = f"{indent}  ", place
     for key, item in value.items():
-        where = (*place, key)
-        yield from _comments(where, comments)
-        lines = list(_lines(item, where, comments))
-        *above, last = _key(key)
-        yield from above
-        if isinstance(item, Mapping) and item:
-            yield f"{last}:"
-            yield from _indented(lines)
-        elif isinstance(item, list | tuple) and item:
-            yield f"{last}:"
-            yield from lines
+        if comments:
+            where = (*place, key)
+            _comment(where, indent, lines, comments)
+        name = _key(key, indent, lines)
+        kind = item.__class__
+        if kind is str and "\n" not in item:
+            lines.append(f"{name}: {_quoted(item)}")
+        elif item and (kind is dict or isinstance(item, Mapping)):
+            lines.append(f"{name}:")
+            _mapping(item, below, lines, where, comments)
+        elif item and (kind is list or isinstance(item, list | tuple)):
+            lines.append(f"{name}:")
+            _list(item, indent, lines, where, comments)
         else:
-            yield f"{last}: {lines[0]}"
-            yield from lines[1:]
+            _leaf(f"{name}: ", item, indent, lines)
 
 
-def _list(value: Iterable[Any], place: Place, comments: Comments) -> Iterator[str]:
+def _list(value: Iterable[Any], indent: str, lines: list[str], place: Place, comments: Comments) -> None:
+    below, where = f"{indent}  ", place
     for index, item in enumerate(value):
-        where = (*place, index)
-        yield from _comments(where, comments)
-        lines = list(_lines(item, where, comments))
-        above = next(i for i, line in enumerate(lines) if not line.startswith("# "))
-        yield from lines[:above]
-        yield f"- {lines[above]}"
-        rest = lines[above + 1 :]
-        yield from rest if isinstance(item, str) else _indented(rest)
+        if comments:
+            where = (*place, index)
+            _comment(where, indent, lines, comments)
+        if not item or not isinstance(item, Mapping | list | tuple):
+            _leaf(f"{indent}- ", item, indent, lines)
+            continue
+        start = len(lines)
+        _write(item, below, lines, where, comments)
+        # Comments on the first key are above the dash.
+        while lines[start].startswith(f"{below}# "):
+            lines[start] = f"{indent}{lines[start][len(below) :]}"
+            start += 1
+        lines[start] = f"{indent}- {lines[start][len(below) :]}"
 
 
-def _indented(lines: Iterable[str]) -> Iterator[str]:
-    return (f"  {line}" if line else "" for line in lines)
+def _leaf(before: str, value: Any, indent: str, lines: list[str]) -> None:
+    first, *rest = _scalar(value)
+    lines.append(f"{before}{first}")
+    lines += [f"{indent}  {line}" if line else "" for line in rest]
 
 
-def _comments(place: Place, comments: Comments) -> Iterator[str]:
-    return (f"# {text}" for text in comments.get(place, ()))
+def _comment(place: Place, indent: str, lines: list[str], comments: Comments) -> None:
+    lines += [f"{indent}# {text}" for text in comments.get(place, ())]
 
 
-def _key(key: Any) -> list[str]:
-    """The lines of a key, without the colon after the last."""
+def _key(key: Any, indent: str, lines: list[str]) -> str:
+    """The line of a key, up to its colon. A long key has a line of its own above."""
     text = _quoted(key) if isinstance(key, str) else _scalar(key)[0]
-    return [text] if len(text) <= _LONGEST_KEY else [f"? {text}", ""]
+    if len(text) <= _LONGEST_KEY:
+        return f"{indent}{text}"
+    lines.append(f"{indent}? {text}")
+    return indent
 
 
 def _scalar(value: Any) -> list[str]:
@@ -120,6 +136,7 @@ def _float(value: float) -> str:
     return text.replace("e", ".0e", 1) if "." not in text else text
 
 
+@lru_cache(maxsize=4096)  # keys, and words such as Deployment, come again and again
 def _quoted(text: str) -> str:
     if _is_plain(text):
         return text
