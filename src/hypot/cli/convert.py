@@ -32,9 +32,9 @@ class _Done(NamedTuple):
 def command(paths: tuple[str, ...], to: To, output: str) -> int:
     """Print the nearest equivalent of each autoscaler as another kind, with notes on what differs.
 
-    Give the manifests of the workloads too: requests and replicas are taken from there. The notes are comments: `lost`
-    has no equivalent, `assumed` was chosen, `check` is for you to look at. If an autoscaler has no equivalent, nothing
-    is printed, and all reasons are reported.
+    Give the manifests of the workloads too: requests, replicas, the selector and the names of containers are taken from
+    there. The notes are comments: `lost` has no equivalent, `assumed` was chosen, `check` is for you to look at. If an
+    autoscaler has no equivalent, nothing is printed, and all reasons are reported.
 
     Exit status: 0 success, 2 bad usage or input.
     """

@@ -4,7 +4,7 @@ from functools import partial
 
 import yaml
 
-from hypot import HPA, VPA, external, to_yaml
+from hypot import HPA, VPA, cpu, external, to_yaml
 from unit.cli.command import hypot as run_hypot
 
 hypot = partial(run_hypot, "convert")
@@ -23,9 +23,10 @@ def test_notes_are_comments_above_the_manifest():
 
 def test_json_has_the_notes_as_values():
     """By its schema."""
-    (found,) = hypot("-", "--to", "tortoise", "-o", "json", text=to_yaml(WEB)).json["converted"]
+    one = HPA("deployment/web", max_replicas=10, metrics=[cpu(utilization=70, container="app")])
+    (found,) = hypot("-", "--to", "tortoise", "-o", "json", text=to_yaml(one)).json["converted"]
     assert found["source"]["name"] == "web"
-    assert {note["what"] for note in found["notes"]} == {"assumed", "check"}
+    assert {note["what"] for note in found["notes"]} == {"assumed", "check", "lost"}
     assert found["objects"][0]["kind"] == "Tortoise"
 
 

@@ -1,6 +1,6 @@
 """Which conversions there are, and what holds for all of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from hypot.authoring.convert import to_hpa, to_hvpa, to_tortoise, to_wpa
@@ -9,10 +9,14 @@ from hypot.kinds.base import InvalidAutoscaler, Kind
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.fields import OFF, ScalePolicy, ScaleType
+from hypot.kinds.node import replaced
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.kinds.written import written_part
+from hypot.lint import check
+from hypot.policy.families import family_of
 
 To = Literal["hpa", "wpa", "hvpa", "tortoise"]
 KINDS: dict[To, type[Kind]] = {"hpa": HPA, "wpa": WPA, "hvpa": Hvpa, "tortoise": Tortoise}
@@ -30,22 +34,58 @@ def convert(one: Autoscaler, to: To, workload: Workload = UNKNOWN) -> Converted:
         made = _converted(one, to, workload)
     except InvalidAutoscaler as error:
         raise CannotConvertError("the result would not be valid: " + "; ".join(map(str, error.problems))) from error
-    return Converted(made.objects, (*made.notes, *notes_of_metadata(one), *_about_both(one, made)))
+    known = _errors_in(one)
+    brought = [text for rule, text in _errors_in(*made.objects).items() if rule not in known]
+    if brought:
+        raise CannotConvertError(f"the result would not work: {'; '.join(brought)}")
+    if isinstance(one, HPA) and to == "tortoise":
+        return made  # the HPA stays
+    return Converted(made.objects, (*made.notes, *notes_of_metadata(one, made.objects), _to_delete(one)))
+
+
+def _errors_in(*objects: Kind) -> dict[str, str]:
+    """What lint finds wrong with them: a message of each rule."""
+    return {finding.rule: finding.message for finding in check(*objects).errors}
 
 
 def _converted(one: Autoscaler, to: To, workload: Workload) -> Converted:
-    if to == "hpa":
-        return _as_hpa(one)
-    if to == "tortoise":
-        return _as_tortoise(one, workload)
-    if isinstance(one, VPA):
-        if to == "hvpa":
-            return to_hvpa.from_vpa(one, workload)
-        raise CannotConvertError("a VPA sizes pods, and a WatermarkPodAutoscaler counts them")
-    return _through_hpa(one, to, workload)
+    match to:
+        case "hpa":
+            made = _as_hpa(one)
+            return to_hpa.named_as_edited(made, one) if isinstance(one, Tortoise) else made
+        case "tortoise":
+            return _as_tortoise(one, workload)
+        case "wpa":
+            if isinstance(one, VPA):
+                raise CannotConvertError("a VPA sizes pods, and a WatermarkPodAutoscaler counts them")
+            return _through_hpa(one, lambda hpa: to_wpa.from_hpa(hpa, workload))
+        case "hvpa":
+            return to_hvpa.from_vpa(one, workload) if isinstance(one, VPA) else _through_hpa(one, to_hvpa.from_hpa)
 
 
 def _as_hpa(one: Autoscaler) -> Converted:
+    """An HPA acts: there is none that only reports."""
+    if not isinstance(one, VPA) and family_of(one).is_off(one):
+        text = (
+            f"it only reports, as it has {_switch(one)}, and an HPA would act at once; change that first if it is meant"
+        )
+        raise CannotConvertError(text)
+    return _counting(one)
+
+
+def _switch(one: Autoscaler) -> str:
+    """The field that switches an object off."""
+    match one:
+        case WPA():
+            return "dryRun"
+        case Hvpa():
+            return "updateMode Off in both directions"
+        case _:
+            return "updateMode Off"
+
+
+def _counting(one: Autoscaler) -> Converted:
+    """What counts pods, as an HPA."""
     match one:
         case HPA():
             return Converted((one,), ())
@@ -60,39 +100,52 @@ def _as_hpa(one: Autoscaler) -> Converted:
             raise CannotConvertError(text)
 
 
-def _through_hpa(one: Autoscaler, to: To, workload: Workload) -> Converted:
-    """What counts pods is written as an HPA first, and that as the other kind."""
-    first = _as_hpa(one)
-    hpa = first.objects[0]
-    if not isinstance(hpa, HPA):
-        raise TypeError(f"{hpa.KIND} is not an HPA")
-    second = to_wpa.from_hpa(hpa, workload) if to == "wpa" else to_hvpa.from_hpa(hpa, workload)
-    return Converted(second.objects, (*first.notes, *second.notes))
+def _through_hpa(one: Autoscaler, onwards: Callable[[HPA], Converted]) -> Converted:
+    """What counts pods is written as an HPA first, and that as the other kind. What only reports still does."""
+    first = _counting(one)
+    second = onwards(_hpa_in(first))
+    made = Converted(second.objects, (*first.notes, *second.notes))
+    if family_of(one).is_off(one):
+        made = made._replace(objects=tuple([_switched_off(each) for each in made.objects]))
+    return to_hpa.beside_edited(made, one) if isinstance(one, Tortoise) else made
+
+
+def _switched_off(made: Kind) -> Kind:
+    if isinstance(made, Hvpa):
+        return replaced(made, scale_up=_off(made.scale_up), scale_down=_off(made.scale_down))
+    return replaced(made, dry_run=True)
+
+
+def _off(held: ScaleType | None) -> ScaleType:
+    return replaced(held or ScaleType(), update_policy=ScalePolicy(OFF))
 
 
 def _as_tortoise(one: Autoscaler, workload: Workload) -> Converted:
     """A VPA alone; everything else as an HPA and a Tortoise that edits it."""
     if isinstance(one, VPA):
-        return to_tortoise.from_vpa(one)
+        return to_tortoise.from_vpa(one, workload)
     first = _as_hpa(one)
-    hpa = first.objects[0]
-    if not isinstance(hpa, HPA):
-        raise TypeError(f"{hpa.KIND} is not an HPA")
-    second = to_tortoise.from_hpa(hpa, workload)
+    second = to_tortoise.from_hpa(_hpa_in(first), workload)
     if isinstance(one, HPA):
         return second
     both = Converted((*first.objects, *second.objects), (*first.notes, *second.notes))
     return to_tortoise.with_bounds(both, one) if isinstance(one, Hvpa) else both
 
 
+def _hpa_in(made: Converted) -> HPA:
+    hpa = made.objects[0]
+    if not isinstance(hpa, HPA):
+        raise TypeError(f"{hpa.KIND} is not an HPA")
+    return hpa
+
+
 def _about_version(one: Kind) -> Iterator[Note]:
     if one.read_from:
         yield Note("assumed", f"{one.read_from} is written as {one.API_VERSION}")
     else:
-        yield Note("check", f"it is a {one.KIND} already: nothing changes")
+        yield Note("check", f"its kind is {one.KIND} already: nothing changes")
 
 
-def _about_both(one: Kind, made: Converted) -> Iterator[Note]:
-    if not (isinstance(one, HPA) and isinstance(made.objects[0], Tortoise)):
-        text = f"delete {one.KIND} {one.name} before you apply this: two autoscalers of a workload disturb each other"
-        yield Note("check", text)
+def _to_delete(one: Kind) -> Note:
+    text = f"delete {one.KIND} {one.name} before you apply this: two autoscalers of a workload disturb each other"
+    return Note("check", text)

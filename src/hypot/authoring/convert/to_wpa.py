@@ -1,30 +1,38 @@
-"""HPA to WatermarkPodAutoscaler: a target becomes a band without width, and its tolerance the band's."""
+"""HPA to WatermarkPodAutoscaler: a target becomes a single watermark, and its tolerance that of the watermark."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from hypot.authoring.convert.result import CannotConvertError, Converted, Note, Workload, metadata_like
+from hypot.authoring.convert.steps import DEFAULT_WINDOW, steps_of
 from hypot.core.amount import of_milli, readable
 from hypot.core.quantity import format_milli, milli
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
-from hypot.kinds.hpa.fields import Metric, ScalingRules
+from hypot.kinds.hpa.fields import Metric, ResourceSource
+from hypot.kinds.names import label_value
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import Algorithm, BandMetric, ExternalBand, ResourceBand, WatermarkRules
 
-# An HPA decides this often, and has no pause after a scaling.
-SYNC = 15
 DEFAULT_TOLERANCE = 100
-DEFAULT_WINDOW = 300
-# A WatermarkPodAutoscaler must keep something.
-_MOST_DOWN = 99
-# A tolerance of zero means its default.
-_LEAST_TOLERANCE = 1
+# A tolerance of zero means its default, and none is above 1.
+_LEAST_TOLERANCE, _MOST_TOLERANCE = 1, 1000
+
+_SINGLE = Note("assumed", "a single watermark acts as the target of an HPA: counts are rounded up in both directions")
+_ROUNDS_DOWN = Note(
+    "check",
+    "Datadog's controller rounds down below a single watermark, so that it may remove a pod and add it again for ever; "
+    "for it, write a lowWatermark of at most half the highWatermark",
+)
+_FIRST = Note(
+    "check", "the first scaling of a new WatermarkPodAutoscaler waits for no delay, so pods may be removed at once"
+)
 
 
 def from_hpa(hpa: HPA, workload: Workload) -> Converted:
     notes: list[Note] = []
     complete = with_defaults(hpa)
-    algorithm, metrics = _metrics(complete.metrics or (), workload, notes)
+    algorithm, metrics = _metrics(complete, workload, notes)
     low = complete.min_replicas or 0
     if low < 1:
         notes.append(Note("lost", "minReplicas 0: a WatermarkPodAutoscaler keeps at least one pod"))
@@ -35,16 +43,19 @@ def from_hpa(hpa: HPA, workload: Workload) -> Converted:
         metrics=metrics,
         algorithm=algorithm,
         tolerance=format_milli(_tolerance(hpa, notes)),
-        scale_up=_up(hpa.scale_up, notes),
-        scale_down=_down(hpa.scale_down, notes),
+        scale_up=_rules(hpa, notes, grows=True),
+        scale_down=_rules(hpa, notes, grows=False),
+        # An HPA scales by a value of zero as by any other; usage is never ignored.
+        tolerate_zero=True if any(metric.external is not None for metric in metrics) else None,
         **metadata_like(hpa),
     )
-    return Converted((made,), tuple(notes))
+    return Converted((made,), tuple(dict.fromkeys([_SINGLE, _ROUNDS_DOWN, *notes])))
 
 
-def _metrics(metrics: tuple[Metric, ...], workload: Workload, notes: list[Note]) -> tuple[Algorithm, list[BandMetric]]:
+def _metrics(hpa: HPA, workload: Workload, notes: list[Note]) -> tuple[Algorithm, list[BandMetric]]:
     """All metrics of one algorithm: that of the first that can be written."""
-    found = [pair for metric in metrics if (pair := _metric(metric, workload, notes)) is not None]
+    pods = _pods_of(hpa, workload)
+    found = [pair for metric in hpa.metrics or () if (pair := _metric(metric, workload, pods, notes)) is not None]
     if not found:
         reasons = "; ".join(note.text for note in notes)
         raise CannotConvertError(f"no metric can be written for a WatermarkPodAutoscaler: {reasons}")
@@ -52,19 +63,42 @@ def _metrics(metrics: tuple[Metric, ...], workload: Workload, notes: list[Note])
     for other, band in found:
         if other != algorithm:
             name = band.source.name if band.source is not None else ""
-            notes.append(Note("lost", f"the metric {name}: all metrics share the algorithm, which is {algorithm}"))
+            text = f"the metric {name}: pods may be removed that it needs; all metrics share the algorithm {algorithm}"
+            notes.append(Note("lost", text))
     return algorithm, [band for other, band in found if other == algorithm]
 
 
-def _metric(metric: Metric, workload: Workload, notes: list[Note]) -> tuple[Algorithm, BandMetric] | None:
+class _Pods(NamedTuple):
+    """What selects the pods that are measured, and what was assumed about it."""
+
+    selector: Mapping[str, Any] | None
+    assumed: str = ""
+
+
+def _pods_of(hpa: HPA, workload: Workload) -> _Pods:
+    """As the workload selects them; without its manifest, by the usual label."""
+    if workload.selector is not None:
+        return _Pods(workload.selector)
+    name = (hpa.target.name if hpa.target is not None else None) or ""
+    if any(label_value(name)):
+        return _Pods(None)
+    text = (
+        f"the pods of {hpa.target} are assumed to have the label app={name}, and no others: without such pods nothing "
+        "is scaled, and the usage of others is added; give the workload's manifest too, for its selector"
+    )
+    return _Pods({"matchLabels": {"app": name}}, text)
+
+
+def _metric(metric: Metric, workload: Workload, pods: _Pods, notes: list[Note]) -> tuple[Algorithm, BandMetric] | None:
     if metric.external is not None and metric.external.target is not None and metric.external.metric is not None:
         series, target = metric.external.metric, metric.external.target
         amount = target.value if target.value is not None else target.average
         algorithm: Algorithm = "absolute" if target.value is not None else "average"
-        band = ExternalBand(series.name, dict(series.selector or {}), _plain(amount), _plain(amount))
+        band = ExternalBand(series.name, dict(series.selector or {}), _plain(amount))
         return algorithm, BandMetric("External", external=band)
     if metric.resource is not None:
-        return _resource(metric.resource, workload, notes)
+        amount = _amount(metric.resource, workload, notes)
+        return None if amount is None else _resource_band(metric.resource.name or "", amount, pods, notes)
     what = metric.container_resource or metric.pods or metric.object
     name = getattr(what, "name", None) or getattr(getattr(what, "metric", None), "name", None)
     reason = (
@@ -72,30 +106,38 @@ def _metric(metric: Metric, workload: Workload, notes: list[Note]) -> tuple[Algo
         if metric.container_resource is not None
         else "only External and Resource metrics are read; serve it as an external metric"
     )
-    notes.append(Note("lost", f"the metric {name} of type {metric.type}: {reason}"))
+    notes.append(Note("lost", f"the metric {name} of type {metric.type}: pods may be removed that it needs; {reason}"))
     return None
 
 
-def _resource(source: Any, workload: Workload, notes: list[Note]) -> tuple[Algorithm, BandMetric] | None:
+def _amount(source: ResourceSource, workload: Workload, notes: list[Note]) -> int | None:
+    """The target per pod, in milli-units."""
     target, name = source.target, source.name or ""
+    if target is None:
+        return None
     if target.average is not None:
-        return "average", _resource_band(name, milli(target.average))
-    requested = workload.total(name)
+        return milli(target.average)
+    percent, requested = target.utilization or 0, workload.total(name)
     if requested is None:
         fix = "give the workload's manifest too, with a request in every container"
-        notes.append(Note("lost", f"{name} at {target.utilization} % of the request: a band has amounts; {fix}"))
+        notes.append(Note("lost", f"{name} at {percent} % of the request: a watermark is an amount; {fix}"))
         return None
-    amount = requested * target.utilization // 100
-    band = _resource_band(name, amount)
-    shown = band.resource.high if band.resource is not None else ""
-    notes.append(Note("assumed", f"{target.utilization} % of the requested {name} is {shown} per pod now"))
-    notes.append(Note("check", f"the watermarks of {name} do not follow the request if it changes"))
-    return "average", band
+    amount = requested * percent // 100
+    shown = readable(name, of_milli(name, amount))
+    notes.append(Note("assumed", f"{percent} % of the requested {name} is {shown} per pod now"))
+    notes.append(Note("check", f"the watermark of {name} does not follow the request if it changes"))
+    return amount
 
 
-def _resource_band(name: str, amount: int) -> BandMetric:
-    text = readable(name, of_milli(name, amount))
-    return BandMetric("Resource", resource=ResourceBand(name, {}, text, text))
+def _resource_band(name: str, amount: int, pods: _Pods, notes: list[Note]) -> tuple[Algorithm, BandMetric] | None:
+    if pods.selector is None:
+        fix = "give the workload's manifest too, for its selector"
+        notes.append(Note("lost", f"the usage of {name}, which is measured by labels of pods: {fix}"))
+        return None
+    if pods.assumed:
+        notes.append(Note("check", pods.assumed))
+    mark = readable(name, of_milli(name, amount))
+    return "average", BandMetric("Resource", resource=ResourceBand(name, pods.selector, mark))
 
 
 def _plain(amount: Any) -> Any:
@@ -103,55 +145,42 @@ def _plain(amount: Any) -> Any:
 
 
 def _tolerance(hpa: HPA, notes: list[Note]) -> int:
+    """One for both directions: the smaller."""
     written = [rules.tolerance if rules is not None else None for rules in (hpa.scale_up, hpa.scale_down)]
     up, down = (DEFAULT_TOLERANCE if one is None else milli(one) for one in written)
-    if up != down:
-        notes.append(Note("lost", f"a tolerance per direction: {format_milli(min(up, down))} holds for both"))
+    kept = min(max(min(up, down), _LEAST_TOLERANCE), _MOST_TOLERANCE)
+    if up > kept:
+        text = f"pods are added from {_share(1000 + kept)} of the target on, and by the HPA from {_share(1000 + up)}"
+        notes.append(Note("lost", f"scaleUp: a tolerance of {format_milli(up)}: {text}"))
+    if down > kept:
+        text = f"pods are removed below {_share(1000 - kept)} of the target, and by the HPA "
+        text += f"below {_share(1000 - down)}" if down < _MOST_TOLERANCE else "never"
+        notes.append(Note("lost", f"scaleDown: a tolerance of {format_milli(down)}: {text}"))
     if min(up, down) < _LEAST_TOLERANCE:
         notes.append(Note("assumed", f"a tolerance of {format_milli(_LEAST_TOLERANCE)}: 0 would mean the default"))
-    return max(min(up, down), _LEAST_TOLERANCE)
+    return kept
 
 
-def _up(rules: ScalingRules | None, notes: list[Note]) -> WatermarkRules:
-    percent, pause = _step(rules, 100, "scaleUp", notes)
-    window = rules.window if rules is not None else None
-    return WatermarkRules(percent, pause, _delay(window or 0, "scaleUp", notes))
+def _share(thousandths: int) -> str:
+    return f"{format_milli(thousandths * 100)} %" if thousandths % 10 else f"{thousandths // 10} %"
 
 
-def _down(rules: ScalingRules | None, notes: list[Note]) -> WatermarkRules:
-    percent, pause = _step(rules, _MOST_DOWN, "scaleDown", notes)
-    window = rules.window if rules is not None and rules.window is not None else DEFAULT_WINDOW
-    return WatermarkRules(min(percent, _MOST_DOWN), pause, _delay(window, "scaleDown", notes))
-
-
-def _step(rules: ScalingRules | None, usual: int, key: str, notes: list[Note]) -> tuple[int, int]:
-    """The largest step in percent, and the pause after a scaling."""
-    if rules is not None and rules.select == "Disabled":
-        return 0, SYNC
-    limits = (rules.limits if rules is not None else None) or ()
-    percents = [one for one in limits if one.type == "Percent"]
-    counted = [one for one in limits if one.type != "Percent"]
-    notes += [
-        Note("lost", f"{key}: at most {one.value} pods per {one.period} s; steps are in percent") for one in counted
-    ]
-    if not percents:
-        if limits:
-            notes.append(Note("assumed", f"{key}: steps of {usual} % every {SYNC} s"))
-        return usual, SYNC
-    chosen = (min if rules is not None and rules.select == "Min" else max)(percents, key=_rate)
-    if len(percents) > 1:
-        notes.append(Note("lost", f"{key}: all policies but {chosen.value} % per {chosen.period} s"))
-    notes.append(Note("assumed", f"{key}: {chosen.value} % per {chosen.period} s is a step, and a pause after it"))
-    return chosen.value or 0, max(1, chosen.period or SYNC)
-
-
-def _rate(limit: Any) -> float:
-    return float((limit.value or 0) / max(1, limit.period or 1))
-
-
-def _delay(window: int, key: str, notes: list[Note]) -> int | None:
-    if window <= 0:
-        return None
-    text = "all that time the value must be outside; an HPA uses the safest recommendation of its window instead"
-    notes.append(Note("assumed", f"{key}: the stabilization window of {window} s is a delay: {text}"))
-    return window
+def _rules(hpa: HPA, notes: list[Note], *, grows: bool) -> WatermarkRules:
+    steps, differences = steps_of(hpa, grows=grows)
+    notes += differences
+    if steps.factor == 0:
+        return WatermarkRules(0, steps.pause)
+    given = hpa.scale_up if grows else hpa.scale_down
+    usual = 0 if grows else DEFAULT_WINDOW
+    window = given.window if given is not None and given.window is not None else usual
+    delay = window if window > 0 else None
+    if delay is not None:
+        key, which = ("scaleUp", "lowest") if grows else ("scaleDown", "highest")
+        text = (
+            f"{key}: the stabilization window of {window} s is a delay: all that time the value must be outside, and "
+        )
+        text += f"then the count of that moment is used; an HPA uses the {which} of its window"
+        notes.append(Note("assumed", text if grows else f"{text}, so that fewer pods are removed"))
+        if not grows:
+            notes.append(_FIRST)
+    return WatermarkRules(steps.percent, steps.pause, delay)
