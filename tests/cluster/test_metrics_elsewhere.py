@@ -14,8 +14,8 @@ from cluster.plane.waiting import eventually
 from cluster.running.metrics import (
     GROUP,
     NAME,
+    OUTSIDE,
     OWN,
-    SERVICE,
     CountingPods,
     Forwarder,
     FrontedPlane,
@@ -104,13 +104,12 @@ def server(fronted: FrontedPlane, stage: Stage, pods: CountingPods, other: Metri
             fronted.folder / "client", fronted.proxies.issue_cert(common_name="front-proxy-client")
         ),
     }
-    forwarder = Forwarder().start()
-    service = {"metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
+    made = MetricsProcess(fronted, "metrics", rules, **config)
+    forwarder = Forwarder(lambda: [made] if made.is_ready() else []).start()
+    service = {"metadata": {"name": OUTSIDE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
     stage.api.create(f"/api/v1/namespaces/{OWN}/services", service)
     for version in ("v1beta2", "v1beta1"):
         stage.api.create(SERVICES, api_service(version, forwarder.port))
-    made = MetricsProcess(fronted, "metrics", rules, **config)
-    forwarder.replicas = [made]
     made.start()
     eventually(made.is_ready, LONG)
     yield made
