@@ -369,6 +369,7 @@ CASES = {
         sound_kubernetes="1.35",
     ),
     "duplicate-object": Case([hpa(), hpa()], [hpa(), hpa("other", target={"name": "other"})], "name: web"),
+    "placeholder": Case([hpa("${APP}")], [hpa()], "apiVersion: autoscaling/v2"),
     "unknown-ignore": Case(
         [hpa(annotations={"hypot.dev/lint-ignore": "request-mising"})],
         [hpa(annotations={"hypot.dev/lint-ignore": "request-missing, single-replica"})],
