@@ -14,13 +14,17 @@ from hypot.cli.output import to_json
 from hypot.cli.verdict import in_colour, safe_for
 from hypot.face.style import printable
 from hypot.kinds.base import count_of
+from hypot.kinds.problem import some
 from hypot.kinds.version import NEWEST, Version, parse_version, show_version
 from hypot.lint.input.world import worth_keeping
 from hypot.lint.report import Finding, LintReport, check
 from hypot.lint.rule_list import UnknownRule, known_ids
+from hypot.lint.rules.target import TARGET_NOT_GIVEN
 from hypot.lint.sarif import sarif
 
 _WIDEST = 110
+# So many workloads that are not in the input are named in one line.
+_MANY = 2
 _COLOURS = {"error": "red", "warning": "yellow", "advice": "cyan"}
 
 
@@ -109,7 +113,13 @@ def _rendered(report: LintReport, output: str) -> str:
 
 def as_text(report: LintReport, *, width: int = _WIDEST, colour: bool = False) -> str:
     """Text for people: the place, then the problem and the fix; a manifest in the fix keeps its lines."""
-    blocks = ["\n".join(_block(finding, width, colour=colour)) + "\n" for finding in report.findings]
+    absent = [finding for finding in report.findings if finding.rule == TARGET_NOT_GIVEN]
+    shown = report.findings if len(absent) < _MANY else [each for each in report.findings if each not in absent]
+    blocks = ["\n".join(_block(finding, width, colour=colour)) + "\n" for finding in shown]
+    if len(absent) >= _MANY:
+        names = some([finding.message.partition(" is not in the input")[0] for finding in absent])
+        note = f"{names} are not in the input, so nothing that depends on their pods was checked: {absent[0].hint}"
+        blocks.append("\n".join(_wrapped(note, "", "    ", width)) + "\n")
     return "\n".join([*blocks, _summary(report, colour=colour) + "\n"])
 
 

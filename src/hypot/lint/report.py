@@ -130,7 +130,7 @@ def check(
     broken = [] if UNREADABLE in ignored else [_unreadable(error) for error in unread]
     files = {item.source.file for item in world.items if item.source is not None} | {one.file for one in broken}
     autoscalers = sum(1 for _ in world.autoscalers) + len(world.scaled_objects)
-    findings = sorted([*broken, *_placed(world, heard)], key=lambda finding: finding.file)
+    findings = sorted([*broken, *_placed(world, heard)], key=lambda finding: (finding.file, finding.line or 0))
     return LintReport(tuple(findings), len(world.items), len(files), autoscalers, silenced)
 
 
@@ -149,7 +149,7 @@ def _found(world: InputWorld) -> Iterator[tuple[Item, Finding]]:
     for item, kind in kinds_of(world):
         for problem in dict.fromkeys(
             (p.rule, p.where, _message(p), p.hint, p.severity)
-            for p in kind.problems(world.kubernetes)
+            for p in _without_consequences(kind.problems(world.kubernetes))
             if p.kind != "Version"
         ):
             rule_id, where, message, hint, severity = problem
@@ -157,6 +157,12 @@ def _found(world: InputWorld) -> Iterator[tuple[Item, Finding]]:
     for rule in RULES.values():
         for hit in rule.check(world) if rule.check is not None else ():
             yield hit.item, _finding(rule, *hit)
+
+
+def _without_consequences(problems: tuple[Problem, ...]) -> Iterator[Problem]:
+    """Without what the API server says about a field besides that it is required: it is one mistake."""
+    missing = {problem.where for problem in problems if problem.kind == "Required"}
+    return (problem for problem in problems if problem.kind == "Required" or problem.where not in missing)
 
 
 def _message(problem: Problem) -> str:

@@ -186,6 +186,37 @@ def test_a_dump_that_is_cut_off():
     assert "<stdin>:6  error  unreadable" in result.stdout
 
 
+def test_targets_that_are_not_in_the_input_are_named_together():
+    """One line says it; programs get each of them."""
+    text = "---\n".join(to_yaml(hpa(name, target={"name": name})) for name in ("a", "b", "c", "d", "e"))
+    lines = run("-", input=text).stdout.splitlines()
+    assert lines[0].startswith(
+        "Deployment shop/a, Deployment shop/b, Deployment shop/c and 2 more are not in the input"
+    )
+    assert lines[-1] == "0 errors, 0 warnings, 5 advice in 1 file, 5 objects"
+    assert len(json.loads(run("-", "-o", "json", input=text).stdout)["findings"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({"api_version": "autoscaling/v1"}, "change apiVersion to autoscaling/v2, which has metrics"),
+        ({"scaleDown": {"stabilizationWindowSeconds": 300}}, "did you mean spec.behavior.scaleDown?"),
+        ({"maxReplcas": 3}, "did you mean maxReplicas?"),
+    ],
+)
+def test_a_field_in_the_wrong_place(changes, hint):
+    """The fix says where it belongs."""
+    report = json.loads(run("-", "-o", "json", input=to_yaml(hpa(**changes))).stdout)
+    assert hint in [one["hint"] for one in report["findings"] if one["rule"] == "unknown-field"]
+
+
+def test_one_mistake_is_one_finding():
+    """The API server says two things about a missing maxReplicas."""
+    report = json.loads(run("-", "-o", "json", input=to_yaml(hpa(maxReplicas=None))).stdout)
+    assert [one["rule"] for one in report["findings"] if one["severity"] == "error"] == ["max-replicas"]
+
+
 def test_placeholders_are_not_judged():
     """What is filled in later has no type and no name yet; what else is wrong is reported."""
     text = to_yaml(hpa("${APP}", minReplicas="${MIN:=2}", maxReplicas=0)) + "---\n" + to_yaml(wpa(maxReplicas="<MAX>"))
