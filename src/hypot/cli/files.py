@@ -138,17 +138,6 @@ def last_of_each(
 
 
 @contextmanager
-def needing(package: str, extra: str) -> Iterator[None]:
-    """For the import of an optional package: if it is missing, report how to install it."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != package:
-            raise
-        raise BadInput(f"{package} is not installed: pip install hypot[{extra}]") from error
-
-
-@contextmanager
 def _progress() -> Iterator[Callable[[int, int], None] | None]:
     if not can_draw():
         yield None
