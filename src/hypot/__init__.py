@@ -121,6 +121,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("hypot")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'hypot' has no attribute {name!r}")

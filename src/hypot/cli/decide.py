@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from hypot.cli.files import BadInput, last_of_each, read_objects
+from hypot.cli.files import BadInput, last_of_each, read_what_can_be
 from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.output import to_json
 from hypot.cli.statefile import alone, read_state, write_state
@@ -131,12 +131,16 @@ def command(
 ) -> int:
     """Show what each autoscaler in a dump would do now, and why.
 
-    Exit status: 0 all decided, 1 some could not be decided, 2 bad usage or input.
+    Exit status: 0 all decided, 1 some could not be decided or there was nothing to decide, 2 bad usage or input.
     """
     settings = read_settings(settings_file)
     settings = replace(settings, kubernetes=kubernetes) if kubernetes else settings
-    loaded, ignored = read_objects(paths, may_matter)
-    sources = _sources(loaded, ignored, namespace)
+    given = read_what_can_be(paths, may_matter)
+    loaded, ignored = given.objects, given.ignored
+    sources = _sources(loaded, namespace)
+    if not sources:
+        click.echo(f"nothing to decide: {_instead(loaded, ignored)}", err=True)
+        return 1
     snapshot = Snapshot(one.data for one in loaded)
     with alone(state_file):
         states = read_state(state_file) if state_file else {}
@@ -152,26 +156,27 @@ def command(
     else:
         document = _plain(_document(run, outcomes))
         click.echo((to_json if output == "json" else to_yaml)(document).encode("utf-8", "replace"), nl=False)
-    return 0 if all(outcome.decision.decided for outcome in outcomes) else 1
+    return 0 if all(outcome.decision.decided for outcome in outcomes) and not given.broken else 1
 
 
 def _key(autoscaler: Autoscaler) -> Key:
     return autoscaler.KIND, autoscaler.namespace, autoscaler.name
 
 
-def _sources(loaded: list[LoadedFiles], ignored: Counter[str], namespace: str | None) -> dict[Key, Source]:
+def _sources(loaded: list[LoadedFiles], namespace: str | None) -> dict[Key, Source]:
     """The place of each autoscaler in the input."""
     found = last_of_each((one for one in loaded if is_autoscaler(one.data)), key_of)
-    if not found:
-        kinds = Counter(str(one.data["kind"]) for one in loaded) + ignored
-        there = f"found only {_counted(kinds)}" if kinds else "there is nothing in it"
-        known = ", ".join(names_of(autoscalers()))
-        raise BadInput(f"no autoscaler in the input ({known}): {there}")
     chosen = {key: source for key, source in found.items() if namespace in {None, key[1]}}
-    if not chosen:
+    if found and not chosen:
         others = ", ".join(sorted({key[1] for key in found}))
         raise BadInput(f"no autoscaler in namespace {namespace}; there are some in {others}")
     return chosen
+
+
+def _instead(loaded: list[LoadedFiles], ignored: Counter[str]) -> str:
+    kinds = Counter(str(one.data["kind"]) for one in loaded) + ignored
+    there = f"found only {_counted(kinds)}" if kinds else "there is nothing in it"
+    return f"no autoscaler in the input ({', '.join(names_of(autoscalers()))}): {there}"
 
 
 def _counted(kinds: Counter[str]) -> str:

@@ -5,11 +5,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from hypot.cli.bar import can_draw
+from hypot.cli.left_out import PATCH, is_broken, line_of
+from hypot.face.style import printable
+from hypot.kinds.catalogue import find_autoscaler
+from hypot.kinds.names import group_of
+from hypot.kinds.text.kustomize import is_in_overlay, patches_among
 from hypot.kinds.text.load import LoadedFiles, LoadError, Reader, Source
 
 # Smaller inputs are read before a bar would be visible.
@@ -33,16 +38,89 @@ class BadInput(click.ClickException):
     exit_code = 2
 
 
+class Given(NamedTuple):
+    """What was read: the objects, how many of other kinds were ignored, and what could not be read."""
+
+    objects: list[LoadedFiles]
+    ignored: Counter[str]
+    # What seems to hold an object that matters.
+    broken: tuple[LoadError, ...] = ()
+    # What is no object, or a part of one: files for other programs, templates, patches.
+    left_out: tuple[LoadError, ...] = ()
+
+
+def read_given(
+    paths: tuple[str, ...], keep: Callable[[str, str], bool] | None = None, exclude: tuple[str, ...] = ()
+) -> Given:
+    """All objects of these files and folders that can be read."""
+    unread: list[LoadError] = []
+    with _progress() as progress:
+        reader = Reader(progress=progress, keep=keep, unread=unread.append, exclude=exclude)
+        try:
+            loaded = list(reader.read(paths))
+        except LoadError as error:
+            raise BadInput(str(error)) from error
+    named = {*paths, "<stdin>"}
+    objects, patches = _without_patches(loaded, named)
+    broken = tuple([error for error in unread if is_broken(error, named)])
+    return Given(objects, reader.ignored, broken, (*(each for each in unread if each not in broken), *patches))
+
+
 def read_objects(
     paths: tuple[str, ...], keep: Callable[[str, str], bool] | None = None
 ) -> tuple[list[LoadedFiles], Counter[str]]:
-    """All objects of the named files, and the kinds that were ignored."""
-    with _progress() as progress:
-        reader = Reader(progress=progress, keep=keep)
-        try:
-            return list(reader.read(paths)), reader.ignored
-        except LoadError as error:
-            raise BadInput(str(error)) from error
+    """All objects of the named files, and the kinds that were ignored. A folder may have files for other programs."""
+    given = read_given(paths, keep)
+    refuse([*given.broken, *_named_among(given.left_out, paths)])
+    report_left_out(given)
+    return given.objects, given.ignored
+
+
+def read_what_can_be(paths: tuple[str, ...], keep: Callable[[str, str], bool] | None = None) -> Given:
+    """As `read_objects`, but what is broken in a folder is reported, and the rest is read."""
+    given = read_given(paths, keep)
+    refuse(_named_among((*given.broken, *given.left_out), paths))
+    for error in given.broken:
+        click.echo(f"not read: {printable(str(error))}", err=True)
+    report_left_out(given)
+    return given
+
+
+def _named_among(errors: Iterable[LoadError], paths: tuple[str, ...]) -> list[LoadError]:
+    return [error for error in errors if error.file in {*paths, "<stdin>"}]
+
+
+def refuse(errors: Iterable[LoadError]) -> None:
+    """Raise all of them as one, if there are any."""
+    if found := [str(error) for error in errors]:
+        raise BadInput("\n".join(found))
+
+
+def report_left_out(given: Given) -> None:
+    if given.left_out:
+        click.echo(f"not read: {line_of(given.left_out)}", err=True)
+
+
+def _without_patches(loaded: list[LoadedFiles], named: Iterable[str]) -> tuple[list[LoadedFiles], list[LoadError]]:
+    """Without the patches in folders: those that a kustomization names, and autoscalers without a target."""
+    files = {one.source.file for one in loaded}.difference(named)
+    patches = patches_among(files)
+    objects, left_out = [], []
+    for one in loaded:
+        file = one.source.file
+        if file in patches or (file in files and _lacks_target(one.data) and is_in_overlay(file)):
+            left_out.append(LoadError(file, one.source.line, PATCH, "patch", frozenset({one.data["kind"]})))
+        else:
+            objects.append(one)
+    return objects, left_out
+
+
+def _lacks_target(data: dict[str, Any]) -> bool:
+    info = find_autoscaler(group_of(data["apiVersion"]), data["kind"])
+    if info is None:
+        return False
+    spec = data.get("spec")
+    return isinstance(spec, dict) and info.target_field.partition(".")[0] not in spec
 
 
 def last_of_each(
@@ -57,17 +135,6 @@ def last_of_each(
             click.echo(f"{name[1]}/{name[2]} is in the input twice, {places}: the last one counts", err=True)
         found[name] = one.source
     return found
-
-
-@contextmanager
-def needing(package: str, extra: str) -> Iterator[None]:
-    """For the import of an optional package: if it is missing, report how to install it."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != package:
-            raise
-        raise BadInput(f"{package} is not installed: pip install hypot[{extra}]") from error
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from hypot.cli.files import BadInput, manifests_named, needing, read_objects
+from hypot.cli.files import BadInput, manifests_named, read_objects
 from hypot.cli.options import chosen_by_name
 from hypot.cli.output import to_json
 from hypot.cli.plot_file import check_single, plot_named, write_plot
@@ -114,8 +114,8 @@ def _picture(hvpas: list[Hvpa], form: str) -> bytes:
     check_single("Hvpa", [f"{hvpa.namespace}/{hvpa.name}" for hvpa in hvpas])
     if not any(table.rows for table in tables_of(hvpas[0])):
         raise BadInput(f"{hvpas[0]}: nothing to draw, because it sizes no container")
-    with needing("matplotlib", "pictures"):
-        from hypot.face.intervals.picture import picture  # noqa: PLC0415  matplotlib, only for pictures
+    from hypot.face.intervals.picture import picture  # noqa: PLC0415  matplotlib, only for pictures
+
     return picture(hvpas[0], form)
 
 

@@ -8,18 +8,23 @@ from importlib.metadata import version as package_version
 
 import click
 
-from hypot.cli.files import manifests_named, read_objects
+from hypot.cli.files import Given, read_given
+from hypot.cli.left_out import has_templates, line_of, listing
 from hypot.cli.output import to_json
 from hypot.cli.verdict import in_colour, safe_for
 from hypot.face.style import printable
 from hypot.kinds.base import count_of
+from hypot.kinds.problem import some
 from hypot.kinds.version import NEWEST, Version, parse_version, show_version
 from hypot.lint.input.world import worth_keeping
 from hypot.lint.report import Finding, LintReport, check
 from hypot.lint.rule_list import UnknownRule, known_ids
+from hypot.lint.rules.target import TARGET_NOT_GIVEN
 from hypot.lint.sarif import sarif
 
 _WIDEST = 110
+# So many workloads that are not in the input are named in one line.
+_MANY = 2
 _COLOURS = {"error": "red", "warning": "yellow", "advice": "cyan"}
 
 
@@ -38,7 +43,9 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> froz
 
 
 @click.command("lint")
-@manifests_named
+@click.argument("named", nargs=-1, metavar="[FILE|DIR|-]...")
+@click.option("-f", "--filename", "paths", multiple=True, metavar="FILE|DIR|-", help="The same, as with kubectl.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave files out, as a line of a .gitignore does.")
 @click.option(
     "--kubernetes",
     callback=_version,
@@ -51,24 +58,48 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> froz
     "--ignore", callback=_ids, multiple=True, metavar="RULE", help="Silence a rule. May be given more than once."
 )
 @click.option("-o", "--output", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
+@click.option("-v", "--verbose", is_flag=True, help="List what was not read, and why.")
 @click.pass_context
 def command(
-    ctx: click.Context, paths: tuple[str, ...], kubernetes: Version, ignore: frozenset[str], output: str
+    ctx: click.Context,
+    named: tuple[str, ...],
+    paths: tuple[str, ...],
+    exclude: tuple[str, ...],
+    kubernetes: Version,
+    ignore: frozenset[str],
+    output: str,
+    verbose: bool,
 ) -> None:
-    """Check manifests for errors, alone and together.
+    """Check manifests for errors, alone and together, as in `hypot lint k8s/`.
 
-    Pass everything that belongs together: autoscalers, workloads, disruption budgets, quotas. Exit status 0 means no
-    error, 1 at least one error, 2 that the input could not be read. To silence rules for one object, give it the
-    annotation hypot.dev/lint-ignore: RULE,RULE.
+    Pass everything that belongs together: autoscalers, workloads, disruption budgets, quotas. In a folder, what git
+    ignores is left out, and files for other programs are counted. Exit status 0 means no error, 1 at least one error,
+    2 that there was nothing to read. To silence rules for one object, give it the annotation hypot.dev/lint-ignore:
+    RULE,RULE.
     """
-    objects, _ = read_objects(paths, worth_keeping)
-    report = check(*objects, kubernetes=kubernetes, ignore=ignore)
+    everything = (*named, *paths)
+    if not everything:
+        raise click.UsageError("name files or folders to check: `hypot lint .`")
+    given = read_given(everything, worth_keeping, exclude)
+    report = check(*given.objects, kubernetes=kubernetes, ignore=ignore, unread=given.broken)
     rendered = _rendered(report, output)
     if output == "text":
         click.echo(safe_for(sys.stdout, rendered), nl=False, color=in_colour(sys.stdout))
     else:
         click.echo(rendered.encode("utf-8", "replace"), nl=False)
+    _report_left_out(given, verbose=verbose)
     ctx.exit(1 if report.errors else 0)
+
+
+def _report_left_out(given: Given, *, verbose: bool) -> None:
+    """On standard error, so that the output stays a report about what was read."""
+    if not given.left_out:
+        return
+    for line in listing(given.left_out) if verbose else ():
+        click.echo(printable(line), err=True)
+    click.echo(f"not read: {line_of(given.left_out)}{'' if verbose else '; -v lists them'}", err=True)
+    if has_templates(given.left_out):
+        click.echo("to check templates, render them: `helm template CHART | hypot lint -`", err=True)
 
 
 def _rendered(report: LintReport, output: str) -> str:
@@ -82,7 +113,13 @@ def _rendered(report: LintReport, output: str) -> str:
 
 def as_text(report: LintReport, *, width: int = _WIDEST, colour: bool = False) -> str:
     """Text for people: the place, then the problem and the fix; a manifest in the fix keeps its lines."""
-    blocks = ["\n".join(_block(finding, width, colour=colour)) + "\n" for finding in report.findings]
+    absent = [finding for finding in report.findings if finding.rule == TARGET_NOT_GIVEN]
+    shown = report.findings if len(absent) < _MANY else [each for each in report.findings if each not in absent]
+    blocks = ["\n".join(_block(finding, width, colour=colour)) + "\n" for finding in shown]
+    if len(absent) >= _MANY:
+        names = some([finding.message.partition(" is not in the input")[0] for finding in absent])
+        note = f"{names} are not in the input, so nothing that depends on their pods was checked: {absent[0].hint}"
+        blocks.append("\n".join(_wrapped(note, "", "    ", width)) + "\n")
     return "\n".join([*blocks, _summary(report, colour=colour) + "\n"])
 
 

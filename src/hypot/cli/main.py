@@ -4,16 +4,19 @@ import contextlib
 import gc
 import importlib
 import io
+import pathlib
 import sys
 from typing import Any, NoReturn
 
 import click
 
 from hypot.cli.ending import Terminated
+from hypot.cli.extras import reported
 
 # Command -> its module, and its line in the help.
 COMMANDS = {
     "adopt": ("hypot.cli.adopt", "Print Python source that makes the same autoscalers as manifests."),
+    "completion": ("hypot.cli.completion", "Print a script that completes commands and options in your shell."),
     "convert": ("hypot.cli.convert", "Print the nearest equivalent of an autoscaler as another kind."),
     "crds": ("hypot.cli.run.crds", "Print the CustomResourceDefinitions of the kinds hypot serves."),
     "decide": ("hypot.cli.decide", "Show what each autoscaler in a dump would do now, and why."),
@@ -49,14 +52,9 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; the image of the controller has only the packages that the controller needs."""
-        try:
+        """Run a command; an installation may have only the packages that some commands need."""
+        with reported():
             return super().invoke(ctx)
-        except ModuleNotFoundError as error:
-            missing = (error.name or "").partition(".")[0]
-            if missing in {"", "hypot"}:
-                raise
-            raise click.ClickException(f"this needs {missing}, which is not installed: pip install hypot") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
@@ -80,7 +78,7 @@ def main(arguments: list[str] | None = None) -> Any:
     _write_all()
     stdout = sys.stdout
     try:
-        status = cli.main(arguments, prog_name="hypot", standalone_mode=False)
+        status = cli.main(arguments, prog_name=_own_name(), standalone_mode=False, complete_var="_HYPOT_COMPLETE")
         sys.stdout.flush()
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
@@ -102,6 +100,11 @@ def main(arguments: list[str] | None = None) -> Any:
         _say(f"cannot write the answer: {error.strerror or error}")
         _leave(2)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _own_name() -> str:
+    """What the user typed: as a plug-in, kubectl runs kubectl-hypot."""
+    return "kubectl hypot" if pathlib.PurePath(sys.argv[0]).stem == "kubectl-hypot" else "hypot"
 
 
 def _say_no_more() -> NoReturn:

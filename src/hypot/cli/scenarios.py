@@ -33,9 +33,10 @@ _NUMBERS = {"bad", "good", "pair"}
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Your own scenarios: a folder for each, with a scenario.yaml.",
 )
+@click.option("--list", "only_list", is_flag=True, help="Print their names and titles, and run nothing.")
 @click.option("--quick", is_flag=True, help="Run the reduced form, as the tests do.")
 @click.option("-o", "--output", type=click.Choice(_FORMS), default="table", show_default=True)
-def command(ids: tuple[str, ...], folder: Path | None, output: str, *, quick: bool) -> int:
+def command(ids: tuple[str, ...], folder: Path | None, output: str, *, only_list: bool, quick: bool) -> int:
     """Reproduce common problems: a bad policy, and a good one for comparison.
 
     Without a name all scenarios run, which takes some minutes.
@@ -49,6 +50,9 @@ def command(ids: tuple[str, ...], folder: Path | None, output: str, *, quick: bo
         wanted = all_of_them.chosen(
             all_of_them.read_scenarios(folder or all_of_them.default_folder(), quick=quick), ids
         )
+        if only_list:
+            click.echo("\n".join(f"{one.id:<6} {one.title}" for one in wanted))
+            return 0
         with bar("scenarios", len(wanted)) as progress, heeding():
             results = all_of_them.run_scenarios(wanted, progress.at)
     except ScenarioError as error:

@@ -1,12 +1,12 @@
 """What the API server's decoder would reject, and the Python path of a field."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from difflib import get_close_matches
 from typing import Any
 
 from hypot.kinds.meta import TIME
-from hypot.kinds.node import INT32, QUANTITY, Node, Scalar, Wire
+from hypot.kinds.node import INT32, QUANTITY, STRINGS, Node, Scalar, Wire
 from hypot.kinds.problem import Problem, Where, dotted, shown
 
 
@@ -77,7 +77,18 @@ def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
     if w.type is INT32 and isinstance(value, int) and not isinstance(value, bool):
         hint = f"write a whole number from {-(2**31)} to {2**31 - 1}"
         return Problem("type", "Decode", where, message, value, hint)
-    return Problem("type", "Decode", where, message, value, f"{_bounded(value)} is not {want}")
+    hint = _in_quotes(w.type, value) or f"{_bounded(value)} is not {want}"
+    return Problem("type", "Decode", where, message, value, hint)
+
+
+def _in_quotes(kind: "Scalar | type[Node]", value: Any) -> str:
+    """How to write a bare number or word where text is expected; empty if that is not what is wrong."""
+    if isinstance(value, dict):
+        bare = {key: item for key, item in value.items() if isinstance(item, bool | int | float)}
+        quoted = ", ".join(f'{key}: "{shown(item)}"' for key, item in bare.items())
+        return f"put it in quotes: {_cut(quoted)}" if kind is STRINGS and bare else ""
+    takes_text = isinstance(kind, Scalar) and kind.fits(shown(value)) and isinstance(value, bool | int | float)
+    return f'put it in quotes: "{shown(value)}"' if takes_text else ""
 
 
 def _quantity_text(value: Any) -> str:
@@ -96,8 +107,27 @@ def _expected(where: Where, w: Wire) -> tuple[str, str]:
     return f"a mapping, in Python a {w.type.__name__}" if authored else "a mapping", go
 
 
+def _inside(owner: type[Node], key: object) -> Iterator[tuple[str, ...]]:
+    """Where this field is one or two levels below, in a block that is no list."""
+    blocks = [
+        ((name,), w.type) for name, (_, w) in owner.BY_KEY.items() if not isinstance(w.type, Scalar) and not w.many
+    ]
+    for path, block in blocks:
+        if key in block.BY_KEY:
+            yield (*path, str(key))
+    for path, block in blocks:
+        yield from ((*path, name, str(key)) for name, (_, w) in block.BY_KEY.items() if key in _fields_of(w))
+
+
+def _fields_of(w: Wire) -> Container[object]:
+    return () if isinstance(w.type, Scalar) or w.many else w.type.BY_KEY
+
+
 def _bounded(value: Any) -> str:
-    text = shown(value)
+    return _cut(shown(value))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
@@ -114,7 +144,13 @@ def json_type(value: Any) -> str:
 
 def _stranger(where: Where, owner: type[Node]) -> Problem:
     near = get_close_matches(str(where[-1]), owner.BY_KEY, 1, 0.7)
-    hint = f"did you mean {near[0]}?" if near else "known here: " + ", ".join(owner.BY_KEY)
+    inside = next(_inside(owner, where[-1]), None)
+    if near:
+        hint = f"did you mean {near[0]}?"
+    elif inside is not None:
+        hint = f"did you mean {dotted((*where[:-1], *inside))}?"
+    else:
+        hint = "valid fields: " + ", ".join(owner.BY_KEY)
     return Problem(
         "unknown-field", "Decode", where, f'strict decoding error: unknown field "{dotted(where)}"', None, hint
     )

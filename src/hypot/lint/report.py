@@ -8,13 +8,14 @@ from typing import Any
 
 from hypot.kinds.base import InvalidAutoscaler, Kind, count_of
 from hypot.kinds.problem import Problem, Severity, Where, dotted
-from hypot.kinds.text.load import LoadedFiles
+from hypot.kinds.text.load import LoadedFiles, LoadError
 from hypot.kinds.version import NEWEST, Version, as_version
 from hypot.lint.input.item import Item
+from hypot.lint.input.placeholders import placeholder_at
 from hypot.lint.input.world import InputWorld, kinds_of
 from hypot.lint.rule import Rule
 from hypot.lint.rule_list import RULES, known_ids, rule_of
-from hypot.lint.rules.given import ignored_by
+from hypot.lint.rules.given import PLACEHOLDER, UNREADABLE, ignored_by
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "advice")
 
@@ -38,7 +39,8 @@ class Finding:
 
     @property
     def object(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}"
+        """Its kind, namespace and name; empty if the object could not be read."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.kind else ""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -102,9 +104,15 @@ class LintReport:
 
 
 def check(
-    *objects: Kind | Mapping[str, Any] | LoadedFiles, kubernetes: str | Version = NEWEST, ignore: Iterable[str] = ()
+    *objects: Kind | Mapping[str, Any] | LoadedFiles,
+    kubernetes: str | Version = NEWEST,
+    ignore: Iterable[str] = (),
+    unread: Iterable[LoadError] = (),
 ) -> LintReport:
-    """Run every rule on these objects together, as a cluster of that Kubernetes version would see them."""
+    """Run every rule on these objects together, as a cluster of that Kubernetes version would see them.
+
+    `unread` is what could not be read of the input; each is a finding.
+    """
     version = as_version(kubernetes)
     world = InputWorld([_item(one) for one in objects], version)
     ignored = known_ids(ignore)
@@ -113,13 +121,22 @@ def check(
     for item, finding in _found(world):
         if finding.severity == "advice" and item.controlled:
             continue  # the controlling object decides this, so advice on this object has no effect
+        if finding.rule != PLACEHOLDER and placeholder_at(item.data, finding.where) is not None:
+            continue  # something else is in its place when the object is applied
         if finding.rule in ignored or finding.rule in ignored_by(item):
             silenced += 1
         else:
             heard.append((item, finding))
-    files = {item.source.file for item in world.items if item.source is not None}
+    broken = [] if UNREADABLE in ignored else [_unreadable(error) for error in unread]
+    files = {item.source.file for item in world.items if item.source is not None} | {one.file for one in broken}
     autoscalers = sum(1 for _ in world.autoscalers) + len(world.scaled_objects)
-    return LintReport(tuple(_placed(world, heard)), len(world.items), len(files), autoscalers, silenced)
+    findings = sorted([*broken, *_placed(world, heard)], key=lambda finding: (finding.file, finding.line or 0))
+    return LintReport(tuple(findings), len(world.items), len(files), autoscalers, silenced)
+
+
+def _unreadable(error: LoadError) -> Finding:
+    rule = rule_of(UNREADABLE)
+    return Finding(rule.id, rule.severity, error.file, error.line or 1, "", "", "", "", "", error.message, rule.fix)
 
 
 def _item(one: Kind | Mapping[str, Any] | LoadedFiles) -> Item:
@@ -132,7 +149,7 @@ def _found(world: InputWorld) -> Iterator[tuple[Item, Finding]]:
     for item, kind in kinds_of(world):
         for problem in dict.fromkeys(
             (p.rule, p.where, _message(p), p.hint, p.severity)
-            for p in kind.problems(world.kubernetes)
+            for p in _without_consequences(kind.problems(world.kubernetes))
             if p.kind != "Version"
         ):
             rule_id, where, message, hint, severity = problem
@@ -140,6 +157,12 @@ def _found(world: InputWorld) -> Iterator[tuple[Item, Finding]]:
     for rule in RULES.values():
         for hit in rule.check(world) if rule.check is not None else ():
             yield hit.item, _finding(rule, *hit)
+
+
+def _without_consequences(problems: tuple[Problem, ...]) -> Iterator[Problem]:
+    """Without what the API server says about a field besides that it is required: it is one mistake."""
+    missing = {problem.where for problem in problems if problem.kind == "Required"}
+    return (problem for problem in problems if problem.kind == "Required" or problem.where not in missing)
 
 
 def _message(problem: Problem) -> str:

@@ -43,8 +43,9 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _result(finding: Finding, rule_index: int, seen: Counter[tuple[str, ...]]) -> dict[str, Any]:
-    message = f"{finding.object}, {finding.field}: {finding.message}\nFix: {finding.hint}"
-    place = {
+    place = ", ".join(part for part in (finding.object, finding.field) if part)
+    message = f"{f'{place}: ' if place else ''}{finding.message}\nFix: {finding.hint}"
+    location = {
         "artifactLocation": {"uri": _uri(finding.file)},
         "region": {"startLine": max(1, finding.line or 1)},
     }
@@ -53,7 +54,7 @@ def _result(finding: Finding, rule_index: int, seen: Counter[tuple[str, ...]]) -
         "ruleIndex": rule_index,
         "level": _LEVELS[finding.severity],
         "message": {"text": message},
-        "locations": [{"physicalLocation": place}],
+        "locations": [{"physicalLocation": location}],
         "partialFingerprints": {"primaryLocationLineHash": _fingerprint(finding, seen)},
     }
 

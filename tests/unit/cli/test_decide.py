@@ -264,9 +264,6 @@ def test_an_autoscaler_that_comes_twice(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "there is nothing in it"),
-        ("# only a comment\n", "there is nothing in it"),
-        ("apiVersion: v1\nkind: Pod\n---\napiVersion: v1\nkind: Secret\n", "found only 1 Pod, 1 Secret"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: [}\n", "dump.yaml:3"),
         ("apiVersion: v1\nkind: Pod\n---\nkind: Pod\n", "an object without apiVersion"),
         ("- 1\n- 2\n", "expected an object"),
@@ -274,12 +271,41 @@ def test_an_autoscaler_that_comes_twice(tmp_path):
     ],
 )
 def test_input_that_cannot_be_used(tmp_path, text, says):
-    """Empty, without an autoscaler, broken or half broken input is refused."""
+    """A file that is named must be read as a whole: a part of a dump would be decided as if it were everything."""
     path = tmp_path / "dump.yaml"
     path.write_text(text, encoding="utf-8")
     result = hypot("-f", path)
     assert (result.status, result.out) == (2, "")
     assert says in result.err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "there is nothing in it"),
+        ("# only a comment\n", "there is nothing in it"),
+        ("apiVersion: v1\nkind: Pod\n---\napiVersion: v1\nkind: Secret\n", "found only 1 Pod, 1 Secret"),
+    ],
+)
+def test_input_without_an_autoscaler(tmp_path, text, says):
+    """There is nothing wrong with the input, and nothing was decided."""
+    path = tmp_path / "dump.yaml"
+    path.write_text(text, encoding="utf-8")
+    result = hypot("-f", path)
+    assert (result.status, result.out) == (1, "")
+    assert says in result.err
+
+
+def test_a_folder_is_read_as_far_as_possible(tmp_path):
+    """Files for other programs are counted; a broken manifest is reported, and shows in the exit status."""
+    written(tmp_path, *world())
+    (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: web\n", encoding="utf-8")
+    whole = hypot("-f", tmp_path)
+    assert "not read: 1 file without Kubernetes objects" in whole.err
+    (tmp_path / "deployment.yaml").write_text("apiVersion: apps/v1\nkind: Deployment\nspec: [\n", encoding="utf-8")
+    result = hypot("-f", tmp_path)
+    assert (result.status, result.out) == (1, whole.out)
+    assert "deployment.yaml:3: the text ends where a value is expected" in result.err
 
 
 @pytest.mark.parametrize(

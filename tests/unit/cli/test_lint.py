@@ -93,21 +93,136 @@ def test_ignored_rules():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Missing option '-f'"),
+        ([], "name files or folders to check"),
         (["-f", "k8s", "--ignore", "request-mising"], "did you mean request-missing"),
         (["-f", "k8s", "--kubernetes", "latest"], "is not a Kubernetes version"),
         (["-f", "k8s", "--kubernetes", "1.20"], "the oldest version that hypot supports"),
         (["-f", "k8s", "-o", "xml"], "'xml' is not one of"),
         (["-f", "nowhere"], "nowhere: cannot read it"),
-        (["-f", "bad.yaml"], "bad.yaml:1"),
     ],
 )
-def test_bad_usage_and_input(folder, arguments, message):
+@pytest.mark.usefixtures("folder")
+def test_bad_usage_and_input(arguments, message):
     """The exit status is 2, and the message says what is wrong."""
-    (folder / "bad.yaml").write_text("kind: [\n", encoding="utf-8")
     result = run(*arguments)
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
+
+
+# A repository as people have it: file -> text.
+REPOSITORY = {
+    "package.json": '{"name": "web", "dependencies": {}}',
+    ".github/workflows/ci.yaml": "on: [push]\n",
+    "cloudbuild.yaml": "steps:\n- name: a\n",
+    "template.yaml": "Resources:\n  A: !Ref B\n",
+    "twice.yaml": "a: 1\na: 2\n",
+    "chart/Chart.yaml": "apiVersion: v2\nname: web\n",
+    "chart/values.yaml": "replicas: 2\n",
+    "chart/templates/hpa.yaml": "kind: HorizontalPodAutoscaler\nspec: {{ toYaml .Values.hpa }}\n",
+    "overlay/kustomization.yaml": "patches:\n- path: more.yaml\n- patch: |-\n    kind: Deployment\n",
+    "overlay/more.yaml": to_yaml({**hpa(maxReplicas=9), "spec": {"maxReplicas": 9}}),
+    "overlay/fragment.yaml": to_yaml({**hpa("api"), "spec": {"minReplicas": 3}}),
+    "ignored/hpa.yaml": to_yaml(hpa(maxReplicas=0)),
+    ".gitignore": "ignored/\n",
+    "broken.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: [\n",
+}
+
+
+@pytest.fixture
+def repository(folder):
+    for name, text in REPOSITORY.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_repository():
+    """Files for other programs stop nothing; a broken manifest is a finding, and the rest is checked."""
+    result = run(".", "-o", "json")
+    assert result.exit_code == 1
+    found = {(one["file"], one["rule"]) for one in json.loads(result.stdout)["findings"]}
+    assert ("broken.yaml", "unreadable") in found
+    assert ("k8s/web.yaml", "request-missing") in found
+    assert {file for file, _ in found} == {"broken.yaml", "k8s/web.yaml", "k8s/wpa.yaml"}
+    jsonschema.validate(json.loads(result.stdout), SCHEMA)
+    assert result.stderr.splitlines() == [
+        "not read: 7 files without Kubernetes objects, 1 template, 2 kustomize patches; -v lists them",
+        "to check templates, render them: `helm template CHART | hypot lint -`",
+    ]
+
+
+@pytest.mark.usefixtures("repository")
+def test_what_was_not_read_is_listed():
+    """With its reason; --exclude and --ignore leave out what is known."""
+    result = run(".", "-v", "--exclude", "*.json", "--exclude", "/overlay", "--ignore", "unreadable")
+    assert "broken.yaml" not in result.stdout
+    lines = result.stderr.splitlines()
+    assert (
+        "chart/templates/hpa.yaml: this is a template; render it first, as in `helm template CHART | hypot lint -`"
+        in lines
+    )
+    assert "template.yaml:2: the tag !Ref is not supported; remove it (column 6)" in lines
+    assert lines[-2] == "not read: 5 files without Kubernetes objects, 1 template"
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_broken_file_that_is_named():
+    """It was meant, whatever is in it."""
+    result = run("twice.yaml", "k8s")
+    assert result.exit_code == 1
+    assert (
+        "twice.yaml:2  error  unreadable\n    the key 'a' is given twice, first on line 1 (column 1)\n" in result.stdout
+    )
+    assert "2 errors" in result.stdout
+    assert '"text": "the key' in run("twice.yaml", "-o", "sarif").stdout
+
+
+def test_a_dump_that_is_cut_off():
+    """As when kubectl was interrupted; what came before is not checked as if it were everything."""
+    result = run("-", input="apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  spec: {\n")
+    assert result.exit_code == 1
+    assert "<stdin>:6  error  unreadable" in result.stdout
+
+
+def test_targets_that_are_not_in_the_input_are_named_together():
+    """One line says it; programs get each of them."""
+    text = "---\n".join(to_yaml(hpa(name, target={"name": name})) for name in ("a", "b", "c", "d", "e"))
+    lines = run("-", input=text).stdout.splitlines()
+    assert lines[0].startswith(
+        "Deployment shop/a, Deployment shop/b, Deployment shop/c and 2 more are not in the input"
+    )
+    assert lines[-1] == "0 errors, 0 warnings, 5 advice in 1 file, 5 objects"
+    assert len(json.loads(run("-", "-o", "json", input=text).stdout)["findings"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({"api_version": "autoscaling/v1"}, "change apiVersion to autoscaling/v2, which has metrics"),
+        ({"scaleDown": {"stabilizationWindowSeconds": 300}}, "did you mean spec.behavior.scaleDown?"),
+        ({"maxReplcas": 3}, "did you mean maxReplicas?"),
+    ],
+)
+def test_a_field_in_the_wrong_place(changes, hint):
+    """The fix says where it belongs."""
+    report = json.loads(run("-", "-o", "json", input=to_yaml(hpa(**changes))).stdout)
+    assert hint in [one["hint"] for one in report["findings"] if one["rule"] == "unknown-field"]
+
+
+def test_one_mistake_is_one_finding():
+    """The API server says two things about a missing maxReplicas."""
+    report = json.loads(run("-", "-o", "json", input=to_yaml(hpa(maxReplicas=None))).stdout)
+    assert [one["rule"] for one in report["findings"] if one["severity"] == "error"] == ["max-replicas"]
+
+
+def test_placeholders_are_not_judged():
+    """What is filled in later has no type and no name yet; what else is wrong is reported."""
+    text = to_yaml(hpa("${APP}", minReplicas="${MIN:=2}", maxReplicas=0)) + "---\n" + to_yaml(wpa(maxReplicas="<MAX>"))
+    found = {(one["rule"], one["field"]) for one in json.loads(run("-", "-o", "json", input=text).stdout)["findings"]}
+    assert {("placeholder", ""), ("max-replicas", "spec.maxReplicas")} <= found
+    assert not {field for _, field in found} & {"metadata.name", "spec.minReplicas"}
 
 
 def test_version_changes_the_verdict():

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from hypot.cli.extras import install_command
 from hypot.cli.main import main
 from ports import free_port
 
@@ -136,7 +137,7 @@ def test_a_missing_part_is_named(module):
     code = f"import sys; sys.modules[{module!r}] = None; from hypot.cli.main import main; main(['run'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"the controller needs {module}: pip install 'hypot[run]'" in done.stderr
+    assert f"this needs {module}, which is not installed: {install_command('run')}" in done.stderr
     assert "Traceback" not in done.stderr
 
 

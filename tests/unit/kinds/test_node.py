@@ -188,7 +188,9 @@ def test_decoding_errors_are_those_of_the_api_server(data, rule, message):
     ("data", "hint"),
     [
         ({"cuont": 3}, "did you mean count?"),
-        ({"leaf": {"zzz": 3}}, "known here: name, maxSize"),
+        ({"leaf": {"zzz": 3}}, "valid fields: name, maxSize"),
+        ({"maxSize": 3}, "did you mean spec.leaf.maxSize?"),
+        ({"count": 3, "leaf": {"name": 7}}, 'put it in quotes: "7"'),
         ({"count": "3"}, '"3" is not a whole number'),
         ({"count": "x" * 200}, f'"{"x" * 76}... is not a whole number'),
         ({"count": 2**31}, "write a whole number from -2147483648 to 2147483647"),

@@ -137,6 +137,42 @@ class TestTwoAutoscalers:
         annotations = {"scaledobject.keda.sh/transfer-hpa-ownership": "true"}
         assert not findings("two-autoscalers", hpa(), scaled_object("web", annotations, advanced=advanced))
 
+    @pytest.mark.parametrize(
+        ("spec", "writes"),
+        [
+            ({}, True),
+            ({"applyPolicy": {"mode": "Apply"}}, True),
+            ({"applyPolicy": {"mode": "Preview"}}, False),
+            ({"policy": {"applyMode": "None"}}, False),
+        ],
+    )
+    def test_an_autoscaler_of_datadog_conflicts(self, spec, writes):
+        """It sets counts, unless it only previews them."""
+        theirs = thing("datadoghq.com/v1alpha2", "DatadogPodAutoscaler", targetRef=REF, **spec)
+        found = findings("two-autoscalers", hpa(), theirs)
+        assert {(one.kind, one.field) for one in found} == (
+            {("HorizontalPodAutoscaler", "spec.scaleTargetRef"), ("DatadogPodAutoscaler", "spec.targetRef")}
+            if writes
+            else set()
+        )
+
+    @pytest.mark.parametrize(
+        ("spec", "fields"),
+        [
+            ({"minReplicaCount": 101}, ["minReplicaCount"]),
+            ({"maxReplicaCount": 0}, ["maxReplicaCount"]),
+            ({"idleReplicaCount": 0}, ["idleReplicaCount"]),
+            ({"idleReplicaCount": 0, "minReplicaCount": 1}, []),
+            ({"minReplicaCount": "many"}, []),
+            ({}, []),
+        ],
+    )
+    def test_bounds_that_keda_refuses(self, spec, fields):
+        """Its defaults are 0 and 100."""
+        assert [one.field for one in findings("scaled-object-bounds", scaled_object(**spec))] == [
+            f"spec.{field}" for field in fields
+        ]
+
     def test_many_conflicts_are_counted(self):
         """The message names three and counts the rest."""
         found = findings("two-autoscalers", *(hpa(f"web-{i}") for i in range(6)))
@@ -338,6 +374,35 @@ class TestPaceAndMetrics:
         assert findings("unit-slip", wpa(metrics=[band("Resource", highWatermark=80, lowWatermark=40)]))
         summed = wpa(algorithm="absolute", metrics=[band("Resource", highWatermark=80, lowWatermark=40)])
         assert not findings("unit-slip", summed)
+
+    @pytest.mark.parametrize(
+        ("bound", "hint"),
+        [
+            ({"cpu": "250"}, "write the unit: 250m"),
+            ({"memory": 128}, "write the unit: 128Mi, or Gi"),
+            ({"cpu": "2", "memory": "2Gi"}, None),
+        ],
+    )
+    def test_slip_in_a_bound(self, bound, hint):
+        """Of a VerticalPodAutoscaler and an Hvpa alike; the fix is the unit that was meant."""
+        found = findings("unit-slip", vpa(containerName="app", maxAllowed=bound))
+        assert [one.hint for one in found] == ([hint] if hint else [])
+
+    @pytest.mark.parametrize(("select", "slow"), [("Max", False), ("Min", True), (None, False), ("Disabled", False)])
+    def test_the_policy_that_is_selected_makes_it_slow(self, select, slow):
+        """One pod in five minutes beside doubling: only Min makes it count."""
+        limits = [
+            {"type": "Pods", "value": 1, "periodSeconds": 300},
+            {"type": "Percent", "value": 100, "periodSeconds": 60},
+        ]
+        rules = {"policies": limits, **({"selectPolicy": select} if select else {})}
+        assert bool(findings("slow-scale-up", hpa(maxReplicas=50, behavior={"scaleUp": rules}))) is slow
+
+    def test_a_percentage_that_adds_one_pod_at_a_time(self):
+        """It is rounded up, so it always gets there."""
+        rules = {"policies": [{"type": "Percent", "value": 1, "periodSeconds": 1800}]}
+        (found,) = findings("slow-scale-up", hpa(minReplicas=2, maxReplicas=1000, behavior={"scaleUp": rules}))
+        assert "takes about 146 h" in found.message
 
     @pytest.mark.parametrize(
         ("metric", "field"),

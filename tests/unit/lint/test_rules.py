@@ -110,6 +110,20 @@ def planned(**least):
     return scheduled(plan(**least))
 
 
+def scaled_object(**spec):
+    return thing("keda.sh/v1alpha1", "ScaledObject", scaleTargetRef={"name": "web"}, **spec)
+
+
+def rate(pods_more, seconds):
+    return {"policies": [{"type": "Pods", "value": pods_more, "periodSeconds": seconds}]}
+
+
+def first_version():
+    whole = hpa(api_version="autoscaling/v1")
+    del whole["spec"]["metrics"]
+    return {**whole, "spec": {**whole["spec"], "targetCPUUtilizationPercentage": 70}}
+
+
 CASES = {
     "metric-rules": Case(
         [metric_rules(pth="/x"), hpa(), workload()],
@@ -369,6 +383,31 @@ CASES = {
         sound_kubernetes="1.35",
     ),
     "duplicate-object": Case([hpa(), hpa()], [hpa(), hpa("other", target={"name": "other"})], "name: web"),
+    "scaled-object-bounds": Case(
+        [scaled_object(minReplicaCount=5, maxReplicaCount=3)],
+        [scaled_object(minReplicaCount=3, maxReplicaCount=3)],
+        "minReplicaCount: 5",
+        on="ScaledObject",
+    ),
+    "slow-scale-up": Case(
+        [hpa(minReplicas=2, maxReplicas=50, behavior={"scaleUp": rate(1, 300)}), workload()],
+        [hpa(minReplicas=2, maxReplicas=50, behavior={"scaleUp": rate(10, 300)}), workload()],
+        "policies:",
+    ),
+    "tiny-utilization": Case(
+        [hpa(metrics=[cpu(averageUtilization=1)]), workload()],
+        [hpa(metrics=[cpu(averageUtilization=10)]), workload()],
+        "averageUtilization: 1",
+    ),
+    "single-metric-version": Case([first_version(), workload()], [hpa(), workload()], "apiVersion: autoscaling/v1"),
+    "neighbour-not-served": Case(
+        [thing("policy/v1beta1", "PodDisruptionBudget", minAvailable=1)],
+        [thing("policy/v1beta1", "PodDisruptionBudget", minAvailable=1)],
+        "apiVersion: policy/v1beta1",
+        on="PodDisruptionBudget",
+        sound_kubernetes="1.24",
+    ),
+    "placeholder": Case([hpa("${APP}")], [hpa()], "apiVersion: autoscaling/v2"),
     "unknown-ignore": Case(
         [hpa(annotations={"hypot.dev/lint-ignore": "request-mising"})],
         [hpa(annotations={"hypot.dev/lint-ignore": "request-missing, single-replica"})],

@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 
-from hypot.cli.files import needing
 from hypot.cli.history import imported
 from hypot.cli.history.shown import as_dict, lines_of
 from hypot.cli.history.tortoises import TortoiseEntry, read_tortoises
@@ -107,8 +106,8 @@ def _page(weeks: list[LearnedWeek]) -> str:
 
 def _picture(weeks: list[LearnedWeek], form: str) -> bytes:
     check_single("Tortoise", [week.name for week in weeks])
-    with needing("matplotlib", "pictures"):
-        from hypot.face.history.picture import picture  # noqa: PLC0415  matplotlib, only for pictures
+    from hypot.face.history.picture import picture  # noqa: PLC0415  matplotlib, only for pictures
+
     return picture(weeks[0], form)
 
 

@@ -47,12 +47,10 @@ def command(
         return 0
     if bool(file) == bool(preset):
         raise BadInput("write either -f FILE with the rules or --preset NAME")
-    try:
-        from hypot.cli.run.process import read_cluster, served  # noqa: PLC0415 - only servers need a network
-        from hypot.metricsapi.app import MetricsServer  # noqa: PLC0415
-        from hypot.metricsapi.rules_file import RulesFile  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise BadInput(f"the metrics server needs {error.name}: pip install 'hypot[run]'") from error
+    from hypot.cli.run.process import read_cluster, served  # noqa: PLC0415 - only servers need a network
+    from hypot.metricsapi.app import MetricsServer  # noqa: PLC0415
+    from hypot.metricsapi.rules_file import RulesFile  # noqa: PLC0415
+
     flags = {"namespace": namespace, "warm": warm or None}
     config = read_config(config_file, {name: value for name, value in flags.items() if value is not None})
     rules = RulesFile(file or "", preset or "", config)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hypot.cli.extras import check_can_draw
 from hypot.cli.files import BadInput, check_writable, manifests_named, read_objects
 from hypot.cli.options import (
     check_traces,
@@ -124,6 +125,7 @@ def command(
         raise click.UsageError(f"--explain prints text, not {output}; omit -o")
     for report in reports:
         check_writable(report)
+        check_can_draw(report)
     asked = _read(traces, paths, world_file, read_settings(settings_file), start, end, grids, prometheus, query)
     explained = _explained_span(explain, asked)
     subject = Subject(asked.traces, asked.policies, asked.world, asked.settings)

@@ -9,6 +9,7 @@ import click
 
 from hypot.cli.bar import ProgressBar, bar
 from hypot.cli.ending import heeding
+from hypot.cli.extras import missing
 from hypot.cli.files import BadInput
 from hypot.policy.model.settings import Settings
 
@@ -97,10 +98,8 @@ def _compiled(engine: str, asked: Subject, ticks: int) -> int:
     try:
         from hypot.replay.fleet import fleet  # noqa: PLC0415  numba, only where it is used
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {"numba", "llvmlite"}:
+        if engine == "fleet" or missing(error) is None:
             raise
-        if engine == "fleet":
-            raise BadInput("numba is not installed: pip install hypot[fleet]") from error
         return 0
     obstacles = {policy.name: fleet.obstacle(policy, asked.world, asked.settings) for policy in asked.policies}
     covered = [policy for policy in asked.policies if not obstacles[policy.name]]
@@ -146,12 +145,8 @@ def _work(
         from hypot.replay.jobs.work import work  # noqa: PLC0415  only for this command
 
         return work(jobs, ticks, progress.add, compiled=compiled)
-    try:
-        from hypot.replay.jobs.dask_jobs import spread  # noqa: PLC0415  only if it is used
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {"distributed", "dask"}:
-            raise
-        raise BadInput("Dask is not installed: pip install hypot[dask]") from error
+    from hypot.replay.jobs.dask_jobs import spread  # noqa: PLC0415  only if it is used
+
     return spread(jobs, engine, progress.add)
 
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from hypot.cli.files import needing, write_whole
+from hypot.cli.files import write_whole
 from hypot.cli.output import to_json
 from hypot.cli.verdict import Glyphs, Verdict, report
 from hypot.core.instant import show_time
@@ -292,8 +292,8 @@ def write_reports(
 
 def _draw(path: str, report: ReplayReport) -> None:
     """Write the overview to the given file, and every other figure next to it."""
-    with needing("matplotlib", "pictures"):
-        from hypot.face.replay.picture import figures_of, picture  # noqa: PLC0415  matplotlib, only for pictures
+    from hypot.face.replay.picture import figures_of, picture  # noqa: PLC0415  matplotlib, only for pictures
+
     form, stem = path[-3:].lower(), path[:-4]
     for figure in figures_of(report):
         write_whole(path if figure == "overview" else f"{stem}-{figure}.{form}", picture(report, figure, form))

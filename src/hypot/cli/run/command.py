@@ -2,7 +2,6 @@
 
 import click
 
-from hypot.cli.files import BadInput
 from hypot.cli.options import server_options
 from hypot.cli.run.config import read_config
 
@@ -28,11 +27,9 @@ def command(
     Exit status: 0 after Ctrl-C or SIGTERM, 1 after an internal error, 2 bad usage or input, 130 for Ctrl-C during the
     start.
     """
-    try:
-        from hypot.cli.run.process import read_cluster, served  # noqa: PLC0415 - only servers need a network
-        from hypot.run.app import App  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise BadInput(f"the controller needs {error.name}: pip install 'hypot[run]'") from error
+    from hypot.cli.run.process import read_cluster, served  # noqa: PLC0415 - only servers need a network
+    from hypot.run.app import App  # noqa: PLC0415
+
     flags = {"namespace": namespace, "dryRun": dry_run or None}
     config = read_config(config_file, {name: value for name, value in flags.items() if value is not None})
     access = read_cluster(kubeconfig, context)

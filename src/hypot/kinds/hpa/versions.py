@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from hypot.kinds.base import Ref
@@ -35,7 +36,13 @@ def misread(data: Mapping[str, Any]) -> Iterator[Problem]:
     """What the decoder of autoscaling/v1 rejects but that of v2 would accept, such as metrics."""
     if data.get("apiVersion") != V1:
         return
-    yield from _foreign(data, "spec", _SpecV1, known=_SpecV1.BY_KEY)
+    for problem in _foreign(data, "spec", _SpecV1, known=_SpecV1.BY_KEY):
+        newer = problem.where[-1] in {"metrics", "behavior"}
+        yield (
+            replace(problem, hint=f"change apiVersion to {CURRENT}, which has {problem.where[-1]}")
+            if newer
+            else problem
+        )
     yield from _foreign(data, "status", HPAStatusV1, known=HPAStatus.BY_KEY.keys() & HPAStatusV1.BY_KEY.keys())
 
 

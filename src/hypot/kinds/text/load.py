@@ -5,28 +5,35 @@ again when a line inside the object is needed.
 """
 
 import codecs
-import os
 import pathlib
+import re
 import stat
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn, Protocol, TypeGuard
+from typing import Any, Final, Protocol, TypeGuard
 
 from hypot.kinds.text import jsontext, yamltext
+from hypot.kinds.text.folder import manifests_below
+from hypot.kinds.text.foreign import RENDER, Why, has_marks, is_in_chart, kinds_named_in
 from hypot.kinds.text.jsontext import LOOKS_LIKE_JSON, NotJson, skip_space
 from hypot.kinds.text.yamltext import Document, Fault, LocatedValue, Path, Take
 
 
 class LoadError(Exception):
-    """An input that could not be read, with file and line."""
+    """An input that could not be read, with file and line, and the kinds of the objects that seem to be in it."""
 
-    def __init__(self, file: str, line: int | None, message: str) -> None:
-        super().__init__(file, line, message)
+    def __init__(
+        self, file: str, line: int | None, message: str, why: Why = "broken", kinds: frozenset[str] = frozenset()
+    ) -> None:
+        super().__init__(file, line, message, why, kinds)
         self.file = file
         self.line = line
         self.message = message
+        self.why = why
+        self.kinds = kinds
 
     def __str__(self) -> str:
         return f"{self.file}: {self.message}" if self.line is None else f"{self.file}:{self.line}: {self.message}"
@@ -76,6 +83,9 @@ class LoadedFiles:
     source: Source
 
 
+# Begins a document, wherever it is in YAML.
+_SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_GZIP: Final = b"\x1f\x8b"
 # Its items are one answer: only this list says that two series with equal labels are two, and not one that comes twice.
 _ANSWER = "ExternalMetricValueList"
 
@@ -101,24 +111,39 @@ def load_text(text: str, name: str = "text", *, limits: InputLimits = _DEFAULT_L
 
 
 class Reader:
-    """Reads objects, and counts by kind the objects that `keep` rejects."""
+    """Reads objects, and counts by kind the objects that `keep` rejects.
+
+    Without `unread`, what cannot be read raises a LoadError. With it, the error is passed to it, and the rest is read.
+    """
 
     def __init__(
-        self, *, progress: Progress | None = None, limits: InputLimits = _DEFAULT_LIMITS, keep: Keep | None = None
+        self,
+        *,
+        progress: Progress | None = None,
+        limits: InputLimits = _DEFAULT_LIMITS,
+        keep: Keep | None = None,
+        unread: Callable[[LoadError], None] | None = None,
+        exclude: tuple[str, ...] = (),
     ) -> None:
         self.ignored: Counter[str] = Counter()
         self._progress = progress
         self._limits = limits
         self._keep = keep
+        self._unread = unread
+        self._exclude = exclude
 
     def read(self, paths: Iterable[str]) -> Iterator[LoadedFiles]:
-        names = [name for path in paths for name in _files(path)]
+        names = [name for path in paths for name in _files(path, self._exclude)]
         total = _bytes_ahead(names)
         done = 0
         for name in names:
-            raw = _bytes_of(name, self._limits.file_bytes)
+            try:
+                raw = _bytes_of(name, self._limits.file_bytes)
+                text = _FileText(_shown(name), _decoded(_shown(name), raw))
+            except LoadError as error:
+                self._refuse(error)
+                continue
             size = len(raw)
-            text = _FileText(_shown(name), _decoded(_shown(name), raw))
             del raw
             yield from self._objects(text, self._pace(done, total, size / max(1, len(text.text))))
             done += size
@@ -130,16 +155,40 @@ class Reader:
         return self._objects(_FileText(name, text.removeprefix("\ufeff")), lambda _: None)
 
     def _objects(self, text: "_FileText", pace: Callable[[int], None]) -> Iterator[LoadedFiles]:
+        """The objects of a text. After a fault, the rest is read document by document, if anyone wants to have it."""
+        if has_marks(text.text) and is_in_chart(text.file):
+            self._refuse(LoadError(text.file, None, RENDER, "template"))
+            return
+        end = 0
+        try:
+            for document_end, objects in self._documents(text, pace):
+                yield from objects
+                end = document_end
+        except Fault as fault:
+            if self._unread is None:
+                raise text.error(fault) from fault
+            parts = text.parts(end)
+            for part in parts:
+                yield from self._part(part, pace)
+
+    def _part(self, part: "_FileText", pace: Callable[[int], None]) -> Iterator[LoadedFiles]:
+        try:
+            for _, objects in self._documents(part, lambda _: None):
+                yield from objects
+        except Fault as fault:
+            self._refuse(part.error(fault))
+        pace(part.start + len(part.text))
+
+    def _documents(self, text: "_FileText", pace: Callable[[int], None]) -> Iterator[tuple[int, Iterator[LoadedFiles]]]:
+        """The end of each document, and the objects in it."""
+
         def take(data: Any, offset: int) -> Any:
             pace(offset)
             return self._stub(data)
 
-        try:
-            for form, document in _documents(text, self._limits, take):
-                yield from self._unfold(text, form, document)
-                pace(document.whole.end)
-        except Fault as fault:
-            raise text.error(fault) from fault
+        for form, document in _documents(text, self._limits, take):
+            yield document.whole.end, self._unfold(text, form, document)
+            pace(document.whole.end)
 
     def _unfold(self, text: "_FileText", form: "_TextForm", document: Document) -> Iterator[LoadedFiles]:
         data = document.whole.data
@@ -153,19 +202,24 @@ class Reader:
         yield from self._walk(form.whole(text, document, self._limits), source)
 
     def _walk(self, data: Any, source: Source) -> Iterator[LoadedFiles]:
-        if not isinstance(data, dict):
-            raise LoadError(source.file, source.line, f"expected an object with apiVersion and kind, got {_type(data)}")
-        if _is_list(data):
-            for index, item in enumerate(_items(data, source)):
-                yield from self._walk(_inherit(data, item), source.inside(("items", index)))
+        try:
+            items = _items(data, source) if _is_list(data) else None
+            api_version, kind = ("", "") if items is not None else _identity_of(data, source)
+        except LoadError as error:
+            self._refuse(error)
             return
-        if data.get("kind") == _ANSWER:
-            _check_answer(data, source)
-        api_version, kind = _identity(data, "apiVersion", source), _identity(data, "kind", source)
-        if self._keep is None or self._keep(api_version, kind):
+        if items is not None:
+            for index, item in enumerate(items):
+                yield from self._walk(_inherit(data, item), source.inside(("items", index)))
+        elif self._keep is None or self._keep(api_version, kind):
             yield LoadedFiles(data, source)
         else:
             self.ignored[kind] += 1
+
+    def _refuse(self, error: LoadError) -> None:
+        if self._unread is None:
+            raise error
+        self._unread(error)
 
     def _stub(self, data: Any) -> Any:
         """Drop an item that will be skipped at once; keep only what is needed to count it."""
@@ -224,20 +278,38 @@ def _items(data: dict[str, Any], source: Source) -> list[Any]:
     return items
 
 
+def _identity_of(data: Any, source: Source) -> tuple[str, str]:
+    """The apiVersion and kind of an object."""
+    if not isinstance(data, dict):
+        message = f"expected an object with apiVersion and kind, got {_type(data)}"
+        raise LoadError(source.file, source.line, message, "other")
+    kinds = frozenset({kind}) if _is_text(kind := data.get("kind")) else frozenset()
+    if _is_text(called := _name_of(data)) and has_marks(called):
+        raise LoadError(source.file, source.line_of(("metadata", "name")), RENDER, "template", kinds)
+    if kind == _ANSWER:
+        _check_answer(data, source)
+    why: Why = "broken" if kinds else "other"
+    for name in ("apiVersion", "kind"):
+        value = data.get(name)
+        if value in (None, ""):
+            message = f"an object without {name}; every Kubernetes object has one"
+            raise LoadError(source.file, source.line, message, why, kinds)
+        if not _is_text(value):
+            message = f"{name} must be text, got {_type(value)}; quote it"
+            raise LoadError(source.file, source.line_of((name,)), message, why, kinds)
+    return data["apiVersion"], data["kind"]
+
+
+def _name_of(data: dict[str, Any]) -> Any:
+    metadata = data.get("metadata")
+    return metadata.get("name") if isinstance(metadata, dict) else None
+
+
 def _check_answer(data: dict[str, Any], source: Source) -> None:
     for index, item in enumerate(_items(data, source)):
         if not isinstance(item, dict):
             line = source.line_of(("items", index))
             raise LoadError(source.file, line, f"expected a value with metricName, got {_type(item)}")
-
-
-def _identity(data: dict[str, Any], name: str, source: Source) -> str:
-    value = data.get(name)
-    if _is_text(value):
-        return value
-    if value in (None, ""):
-        raise LoadError(source.file, source.line, f"an object without {name}; every Kubernetes object has one")
-    raise LoadError(source.file, source.line_of((name,)), f"{name} must be text, got {_type(value)}; quote it")
 
 
 def _type(value: Any) -> str:
@@ -249,29 +321,18 @@ def _shown(name: str) -> str:
     return "<stdin>" if name == "-" else name
 
 
-def _files(path: str) -> list[str]:
+def _files(path: str, exclude: tuple[str, ...]) -> list[str]:
     if path == "-":
         return [path]
     try:
-        return _manifests_below(path) if stat.S_ISDIR(pathlib.Path(path).stat().st_mode) else [path]
+        if not stat.S_ISDIR(pathlib.Path(path).stat().st_mode):
+            return [path]
+        found = manifests_below(path, exclude)
     except (OSError, ValueError) as error:
-        raise _cannot_read(path, error) from error
-
-
-def _manifests_below(directory: str) -> list[str]:
-    def stop(error: OSError) -> NoReturn:
-        raise _cannot_read(error.filename or directory, error) from error
-
-    found = []
-    for folder, folders, files in os.walk(directory, onerror=stop):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        manifests = (name for name in files if not name.startswith("."))
-        found += [
-            str(pathlib.Path(folder, name)) for name in manifests if name.lower().endswith((".yaml", ".yml", ".json"))
-        ]
+        raise _cannot_read(getattr(error, "filename", None) or path, error) from error
     if not found:
-        raise LoadError(directory, None, "no .yaml, .yml or .json file in this directory or below it")
-    return sorted(found)
+        raise LoadError(path, None, "no .yaml, .yml or .json file in this directory or below it", "unreadable")
+    return found
 
 
 def _bytes_ahead(names: list[str]) -> int:
@@ -295,17 +356,32 @@ def _bytes_of(name: str, most: int) -> bytes:
         else:
             with pathlib.Path(name).open("rb") as file:
                 raw = file.read(most + 1)
+        raw = _unpacked(raw, most) if raw.startswith(_GZIP) else raw
     except (OSError, ValueError) as error:
         raise _cannot_read(_shown(name), error) from error
     if len(raw) > most:
-        raise LoadError(_shown(name), None, f"larger than {most:,} bytes; split it, or select less when dumping")
+        raise LoadError(
+            _shown(name), None, f"larger than {most:,} bytes; split it, or select less when dumping", "unreadable"
+        )
     return raw
+
+
+def _unpacked(raw: bytes, most: int) -> bytes:
+    """The content of a gzip file, of which at most one byte more than that is unpacked."""
+    unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    try:
+        content = unpacker.decompress(raw, most + 1)
+    except zlib.error as error:
+        raise ValueError(f"not a valid gzip file ({error})") from error
+    if not unpacker.eof and len(content) <= most:
+        raise ValueError("the gzip file is cut off")
+    return content
 
 
 def _cannot_read(name: str, error: OSError | ValueError) -> LoadError:
     why = getattr(error, "strerror", None) or str(error)
     todo = "check its permissions" if isinstance(error, PermissionError) else "check the path"
-    return LoadError(name, None, f"cannot read it: {why}; {todo}")
+    return LoadError(name, None, f"cannot read it: {why}; {todo}", "unreadable")
 
 
 def _decoded(file: str, raw: bytes) -> str:
@@ -331,13 +407,27 @@ class _FileText:
 
     file: str
     text: str
+    # Where it begins, if it is a part of the text of a file.
+    start: int = 0
+    first_line: int = 1
     _offset: int = 0
-    _line: int = 1
+    _line: int = 0
+
+    def __post_init__(self) -> None:
+        self._line = self.first_line
+
+    def parts(self, start: int) -> "list[_FileText]":
+        """The documents of the rest of the text, each as a text of its own."""
+        found = []
+        for end in (*(mark.start() for mark in _SEPARATOR.finditer(self.text, start)), len(self.text)):
+            found.append(_FileText(self.file, self.text[start:end], start, self.line(start)))
+            start = end
+        return found
 
     def line(self, offset: int) -> int:
         """The line number as editors count it. Going forwards, the usual case, each part of the text is read once."""
         if offset < self._offset:
-            return self.text.count("\n", 0, offset) + 1
+            return self.text.count("\n", 0, offset) + self.first_line
         self._line += self.text.count("\n", self._offset, offset)
         self._offset = offset
         return self._line
@@ -354,7 +444,18 @@ class _FileText:
         offset = min(fault.offset, len(self.text.rstrip()))  # the end of a file is the end of its last line
         column = offset - self.text.rfind("\n", 0, offset)
         earlier = "" if fault.earlier is None else f" on line {self.line(fault.earlier)}"
-        return LoadError(self.file, self.line(offset), f"{fault.message}{earlier} (column {column})")
+        message = f"{fault.message}{earlier} (column {column})"
+        document = self._document_at(offset)
+        kinds = kinds_named_in(document)
+        if has_marks(document) and "List" not in kinds:
+            return LoadError(self.file, self.line(offset), f"{message}; {RENDER}", "template", kinds)
+        return LoadError(self.file, self.line(offset), message, "broken", kinds)
+
+    def _document_at(self, offset: int) -> str:
+        """The text between the separators around this place."""
+        end = _SEPARATOR.search(self.text, offset)
+        begins = [mark.start() for mark in _SEPARATOR.finditer(self.text, 0, offset)]
+        return self.text[begins[-1] if begins else 0 : end.start() if end else len(self.text)]
 
 
 class _Documents(Protocol):

@@ -43,6 +43,8 @@ WORKLOAD_GROUPS = {
 }
 # Kinds whose scaling is done by a HorizontalPodAutoscaler.
 BY_HPA = frozenset({HPA.KIND, "ScaledObject"})
+# Datadog's own autoscaler, which sets counts and sizes.
+DATADOG = "DatadogPodAutoscaler"
 # Rules use only these kinds of the core group, and nothing from the idle groups.
 _CORE_KINDS = frozenset(
     {"ReplicationController", "LimitRange", "ResourceQuota", "Namespace", "HorizontalPodAutoscaler"}
@@ -223,6 +225,11 @@ class InputWorld:
             target = _keda_target(item)
             if target is not None:
                 found.append(Claim(item, target, whole(item.spec.get("minReplicaCount")) or 0))
+        for item in self.of_kind("datadoghq.com", DATADOG):
+            ref = mapping(item.spec.get("targetRef"))
+            if text(ref.get("name")):
+                target = _key(ref.get("apiVersion"), ref, item.namespace)
+                found.append(Claim(item, target, whole(dig(item.spec, "constraints", "minReplicas")) or 1))
         return tuple(found)
 
     @cached_property
@@ -315,7 +322,8 @@ def _target(item: Item, ref: Ref | None) -> Key | None:
 
 
 def _reference(item: Item) -> Where:
-    field = CATALOGUE[item.kind].target_field if item.kind in CATALOGUE else "scaleTargetRef"
+    others = "targetRef" if item.kind == DATADOG else "scaleTargetRef"
+    field = CATALOGUE[item.kind].target_field if item.kind in CATALOGUE else others
     return ("spec", *field.split("."))
 
 
@@ -338,6 +346,10 @@ def writes(item: Item) -> bool:
         return item.spec.get("dryRun") is not True
     if item.kind == Tortoise.KIND:
         return item.spec.get("updateMode") not in (OFF, None, False)
+    if item.kind == DATADOG:
+        return not (
+            dig(item.spec, "applyPolicy", "mode") == "Preview" or dig(item.spec, "policy", "applyMode") == "None"
+        )
     if item.kind == Hvpa.KIND:
         modes = [dig(item.spec, direction, "updatePolicy", "updateMode") for direction in ("scaleUp", "scaleDown")]
         return not all(mode in (OFF, False) for mode in modes)

@@ -15,6 +15,8 @@ from hypot.lint.input.labels import SelectorIndex, selector_of
 from hypot.lint.input.world import InputWorkload, InputWorld
 from hypot.lint.rule import BOTH, Hit, RuleFamily
 
+# The maximum of a ScaledObject that has none.
+_KEDA_MOST = 100
 BOUNDS = RuleFamily("Bounds", "minReplicas, maxReplicas, and other objects that limit the replica count.", kinds=BOTH)
 
 
@@ -52,6 +54,31 @@ def min_equals_max(world: InputWorld) -> Iterator[Hit]:
         if high is not None and low == high:
             message = f"minReplicas and maxReplicas are both {high}, so the replicas never change"
             yield Hit(one.item, ("spec", "maxReplicas"), message)
+
+
+@BOUNDS.rule(
+    "scaled-object-bounds",
+    "error",
+    title="Bounds of a ScaledObject that KEDA refuses",
+    why="KEDA makes no HorizontalPodAutoscaler of it, so nothing is scaled. Without bounds it has 0 to 100 replicas.",
+    fix="write idleReplicaCount < minReplicaCount <= maxReplicaCount",
+    example="minReplicaCount 5 is above maxReplicaCount 3",
+    kinds=("ScaledObject",),
+)
+def scaled_object_bounds(world: InputWorld) -> Iterator[Hit]:
+    for item in world.scaled_objects:
+        low, high, idle = (
+            whole(item.spec.get(key)) for key in ("minReplicaCount", "maxReplicaCount", "idleReplicaCount")
+        )
+        least, most = 0 if low is None else low, _KEDA_MOST if high is None else high
+        if least > most:
+            message = f"minReplicaCount {least} is above maxReplicaCount {most}"
+            yield Hit(item, ("spec", "minReplicaCount" if low is not None else "maxReplicaCount"), message)
+        if most < 1:
+            yield Hit(item, ("spec", "maxReplicaCount"), f"maxReplicaCount {most} allows no replica")
+        if idle is not None and idle >= least:
+            message = f"idleReplicaCount {idle} is not below minReplicaCount {least}"
+            yield Hit(item, ("spec", "idleReplicaCount"), message)
 
 
 @BOUNDS.rule(

@@ -13,6 +13,7 @@ from hypot.kinds.vpa.fields import INITIAL, OFF, policy_of
 from hypot.lint.input.item import Item, Key, dig, text
 from hypot.lint.input.world import (
     BY_HPA,
+    DATADOG,
     AnyAutoscaler,
     Autoscaler,
     Claim,
@@ -42,12 +43,12 @@ _DECIDES = f"delete the HorizontalPodAutoscaler, or remove the annotation {DECID
     why="Two HorizontalPodAutoscalers switch each other off (AmbiguousSelector). Any other pair undoes each other's "
     "writes at every sync. A KEDA ScaledObject creates its own HorizontalPodAutoscaler, so a second one conflicts. "
     "An Hvpa sets replicas too; an HPA used with it must scale the Hvpa, not the target. The HPA that a Tortoise edits "
-    "does not conflict with it, unless the Tortoise decides the replicas itself (hypot.dev/decide). Dry-run, paused "
-    "and owned autoscalers do not conflict.",
+    "does not conflict with it, unless the Tortoise decides the replicas itself (hypot.dev/decide). Nor do dry-run, "
+    "paused, previewing and owned autoscalers. A DatadogPodAutoscaler sets counts and sizes.",
     fix="keep one, with the metrics of both: the largest proposal wins within one autoscaler",
     example="Deployment shop/web is also scaled by HorizontalPodAutoscaler shop/web-memory: such a pair stops with "
     "AmbiguousSelector",
-    kinds=(*BOTH, *HVPA_ONLY, *TORTOISE_ONLY, "ScaledObject"),
+    kinds=(*BOTH, *HVPA_ONLY, *TORTOISE_ONLY, "ScaledObject", DATADOG),
 )
 def two_autoscalers(world: InputWorld) -> Iterator[Hit]:
     for target, claims in world.claims.items():

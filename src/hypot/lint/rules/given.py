@@ -2,13 +2,27 @@
 
 from collections.abc import Iterator
 
+from hypot.kinds.problem import some
 from hypot.lint.input.item import Item, Key, text
+from hypot.lint.input.placeholders import placeholders_in
 from hypot.lint.input.world import InputWorld
 from hypot.lint.rule import POINTING, Hit, RuleFamily
 
 GIVEN = RuleFamily("Input", "The input as a whole, and the rules that it silences.")
 
 IGNORE_ANNOTATION = "hypot.dev/lint-ignore"
+PLACEHOLDER = "placeholder"
+UNREADABLE = "unreadable"
+
+GIVEN.known(
+    UNREADABLE,
+    title="A file that cannot be read, and seems to hold objects that matter",
+    why="kubectl and the API server reject such a file as a whole, and nothing in it is checked here. Files without "
+    "Kubernetes objects, templates, and objects that no rule looks at are not reported; -v lists them.",
+    fix="correct the text at this place; `kubectl apply --dry-run=client -f FILE` reports the same",
+    example="the key 'name' is given twice, first on line 4 (column 3)",
+    kinds=("files",),
+)
 
 
 @GIVEN.rule(
@@ -16,21 +30,41 @@ IGNORE_ANNOTATION = "hypot.dev/lint-ignore"
     "warning",
     title="An object that is in the input twice",
     why="The object that is applied last wins. Rules that need the pods of a workload skip a workload that is in the "
-    "input twice, because it is unclear which of the two applies. Patches of an overlay look like this.",
-    fix="pass each object once; for overlays run `kustomize build overlays/prod | hypot lint -f -`",
+    "input twice, because it is unclear which of the two applies. A workload that nothing scales is not reported.",
+    fix="pass each object once; for overlays run `kustomize build overlays/prod | hypot lint -`",
     example="HorizontalPodAutoscaler shop/web is also defined in base/web.yaml, line 1",
-    kinds=(*POINTING, "ScaledObject", "workloads"),
+    kinds=(*POINTING, "ScaledObject", "workloads that are scaled"),
 )
 def duplicate_object(world: InputWorld) -> Iterator[Hit]:
     first: dict[Key, Item] = {}
     watched = {id(one.item) for one in world.autoscalers} | {id(one) for one in world.scaled_objects}
+    scaled = {one.target for one in world.autoscalers} | set(world.claims)
     for item in world.items:
-        if not item.name or not (id(item) in watched or item.key in world.workloads):
+        if not item.name or not (id(item) in watched or item.key in scaled):
             continue
         earlier = first.setdefault(item.key, item)
         if earlier is not item:
             place = f" in {earlier.source.file}, line {earlier.source.line}" if earlier.source is not None else ""
             yield Hit(item, ("metadata", "name"), f"{item} is also defined{place}")
+
+
+@GIVEN.rule(
+    PLACEHOLDER,
+    "advice",
+    title="A value that is filled in later",
+    why="${REPLICAS}, $(REPLICAS), <NAME> and the like are replaced before the object is applied. What depends on them "
+    "cannot be checked, so it is not reported.",
+    fix="check the result too: `envsubst < FILE | hypot lint -`, `flux envsubst`, `kustomize build`",
+    example="${APP} is filled in later, so what depends on it was not checked",
+    kinds=(*POINTING, "ScaledObject"),
+)
+def placeholder(world: InputWorld) -> Iterator[Hit]:
+    watched = [one.item for one in world.autoscalers] + world.scaled_objects
+    for item in watched:
+        found = dict.fromkeys(placeholders_in({key: item.data.get(key) for key in ("metadata", "spec")}))
+        if found:
+            are, it = ("is", "it") if len(found) == 1 else ("are", "them")
+            yield Hit(item, (), f"{some(list(found))} {are} filled in later, so what depends on {it} was not checked")
 
 
 def ignored_by(item: Item) -> tuple[str, ...]:

@@ -1,19 +1,22 @@
 """Rules for the metrics of an autoscaler."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hypot.core.quantity import format_milli
 from hypot.kinds.hpa.fields import Metric, Target
 from hypot.kinds.nested import amount
 from hypot.kinds.pod_template import Template
-from hypot.kinds.problem import dotted
+from hypot.kinds.problem import Where, dotted
+from hypot.lint.input.item import Item
 from hypot.lint.input.world import InputWorld, metrics_of
-from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
+from hypot.lint.rule import BOTH, HPA_ONLY, MEASURING, SIZING, Hit, RuleFamily
+from hypot.lint.rules.sizes import policies_of
 
 METRICS = RuleFamily("Metrics", "Metrics that are accepted but do not do what they seem to do.", kinds=MEASURING)
 
 _MANY_CORES = 8_000
+_IDLE_PERCENT = 5
 _MEBIBYTE = 2**20 * 1000
 
 
@@ -157,32 +160,64 @@ def memory_alone(world: InputWorld) -> Iterator[Hit]:
     "memory half a kilobyte.",
     fix="write the unit: 500m for half a core, 512Mi for memory; averageUtilization for a percentage",
     example="averageValue 100 means 100 whole cores for each pod",
-    kinds=(*BOTH, *HVPA_ONLY),
+    kinds=(*BOTH, *SIZING),
 )
 def unit_slip(world: InputWorld) -> Iterator[Hit]:
+    where: Where
     for use in world.resource_uses:
-        message = _slip(use.metric.resource, use.metric.target.average, world.template_of(use.scaler))
-        if message:
-            yield Hit(use.scaler.item, (*use.metric.where, "target", "averageValue"), f"averageValue {message}")
+        where = (*use.metric.where, "target", "averageValue")
+        template = world.template_of(use.scaler)
+        yield from _slip(
+            use.scaler.item, where, use.metric.resource, use.metric.target.average, template, "for each pod"
+        )
     for wpa in world.wpas:
-        if wpa.spec.algorithm != "average":
-            continue
-        for i, metric in enumerate(wpa.spec.metrics or ()):
-            source = metric.resource if metric.type == "Resource" else None
-            message = _slip(source.name or "", source.high, world.template_of(wpa)) if source is not None else ""
-            if message:
-                yield Hit(wpa.item, ("spec", "metrics", i, "resource", "highWatermark"), f"highWatermark {message}")
+        sources = [(i, metric.resource) for i, metric in enumerate(wpa.spec.metrics or ()) if metric.type == "Resource"]
+        for i, source in sources if wpa.spec.algorithm == "average" else ():
+            if source is not None:
+                where = ("spec", "metrics", i, "resource", "highWatermark")
+                yield from _slip(
+                    wpa.item, where, source.name or "", source.high, world.template_of(wpa), "for each pod"
+                )
+    for one, place, policy in policies_of(world):
+        for key, bounds in (("minAllowed", policy.min_allowed), ("maxAllowed", policy.max_allowed)):
+            for resource, written in bounds.items() if isinstance(bounds, Mapping) else ():
+                where = (*place, key, resource)
+                yield from _slip(one.item, where, resource, written, world.template_of(one), "for each container")
 
 
-def _slip(resource: str, written: object, template: Template | None) -> str:
-    held = amount(written)
+def _slip(
+    item: Item, where: Where, resource: str, written: object, template: Template | None, of: str
+) -> Iterator[Hit]:
+    """What an amount means, if that is not what anybody means."""
+    held, name = amount(written), where[-1] if where[-1] not in {"cpu", "memory"} else where[-2]
     if held is None or held <= 0:
-        return ""
+        return
     if resource == "memory" and held < _MEBIBYTE:
-        return f"{written} means {format_milli(held, binary=True)} bytes for each pod"
+        message = f"{name} {written} means {format_milli(held, binary=True)} bytes {of}"
+        yield Hit(item, where, message, f"write the unit: {held // 1000}Mi, or Gi")
     if resource != "cpu" or held < _MANY_CORES or held % 1000 or _is_large(template, held):
-        return ""
-    return f"{written} means {held // 1000} whole cores for each pod"
+        return
+    cores = held // 1000
+    percentage = "; averageUtilization for a percentage" if name == "averageValue" else ""
+    yield Hit(item, where, f"{name} {written} means {cores} whole cores {of}", f"write the unit: {cores}m{percentage}")
+
+
+@METRICS.rule(
+    "tiny-utilization",
+    "warning",
+    title="A utilization target that pods exceed even when idle",
+    why="A pod that does nothing uses a few percent of its request. With such a target the count goes to maxReplicas, "
+    "and stays there.",
+    fix="write a percentage such as 70; for an amount, averageValue with its unit",
+    example="a target of 1 % is exceeded by pods that do nothing, so the count goes to maxReplicas",
+    kinds=MEASURING,
+)
+def tiny_utilization(world: InputWorld) -> Iterator[Hit]:
+    for use in world.resource_uses:
+        percent = use.metric.target.utilization
+        if percent is not None and 0 < percent <= _IDLE_PERCENT:
+            message = f"a target of {percent} % is exceeded by pods that do nothing, so the count goes to maxReplicas"
+            yield Hit(use.scaler.item, (*use.metric.where, "target", "averageUtilization"), message)
 
 
 def _is_large(template: Template | None, cpu: int) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hypot.core.quantity import milli
 from hypot.kinds.base import count_of
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.fields import ScalingRules
+from hypot.kinds.hpa.fields import Limit, ScalingRules
 from hypot.kinds.nested import amount
 from hypot.kinds.problem import Where
 from hypot.kinds.version import gate_open
@@ -20,6 +20,8 @@ PACE = RuleFamily("ScalingRules", "How fast replicas are added and removed.", ki
 
 SYNC_PERIOD = int(Settings().sync_period)
 _SHORT_WINDOW = 60
+# In seconds. A peak of half an hour is over before the replicas are there.
+_SLOW, _WEEK = 1800, 7 * 86_400
 # How often a VerticalPodAutoscaler computes sizes, in seconds.
 SIZING_PERIOD = 60
 _UP, _DOWN = ("spec", "behavior", "scaleUp"), ("spec", "behavior", "scaleDown")
@@ -50,6 +52,47 @@ def short_period(world: InputWorld) -> Iterator[Hit]:
                     message = f"{count_of(policy.period, 'second')} {is_less} than the {SYNC_PERIOD} between two syncs"
                     at = (*where, "policies", i, "periodSeconds")
                     yield Hit(hpa.item, at, f"{message}, so this allows its value at every sync")
+
+
+@PACE.rule(
+    "slow-scale-up",
+    "advice",
+    title="A behavior that takes long to add the replicas that a peak needs",
+    why="While replicas are added step by step, the ones that run are overloaded. Without a behavior an HPA doubles "
+    "every 15 seconds, or adds 4 pods.",
+    fix="raise the value or shorten the period of a scaleUp policy, or leave scaleUp out",
+    example="from minReplicas 2 to maxReplicas 50 takes about 4 h with these policies",
+    kinds=HPA_ONLY,
+)
+def slow_scale_up(world: InputWorld) -> Iterator[Hit]:
+    for hpa in world.hpas:
+        pace, low, high = hpa.spec.scale_up, hpa.spec.min_replicas or 1, hpa.spec.max_replicas
+        if pace is None or high is None or not pace.limits or pace.select == "Disabled":
+            continue
+        times = [_seconds_from(low, high, each) for each in pace.limits]
+        seconds = max(times) if pace.select == "Min" else min(times)
+        if seconds > _SLOW:
+            took = f"about {_duration(seconds)}" if seconds < _WEEK else "more than a week"
+            message = f"from minReplicas {low} to maxReplicas {high} takes {took} with these policies"
+            yield Hit(hpa.item, (*_UP, "policies"), message)
+
+
+def _seconds_from(low: int, high: int, limit: Limit) -> int:
+    """How long this policy alone takes; the first step is taken at once."""
+    value, period = limit.value, limit.period
+    if value is None or period is None or value <= 0 or period <= 0:
+        return 0
+    count, seconds = low, 0
+    while True:
+        # As the controller does: a percentage rounds up.
+        count = count + value if limit.type == "Pods" else -(-count * (100 + value) // 100)
+        if count >= high or seconds > _WEEK:
+            return seconds
+        seconds += period
+
+
+def _duration(seconds: int) -> str:
+    return f"{round(seconds / 3600)} h" if seconds >= 2 * 3600 else f"{seconds // 60} min"
 
 
 @PACE.rule(

@@ -49,7 +49,7 @@ class _Policy(NamedTuple):
     policy: ContainerPolicy
 
 
-def _policies(world: InputWorld) -> Iterator[_Policy]:
+def policies_of(world: InputWorld) -> Iterator[_Policy]:
     """Every container policy that can take effect."""
     for vpa in world.vpas:
         if mode_of(vpa) != OFF:
@@ -66,7 +66,7 @@ def _written(one: AnyAutoscaler, policies: ResourcePolicy | None, at: Where) -> 
 
 def _named_containers(world: InputWorld) -> Iterator[tuple[AnyAutoscaler, Where, str | None]]:
     """Every container that a policy names."""
-    for policy in _policies(world):
+    for policy in policies_of(world):
         yield policy.of, policy.where, policy.policy.container_name
     for one in world.tortoises:
         yield from ((one, *place) for place in one.spec.container_places)
@@ -113,7 +113,7 @@ class _Range(NamedTuple):
 )
 def limit_range_bounds(world: InputWorld) -> Iterator[Hit]:
     ranges = _ranges(world)
-    for one, where, policy in _policies(world) if ranges else ():
+    for one, where, policy in policies_of(world) if ranges else ():
         of_namespace = ranges.get(one.item.namespace, {})
         for key, bounds in (("minAllowed", policy.min_allowed), ("maxAllowed", policy.max_allowed)):
             for resource, allowed in of_namespace.items():

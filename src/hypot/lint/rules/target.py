@@ -13,6 +13,7 @@ from hypot.lint.input.item import Item, Key, whole
 from hypot.lint.input.world import WORKLOAD_GROUPS, AnyAutoscaler, InputWorkload, InputWorld
 from hypot.lint.rule import HPA_ONLY, POINTING, Hit, RuleFamily
 
+TARGET_NOT_GIVEN = "target-not-given"
 TARGET = RuleFamily("Target", "The object that an autoscaler points at.", kinds=POINTING)
 
 # Built-in workloads without a scale subresource. They can still be sized.
@@ -140,7 +141,7 @@ def target_missing(world: InputWorld) -> Iterator[Hit]:
 
 
 @TARGET.rule(
-    "target-not-given",
+    TARGET_NOT_GIVEN,
     "advice",
     title="The target is not in the input",
     why="Most rules look at the autoscaler together with its workload: requests, containers, selectors, budgets. "

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.versions import FORMER
+from hypot.kinds.hpa.versions import V1
 from hypot.kinds.problem import Where
 from hypot.kinds.version import Version, gate_open, opened_in, show_version
 from hypot.lint.input.world import Autoscaler, InputWorld, kinds_of
@@ -47,9 +47,9 @@ def api_version_not_served(world: InputWorld) -> Iterator[Hit]:
     "old-api-version",
     "warning",
     title="An old version of the API",
-    why="A beta still works with the given version and stops with the upgrade; autoscaling/v1 supports one cpu "
-    "percentage and nothing else. The betas of the VerticalPodAutoscaler are no longer served, and the redesigned Hvpa "
-    "has another API group. hypot reads such an object as the newest version, and writes it as that.",
+    why="A beta still works with the given version and stops with the upgrade. The betas of the VerticalPodAutoscaler "
+    "are no longer served, and the redesigned Hvpa has another API group. hypot reads such an object as the newest "
+    "version, and writes it as that.",
     fix="write autoscaling/v2, autoscaling.k8s.io/v1 for a VerticalPodAutoscaler, autoscaling.k8s.io/v1alpha1 for an "
     "Hvpa",
     example="autoscaling/v2beta2 is removed in Kubernetes 1.26; it was read as autoscaling/v2",
@@ -62,12 +62,59 @@ def old_api_version(world: InputWorld) -> Iterator[Hit]:
         read = f"it was read as {HPA.API_VERSION}"
         if removed is not None and world.kubernetes < removed:
             yield Hit(hpa.item, ("apiVersion",), f"{written} is removed in Kubernetes {show_version(removed)}; {read}")
-        elif removed is None and written in FORMER:
-            yield Hit(hpa.item, ("apiVersion",), f"{written} is an old version of this API; {read}")
     for item, kind in kinds_of(world):
         if not isinstance(kind, HPA) and item.api_version in kind.FORMER_VERSIONS:
             message = f"{item.api_version} is an old version of this API; it was read as {kind.API_VERSION}"
             yield Hit(item, ("apiVersion",), message, f"write {kind.API_VERSION}")
+
+
+@VERSIONS.rule(
+    "single-metric-version",
+    "advice",
+    title="An HPA of autoscaling/v1",
+    why="autoscaling/v1 is served, and stays so. It knows one cpu percentage and nothing else: no other metric, and no "
+    "behavior.",
+    fix="write autoscaling/v2 when you want more than one cpu percentage",
+    example="autoscaling/v1 knows one cpu percentage and nothing else; it was read as autoscaling/v2",
+    kinds=HPA_ONLY,
+)
+def single_metric_version(world: InputWorld) -> Iterator[Hit]:
+    for hpa in world.hpas:
+        if hpa.item.api_version == V1:
+            message = f"{V1} knows one cpu percentage and nothing else; it was read as {HPA.API_VERSION}"
+            yield Hit(hpa.item, ("apiVersion",), message)
+
+
+# What is beside autoscalers: group, kind and version -> the first Kubernetes without it, and what replaces it.
+_NEIGHBOURS: dict[tuple[str, str], dict[str, tuple[Version, str]]] = {
+    ("policy", "PodDisruptionBudget"): {"policy/v1beta1": ((1, 25), "policy/v1")},
+    ("batch", "CronJob"): {"batch/v1beta1": ((1, 25), "batch/v1"), "batch/v2alpha1": ((1, 21), "batch/v1")},
+    ("extensions", "Deployment"): {"extensions/v1beta1": ((1, 16), "apps/v1")},
+    ("extensions", "DaemonSet"): {"extensions/v1beta1": ((1, 16), "apps/v1")},
+    ("extensions", "ReplicaSet"): {"extensions/v1beta1": ((1, 16), "apps/v1")},
+    **{
+        ("apps", kind): {"apps/v1beta1": ((1, 16), "apps/v1"), "apps/v1beta2": ((1, 16), "apps/v1")}
+        for kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+    },
+}
+
+
+@VERSIONS.rule(
+    "neighbour-not-served",
+    "error",
+    title="An object beside an autoscaler whose API version this Kubernetes does not serve",
+    why="kubectl reports that there are no matches for the kind, so the workload or the budget does not exist.",
+    fix="write the version that replaces it",
+    example="policy/v1beta1 was removed in Kubernetes 1.25",
+    kinds=("PodDisruptionBudget", "CronJob", "workloads"),
+)
+def neighbour_not_served(world: InputWorld) -> Iterator[Hit]:
+    for (group, kind), versions in _NEIGHBOURS.items():
+        for item in world.of_kind(group, kind):
+            removed, instead = versions.get(item.api_version, (None, ""))
+            if removed is not None and world.kubernetes >= removed:
+                message = f"{item.api_version} was removed in Kubernetes {show_version(removed)}"
+                yield Hit(item, ("apiVersion",), message, f"write {instead}")
 
 
 @VERSIONS.rule(

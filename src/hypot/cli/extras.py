@@ -1,0 +1,84 @@
+"""Packages that only some commands need, and the command that installs them."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from urllib.parse import unquote, urlsplit
+
+import click
+
+# The top-level module of each package -> the extra that has it, in pyproject.toml.
+EXTRA_OF = {
+    "aiohttp": "run",
+    "backports": "run",
+    "cdk8s": "cdk8s",
+    "cryptography": "run",
+    "dask": "dask",
+    "distributed": "dask",
+    "llvmlite": "fleet",
+    "matplotlib": "pictures",
+    "msgspec": "run",
+    "numba": "fleet",
+    "plotly": "replay",
+    "polars": "replay",
+    "rich": "replay",
+    "structlog": "run",
+}
+
+
+class MissingPackage(click.ClickException):
+    """A package that is not installed: exit status 2."""
+
+    exit_code = 2
+
+
+def missing(error: ModuleNotFoundError) -> MissingPackage | None:
+    """What to install, if a package of an extra is missing."""
+    module = (error.name or "").partition(".")[0]
+    extra = EXTRA_OF.get(module)
+    if extra is None:
+        return None
+    return MissingPackage(_text(module, extra))
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Report a package that is missing, instead of a traceback."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        found = missing(error)
+        if found is None:
+            raise
+        raise found from error
+
+
+def check_can_draw(path: str) -> None:
+    """Check before hours of work that the result can be drawn."""
+    module = "plotly" if path.lower().endswith((".html", ".htm")) else "matplotlib"
+    if sys.modules.get(module, module) is None or find_spec(module) is None:
+        raise MissingPackage(_text(module, EXTRA_OF[module]))
+
+
+def _text(module: str, extra: str) -> str:
+    return f"this needs {module}, which is not installed: {install_command(extra)}"
+
+
+def install_command(extra: str) -> str:
+    """The command for the way in which hypot was installed: from an index, or from a folder."""
+    folder, editable = _installed_from()
+    name = f"{folder}[{extra}]" if folder else f"hypot[{extra}]"
+    return f"pip install {'-e ' if editable else ''}'{name}'"
+
+
+def _installed_from() -> tuple[str, bool]:
+    """The folder that hypot was installed from, and whether it runs there; empty if it came from an index."""
+    with suppress(PackageNotFoundError, ValueError, TypeError, AttributeError):
+        about = json.loads(distribution("hypot").read_text("direct_url.json") or "{}")
+        url = urlsplit(about.get("url", ""))
+        if url.scheme == "file" and "dir_info" in about:
+            return unquote(url.path), bool(about["dir_info"].get("editable"))
+    return "", False

@@ -1,0 +1,29 @@
+"""What a text is that holds no readable Kubernetes object: a template, a broken object, or something else."""
+
+import pathlib
+import re
+from typing import Final, Literal
+
+# Broken: it cannot be parsed, or lacks what each object has. Template: for Helm or another tool to render. Patch: a
+# part of an object, for kustomize. Other: no Kubernetes object. Unreadable: the file itself cannot be read.
+Why = Literal["broken", "template", "patch", "other", "unreadable"]
+
+RENDER: Final = "this is a template; render it first, as in `helm template CHART | hypot lint -`"
+_MARKS: Final = re.compile(r"\{\{|\{%|<%")
+_KIND: Final = re.compile(r"""^[ \t]*(?:-[ \t]+)?["']?kind["']?[ \t]*:[ \t]*["']?([A-Za-z]+)""", re.MULTILINE)
+
+
+def kinds_named_in(text: str) -> frozenset[str]:
+    """The kinds of the objects in a text that cannot be parsed, as far as one can tell."""
+    return frozenset(_KIND.findall(text))
+
+
+def has_marks(text: str) -> bool:
+    """Whether it has the marks of a template. Alerts and dashboards have them too, as plain values."""
+    return _MARKS.search(text) is not None
+
+
+def is_in_chart(file: str) -> bool:
+    """Whether it is one of the templates of a Helm chart."""
+    folders = pathlib.PurePath(file).parents
+    return any(folder.name == "templates" and pathlib.Path(folder.parent, "Chart.yaml").is_file() for folder in folders)
