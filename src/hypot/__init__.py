@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from hypot.authoring.difference import Difference, diff
     from hypot.authoring.read import from_yaml
     from hypot.authoring.write import to_yaml
-    from hypot.cluster.apply import ApplyConflict, ApplyRefused, apply, live
+    from hypot.cluster.apply import ApplyConflict, ApplyRefused, LiveRefused, apply, live
+    from hypot.cluster.config import AccessError
+    from hypot.cluster.port import UnreachableError
     from hypot.core.quantity import Quantity
     from hypot.kinds.base import InvalidAutoscaler, Ref
     from hypot.kinds.hpa import HPA
@@ -38,7 +40,9 @@ _HOMES = {
         "hypot.authoring.difference": ("Difference", "diff"),
         "hypot.authoring.read": ("from_yaml",),
         "hypot.authoring.write": ("to_yaml",),
-        "hypot.cluster.apply": ("ApplyConflict", "ApplyRefused", "apply", "live"),
+        "hypot.cluster.apply": ("ApplyConflict", "ApplyRefused", "LiveRefused", "apply", "live"),
+        "hypot.cluster.config": ("AccessError",),
+        "hypot.cluster.port": ("UnreachableError",),
         "hypot.core.quantity": ("Quantity",),
         "hypot.kinds.base": ("InvalidAutoscaler", "Ref"),
         "hypot.kinds.hpa": ("HPA",),
@@ -67,6 +71,7 @@ __all__ = [
     "HPA",
     "VPA",
     "WPA",
+    "AccessError",
     "ApplyConflict",
     "ApplyRefused",
     "Change",
@@ -77,6 +82,7 @@ __all__ = [
     "EvictionRequirement",
     "Hvpa",
     "InvalidAutoscaler",
+    "LiveRefused",
     "MaintenanceWindow",
     "Problem",
     "Quantity",
@@ -89,6 +95,7 @@ __all__ = [
     "Settings",
     "State",
     "Tortoise",
+    "UnreachableError",
     "WatermarkRules",
     "apply",
     "band",

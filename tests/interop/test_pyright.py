@@ -1,4 +1,4 @@
-"""pyright and mypy refuse deliberate misuses, and nothing else."""
+"""pyright and mypy refuse deliberate misuses, and nothing that is right or documented."""
 
 import json
 import re
@@ -10,17 +10,16 @@ import pytest
 
 from conftest import ROOT
 
-MISUSES = Path(__file__).with_name("misuses.py")
-RIGHT = """
-from hypot import HPA, VPA, cpu, diff, from_yaml, to_yaml
+HERE = Path(__file__).parent
+MISUSES, RIGHT_USES = HERE / "misuses.py", HERE / "right_uses.py"
+PAGE = ROOT / "docs" / "authoring.md"
 
-web = HPA("deployment/web", max_replicas=10, metrics=[cpu(utilization=70)])
-again: HPA = HPA.from_yaml(web.to_yaml())
-effective: HPA = web.effective("1.34")
-words: tuple[str, ...] = diff(web, effective).words
-text: str = to_yaml(web, VPA("deployment/web"))
-names = [one.name for one in from_yaml(text)]
-"""
+
+def blocks():
+    """Each Python block of the page as a file of its own, by its name."""
+    found = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found
+    return {f"block_{i}.py": code for i, code in enumerate(found, 1)}
 
 
 def marked():
@@ -29,33 +28,46 @@ def marked():
     return [i for i, line in enumerate(lines, 1) if line.endswith("# error")]
 
 
-def reported(pyright, folder, text):
-    """The lines in which pyright finds errors."""
-    (folder / "it.py").write_text(text, encoding="utf-8")
-    settings = {"include": ["it.py"], "extraPaths": [str(ROOT / "src")], "pythonVersion": "3.11"}
+def reported(pyright, folder, texts):
+    """The files and lines in which pyright finds errors."""
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    settings = {"include": list(texts), "extraPaths": [str(ROOT / "src")], "pythonVersion": "3.11"}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     done = subprocess.run([pyright, "--outputjson", "-p", folder], capture_output=True, text=True, check=False)
     found = json.loads(done.stdout)["generalDiagnostics"]
-    return sorted({one["range"]["start"]["line"] + 1 for one in found if one["severity"] == "error"})
+    errors = [one for one in found if one["severity"] == "error"]
+    return sorted({(Path(one["file"]).name, one["range"]["start"]["line"] + 1) for one in errors})
 
 
-def test_right_use_has_no_error(pyright, tmp_path):
-    """Each method gives the kind that it was called on."""
-    assert reported(pyright, tmp_path, RIGHT) == []
-
-
-def test_pyright_refuses_each_misuse(pyright, tmp_path):
-    """In the editor, before anything runs."""
-    assert reported(pyright, tmp_path, MISUSES.read_text(encoding="utf-8")) == marked()
-
-
-def test_mypy_refuses_each_misuse(tmp_path):
-    """With --strict, and with what hypot says of its types."""
+def by_mypy(folder, texts):
+    """The files and lines in which mypy --strict finds errors."""
     pytest.importorskip("mypy", reason="mypy is not installed: make test-interop has it")
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(MISUSES)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env={"MYPYPATH": "src"})
-    found = {int(line) for line in re.findall(r"misuses\.py:(\d+): error", done.stdout)}
-    assert sorted(found) == marked()
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(folder), *texts]
+    environment = {"MYPYPATH": str(ROOT / "src")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
+    assert re.search(r"^(Success|Found \d+ error)", done.stdout, re.MULTILINE), done.stdout + done.stderr
+    return sorted(
+        {(name, int(line)) for name, line in re.findall(r"^(\w+\.py):(\d+): error", done.stdout, re.MULTILINE)}
+    )
+
+
+def all_texts():
+    """What is right, what is wrong, and what the page shows."""
+    files = {path.name: path.read_text(encoding="utf-8") for path in (MISUSES, RIGHT_USES)}
+    return {**files, **blocks()}
+
+
+def test_pyright_refuses_each_misuse_and_nothing_else(pyright, tmp_path):
+    """In the editor, before anything runs."""
+    assert reported(pyright, tmp_path, all_texts()) == [(MISUSES.name, line) for line in marked()]
+
+
+def test_mypy_refuses_each_misuse_and_nothing_else(tmp_path):
+    """With --strict, and with what hypot says of its types."""
+    assert by_mypy(tmp_path, all_texts()) == [(MISUSES.name, line) for line in marked()]
 
 
 def test_the_package_has_no_error(pyright):

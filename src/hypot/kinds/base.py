@@ -1,11 +1,13 @@
 """What all kinds share: metadata, target, reading, writing, validation."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from datetime import timedelta
 from difflib import get_close_matches
-from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, cast
 
 from hypot.kinds.decode import decode_problems, python_path
 from hypot.kinds.derived import derived
@@ -13,6 +15,7 @@ from hypot.kinds.floor import NO_FLOOR, Floor
 from hypot.kinds.metadata import metadata_problems
 from hypot.kinds.names import group_of, path_segment
 from hypot.kinds.node import STRING, Node, Scalar, node, replaced, wire
+from hypot.kinds.plain import plain
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem, Where, shown
 from hypot.kinds.text.write import to_yaml
@@ -41,12 +44,20 @@ TRUE_WORDS = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 FALSE_WORDS = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
-@runtime_checkable
 class HasKindAndName(Protocol):
     """Anything that can be a target, for example a workload object of another library."""
 
-    kind: str
-    name: str
+    @property
+    def kind(self) -> str | None: ...
+    @property
+    def name(self) -> str | None: ...
+
+
+class HasMetadata(Protocol):
+    """A workload object of a library whose objects have their name in their metadata."""
+
+    @property
+    def metadata(self) -> Any: ...
 
 
 @node
@@ -67,7 +78,7 @@ class Ref(Node):
         return group_of(self.api_version)
 
 
-def refer(target: "str | Ref | Mapping[str, Any] | HasKindAndName") -> Ref:
+def refer(target: "str | Ref | Mapping[str, Any] | HasKindAndName | HasMetadata") -> Ref:
     """A reference from `deployment/web`, a manifest, a `Ref`, or anything with a kind and a name."""
     if isinstance(target, Ref):
         return target
@@ -92,8 +103,13 @@ class InvalidAutoscaler(ValueError):  # noqa: N818  the name says what was writt
     """An authored object that the cluster would reject, with all its problems."""
 
     def __init__(self, what: str, problems: Iterable[Problem]) -> None:
+        self.what = what
         self.problems = tuple(problems)
         super().__init__("\n".join([f"{what}: {count_of(len(self.problems), 'problem')}", *self._lines()]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies, also to another process, where a value that is no JSON is its text."""
+        return type(self), (self.what, tuple([replace(p, value=_portable(p.value)) for p in self.problems]))
 
     def _lines(self) -> Iterator[str]:
         for i, problem in enumerate(self.problems, 1):
@@ -101,6 +117,14 @@ class InvalidAutoscaler(ValueError):  # noqa: N818  the name says what was writt
             yield f"  {i}. {problem.path}: {value}{problem.message or 'is required'} [{problem.rule}]"
             if problem.hint:
                 yield f"      try: {problem.hint}"
+
+
+def _portable(value: Any) -> Any:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return shown(value)
+    return value
 
 
 def count_of(number: int, word: str) -> str:
@@ -279,25 +303,36 @@ class Kind(Node):
             yield Problem("api-version-not-served", "Version", ("apiVersion",), message, written, f"write {now}")
 
     def _placed(self, problem: Problem) -> Problem:
-        return replace(problem, path=python_path(type(self), problem.where[1:]) or str(problem.where[0]))
+        return replace(problem, path=self.author_path(problem.where[1:]) or str(problem.where[0]))
+
+    def author_path(self, where: Where) -> str:
+        """The Python path of a place below `spec` or `metadata`: the keyword of the constructor, and what is inside."""
+        return python_path(self, where)
 
     def pod_problems(self, template: Template) -> Iterator[Problem]:
         """What never works with these pods; nothing by default."""
         del template
         return iter(())
 
-    def author(self, metadata: Mapping[str, Any], template: Template | None = None, **fields: Any) -> None:
+    def author(
+        self,
+        metadata: Mapping[str, Any],
+        template: Template | None = None,
+        also: Iterable[Problem] = (),
+        **fields: Any,
+    ) -> None:
         """For constructors: set the fields, or raise one exception with all problems.
 
-        These are what the cluster would reject, and what never works with the pods, if they are known.
+        These are what the cluster would reject, what never works with the pods, if they are known, and what the
+        constructor itself found (`also`).
         """
-        unwritten = {"metadata": metadata, "status": None, "around": {}, "extra": {}, "read_from": "", "misread": ()}
-        for key, value in {**unwritten, "floor": NO_FLOOR, **fields}.items():
-            object.__setattr__(self, key, value)
-        self.raise_if_refused(template)
+        unwritten: dict[str, Any] = {"status": None, "around": {}, "read_from": "", "misread": (), "floor": NO_FLOOR}
+        self.set_up(None, **unwritten, metadata=metadata, **fields)
+        self.raise_if_refused(template, also)
 
-    def raise_if_refused(self, template: Template | None = None) -> None:
-        found = [p for p in self.problems() if p.severity == "error"]
+    def raise_if_refused(self, template: Template | None = None, also: Iterable[Problem] = ()) -> None:
+        """One exception with all errors, if there are any."""
+        found = [*also, *[p for p in self.problems() if p.severity == "error"]]
         if template is not None:
             found += [self._placed(p) for p in self.readable().pod_problems(template)]
         if found:
@@ -320,16 +355,21 @@ def metadata_of(
 ) -> dict[str, Any]:
     """The metadata that the author gave, without empty values."""
     given = {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
-    return {key: dict(value) if isinstance(value, Mapping) else value for key, value in given.items() if value}
+    return {key: plain(value) for key, value in given.items() if value is not None and value not in ("", {})}
+
+
+# Seconds, text such as "1m30s", or a timedelta.
+Duration = int | str | timedelta
+# More digits are no duration, and Python reads them slowly.
+_LONGEST_DURATION = 64
 
 
 def seconds(duration: Any) -> Any:
     """Whole seconds from 90, "90s", "1m30s", "2h" or a timedelta. Other values stay as they are, for the rules."""
-    total = getattr(duration, "total_seconds", None)
-    if callable(total):
-        amount = total()
+    if isinstance(duration, timedelta):
+        amount = duration.total_seconds()
         return int(amount) if amount == int(amount) else amount
-    if not isinstance(duration, str):
+    if not isinstance(duration, str) or len(duration) > _LONGEST_DURATION:
         return duration
     units = {"h": 3600, "m": 60, "s": 1}
     result, digits = 0, ""

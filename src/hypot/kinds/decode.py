@@ -10,20 +10,34 @@ from hypot.kinds.node import INT32, QUANTITY, Node, Scalar, Wire
 from hypot.kinds.problem import Problem, Where, dotted, shown
 
 
-def python_path(cls: type[Node], where: Where) -> str:
+def python_path(root: Node, where: Where) -> str:
     """The Python path of a wire path, as an author would write it."""
     path = ""
-    here: type[Node] | None = cls
+    # A part of the object, or several; an empty part, whose words are the same, in place of what is absent.
+    here: Any = root
     for part in where:
         if isinstance(part, int):
             path += f"[{part}]"
+            here = _item(here, part)
             continue
-        name, w = here.BY_KEY.get(part, (part, None)) if here is not None else (part, None)
-        here = None if w is None or isinstance(w.type, Scalar) else w.type
-        word = name if w is None or w.path is None else w.path
+        name, w = here.BY_KEY.get(part, (part, None)) if isinstance(here, Node) else (part, None)
+        word = name if w is None else here.written_as(name, w)
+        here = None if w is None or isinstance(w.type, Scalar) else _inside(getattr(here, name), w.type)
         if word:
             path += f".{word}" if path else word
     return path
+
+
+def _inside(value: Any, kind: type[Node]) -> Any:
+    if isinstance(value, tuple):
+        return [item if isinstance(item, kind) else kind() for item in value]
+    return value if isinstance(value, kind) else kind()
+
+
+def _item(several: Any, i: int) -> Any:
+    if isinstance(several, Node):
+        return several
+    return several[i] if isinstance(several, list) and i < len(several) else None
 
 
 def decode_problems(root: Node, where: Where) -> Iterator[Problem]:

@@ -2,16 +2,16 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hypot.kinds.base import HasKindAndName, InvalidAutoscaler, Ref, known_version, metadata_of, refer
+from hypot.kinds.base import HasKindAndName, HasMetadata, Ref, known_version, metadata_of, refer
 from hypot.kinds.nested import inner
 from hypot.kinds.pod_template import Defaults, Template, read_template, template_in
 from hypot.kinds.problem import Problem
 from hypot.kinds.version import NEWEST
 
-TargetLike = str | Ref | Mapping[str, Any] | HasKindAndName
+TargetLike = str | Ref | Mapping[str, Any] | HasKindAndName | HasMetadata
 
 
 class GivenTarget(NamedTuple):
@@ -30,12 +30,19 @@ class GivenTarget(NamedTuple):
         annotations: Mapping[str, str] | None,
     ) -> dict[str, Any]:
         """The metadata of an autoscaler: named like its target and in its namespace, unless the author says so."""
+        return metadata_of(
+            self.ref.name if name is None or name == "" else name,
+            self.namespace if namespace is None or namespace == "" else namespace,
+            labels,
+            annotations,
+        )
+
+    def problems(self, namespace: str | None) -> Iterator[Problem]:
+        """What the target itself rules out."""
         if namespace and self.namespace and namespace != self.namespace:
             message = f"the target is in the namespace {self.namespace}, and an autoscaler scales only its own"
             hint = "leave namespace out: it is that of the target"
-            problem = Problem("target-namespace", "Invalid", ("namespace",), message, namespace, hint, path="namespace")
-            raise InvalidAutoscaler(f"an autoscaler of {self.ref}", [problem])
-        return metadata_of(name or self.ref.name, namespace or self.namespace, labels, annotations)
+            yield Problem("target-namespace", "Invalid", ("namespace",), message, namespace, hint, path="namespace")
 
 
 def given_target(target: TargetLike) -> GivenTarget:

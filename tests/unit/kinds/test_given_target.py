@@ -95,7 +95,7 @@ class TestMetrics:
             lambda: Hvpa(WEB, intervals=[interval(2, cpu="1", memory="1Gi")], containers=[ContainerPolicy("api")]),
             "containers[0].container_name",
         ),
-        (lambda: Tortoise(WEB, containers={"api": {"cpu": "Horizontal"}}), "containers[0].container_name"),
+        (lambda: Tortoise(WEB, containers={"api": {"cpu": "Horizontal"}}), 'containers["api"].container_name'),
     ],
 )
 def test_policies_name_containers_that_exist(write, found):
@@ -112,8 +112,11 @@ class TestNamespace:
         assert HPA(WEB, max_replicas=5, metrics=[cpu(average="1")], namespace="shop").namespace == "shop"
 
     def test_another_one_is_refused(self):
-        """It would never find its target."""
-        assert problems(lambda: HPA(WEB, max_replicas=5, namespace="other")) == [("namespace", "target-namespace")]
+        """It would never find its target. Everything else is said too."""
+        assert problems(lambda: HPA(WEB, max_replicas=5, namespace="other")) == [
+            ("namespace", "target-namespace"),
+            ("metrics", "request-missing"),
+        ]
 
 
 class TestOtherLibraries:

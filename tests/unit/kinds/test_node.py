@@ -225,4 +225,4 @@ def test_json_types_have_go_names(value, word):
 )
 def test_a_python_path_is_what_an_author_would_write(where, path):
     """Attribute names replace wire keys, and levels that authors do not see are left out."""
-    assert python_path(Tree, where) == path
+    assert python_path(Tree(), where) == path

@@ -20,7 +20,7 @@ from hypot.kinds.version import NEWEST, Version, as_version
 class HPA(HPASpec):
     """A HorizontalPodAutoscaler."""
 
-    @authored("HPA()", OF_STATUS)
+    @authored("HPA()", OF_STATUS, "kind")
     def __init__(
         self,
         target: TargetLike,
@@ -41,10 +41,11 @@ class HPA(HPASpec):
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
+            given.problems(namespace),
             target=given.ref,
             min_replicas=min_replicas,
             max_replicas=max_replicas,
-            metrics=None if metrics is None else (metrics,) if isinstance(metrics, Metric) else tuple(metrics),
+            metrics=metrics,
             behavior=Behavior(scale_up, scale_down) if paced else None,
         )
 

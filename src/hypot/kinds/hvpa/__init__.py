@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
+from hypot.kinds.decode import python_path
 from hypot.kinds.derived import derived
 from hypot.kinds.floor import Floor
 from hypot.kinds.given_target import TargetLike, given_target
@@ -31,8 +32,9 @@ from hypot.kinds.hvpa.rules import IN_HPA, IN_VPA, spec_problems
 from hypot.kinds.hvpa.status import HvpaStatus
 from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
+from hypot.kinds.plain import plain
 from hypot.kinds.pod_template import Template
-from hypot.kinds.problem import Problem
+from hypot.kinds.problem import Problem, Where
 from hypot.kinds.version import NEWEST, Version, as_version
 from hypot.kinds.vpa.fields import ContainerPolicies, ResourcePolicy, VPASpec, policies_from
 from hypot.kinds.vpa.rules import container_problems
@@ -42,12 +44,12 @@ from hypot.kinds.vpa.rules import container_problems
 class Hvpa(HvpaSpec):
     """An Hvpa."""
 
-    @authored("Hvpa()", OF_STATUS)
+    @authored("Hvpa()", OF_STATUS, "kind")
     def __init__(
         self,
         target: TargetLike,
         *,
-        intervals: Iterable[ScalingInterval],
+        intervals: Iterable[ScalingInterval] | ScalingInterval,
         overlap: ResourceChangesLike | None = None,
         base: ResourceChangesLike | None = None,
         limits_gap: ResourceChangesLike | None = None,
@@ -77,13 +79,14 @@ class Hvpa(HvpaSpec):
         hpa = HPATemplateSpec(
             min_replicas,
             max_replicas,
-            None if metrics is None else (metrics,) if isinstance(metrics, Metric) else tuple(metrics),
+            cast("tuple[Metric, ...] | None", metrics),
             Behavior(hpa_scale_up, hpa_scale_down) if paced else None,
         )
         policy = None if containers is None else ResourcePolicy(policies_from(containers))
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
+            given.problems(namespace),
             replicas=None,
             target=given.ref,
             hpa=_hpa_block(hpa, use=use_hpa),
@@ -92,9 +95,9 @@ class Hvpa(HvpaSpec):
             scale_down=scale_down,
             base=ResourceChanges.of(base),
             limits_gap=ResourceChanges.of(limits_gap),
-            intervals=tuple(intervals),
+            intervals=intervals,
             overlap=ResourceChanges.of(overlap),
-            window=MaintenanceWindow(*window) if isinstance(window, tuple) else window,
+            window=MaintenanceWindow(*window) if isinstance(window, tuple) and len(window) == 2 else window,
             weights=None,
         )
 
@@ -121,11 +124,23 @@ class Hvpa(HvpaSpec):
         """Policies for containers that these pods do not have."""
         return container_problems(self.container_policies, (*IN_VPA, "resourcePolicy"), template, self.target)
 
+    def author_path(self, where: Where) -> str:
+        """The behavior of the template and its annotations have keywords of their own."""
+        path = python_path(self, where)
+        if where[: len(_BEHAVIOR)] == _BEHAVIOR:
+            return f"hpa_{path}"
+        inner = ".".join(str(part) for part in where[len(_KNOBS) :])
+        return ".".join(filter(None, ("knobs", inner))) if where[: len(_KNOBS)] == _KNOBS else path
+
     def effective(self, kubernetes: str | Version = NEWEST) -> Self:
         """The object with its controller's defaults, and those of the API server for its HPA template."""
         from hypot.kinds.hvpa.defaults import with_defaults as complete  # noqa: PLC0415  it needs this class
 
         return complete(self, as_version(kubernetes))
+
+
+_BEHAVIOR = (*IN_HPA[1:], "behavior")
+_KNOBS = (*IN_VPA[1:-1], "metadata", "annotations")
 
 
 @derived
@@ -136,14 +151,14 @@ def refusals(hvpa: Hvpa) -> tuple[Problem, ...]:
 
 def _hpa_block(spec: HPATemplateSpec, *, use: bool) -> HPABlock | None:
     template = HPATemplate(spec=spec) if spec.write() else None
-    return HPABlock(use, template=template) if template is not None or not use else None
+    return HPABlock(use, template=template) if template is not None or use is not True else None
 
 
 def _vpa_block(policy: ResourcePolicy | None, knobs: Mapping[str, str] | None, *, use: bool) -> VPABlock | None:
     spec = None if policy is None else VPATemplateSpec(resource_policy=policy)
-    metadata = {"annotations": dict(knobs)} if knobs else None
+    metadata = None if knobs is None or knobs == {} else {"annotations": plain(knobs)}
     template = VPATemplate(metadata, spec) if metadata or spec else None
-    return VPABlock(use, template=template) if template is not None or not use else None
+    return VPABlock(use, template=template) if template is not None or use is not True else None
 
 
 def _template_problems(hvpa: HvpaSpec, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:

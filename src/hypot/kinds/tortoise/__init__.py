@@ -1,16 +1,17 @@
 """Tortoise, autoscaling.mercari.com/v1beta3: bounds, target and size learned from a workload's own weeks."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Self, TypeVar
 
 from hypot.core.amount import RESOURCES
+from hypot.kinds.decode import python_path
 from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.hpa.fields import Behavior, ScalingRules
 from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
 from hypot.kinds.pod_template import Template, policy_problems
-from hypot.kinds.problem import Problem
-from hypot.kinds.tortoise.containers import ContainerScaling, ScalingKeywords, bounds_in, scaling_from, types_in
+from hypot.kinds.problem import Problem, Where, shown
+from hypot.kinds.tortoise.containers import Containers, bounds_in, scaling_from, types_in
 from hypot.kinds.tortoise.fields import NO_DELETE, ContainerResourcePolicy, TargetRefs, TortoiseMode, TortoiseSpec
 from hypot.kinds.tortoise.policies import OFF, AutoscalingTypes, ContainerAutoscalingPolicy
 from hypot.kinds.tortoise.rules import spec_problems
@@ -21,14 +22,14 @@ from hypot.kinds.version import NEWEST, Version
 class Tortoise(TortoiseSpec):
     """A Tortoise."""
 
-    @authored("Tortoise()", OF_STATUS)
+    @authored("Tortoise()", OF_STATUS, "kind")
     def __init__(
         self,
         target: TargetLike,
         *,
         mode: TortoiseMode | None = None,
         hpa: str | None = None,
-        containers: Sequence[ContainerScaling] | Mapping[str, ScalingKeywords] | None = None,
+        containers: Containers | None = None,
         deletion_policy: Literal["DeleteAll", "NoDelete"] | None = None,
         max_replicas: int | None = None,
         scale_up: ScalingRules | None = None,
@@ -47,6 +48,7 @@ class Tortoise(TortoiseSpec):
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
+            given.problems(namespace),
             target_refs=TargetRefs(given.ref, hpa),
             update_mode=mode,
             resource_policy=bounds_in(scaled),
@@ -64,6 +66,17 @@ class Tortoise(TortoiseSpec):
         """Policies for containers that these pods do not have."""
         return policy_problems(self.container_places, template, self.target)
 
+    def author_path(self, where: Where) -> str:
+        """A container by its name: a manifest has two lists of them, the constructor one."""
+        path = python_path(self, where)
+        if len(where) < 2 or where[0] not in _LISTS:
+            return path
+        i, listed = where[1], getattr(self, self.BY_KEY[str(where[0])][0])
+        if not isinstance(i, int) or not isinstance(listed, tuple) or i >= len(listed):
+            return path
+        name = getattr(listed[i], "container_name", None)
+        return path if name is None else path.replace(f"[{i}]", f"[{shown(name)}]", 1)
+
     def effective(self, kubernetes: str | Version = NEWEST, *, containers: Iterable[str] | None = None) -> Self:
         """The object with its controller's defaults, for a workload with these containers.
 
@@ -78,6 +91,7 @@ class Tortoise(TortoiseSpec):
         return [one.container_name for one in sized if isinstance(one.container_name, str)]
 
 
+_LISTS = frozenset({"autoscalingPolicy", "resourcePolicy"})
 T = TypeVar("T", bound=TortoiseSpec)
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
-from hypot.kinds.base import Kind, seconds
+from hypot.kinds.base import Duration, Kind, seconds
+from hypot.kinds.decode import python_path
 from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import Node, node, replaced
 from hypot.kinds.pod_template import Template
-from hypot.kinds.problem import Problem
+from hypot.kinds.problem import Problem, Where
 from hypot.kinds.version import NEWEST, Version
 from hypot.kinds.vpa.fields import (
     AUTO,
@@ -44,15 +45,15 @@ class VPA(VPASpec):
     FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ("autoscaling.k8s.io/v1beta2", "autoscaling.k8s.io/v1beta1")
     STATUS: ClassVar[type[Node] | None] = VPAStatus
 
-    @authored("VPA()", OF_STATUS)
+    @authored("VPA()", OF_STATUS, "kind")
     def __init__(
         self,
         target: TargetLike,
         *,
         mode: UpdateMode | None = None,
         min_replicas: int | None = None,
-        eviction_requirements: Iterable[EvictionRequirement] | None = None,
-        evict_after_oom: Any = None,
+        eviction_requirements: Iterable[EvictionRequirement] | EvictionRequirement | None = None,
+        evict_after_oom: Duration | None = None,
         containers: ContainerPolicies | None = None,
         recommender: str | None = None,
         startup_boost: StartupBoost | None = None,
@@ -63,11 +64,12 @@ class VPA(VPASpec):
     ) -> None:
         """Create an autoscaler, named like its target by default. Raises one exception with all problems."""
         given = given_target(target)
-        requirements = None if eviction_requirements is None else tuple(eviction_requirements)
+        requirements: Any = eviction_requirements
         updates = UpdatePolicy(mode, min_replicas, requirements, seconds(evict_after_oom))
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
+            given.problems(namespace),
             target=given.ref,
             update_policy=updates if updates.write() else None,
             resource_policy=None if containers is None else ResourcePolicy(policies_from(containers)),
@@ -92,6 +94,10 @@ class VPA(VPASpec):
     def pod_problems(self, template: Template) -> Iterator[Problem]:
         """Policies for containers that these pods do not have."""
         return container_problems(self.container_policies, ("spec", "resourcePolicy"), template, self.target)
+
+    def author_path(self, where: Where) -> str:
+        """The constructor takes one recommender, by its name."""
+        return "recommender" if where[:1] == ("recommenders",) else python_path(self, where)
 
     def effective(self, kubernetes: str | Version = NEWEST) -> Self:
         """The object with its controllers' defaults; they are the same in every Kubernetes version."""

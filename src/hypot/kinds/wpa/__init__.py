@@ -4,13 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Self, TypeVar
 
 from hypot.core.quantity import Quantity, is_quantity
-from hypot.kinds.base import seconds
+from hypot.kinds.base import Duration, seconds
 from hypot.kinds.given_target import TargetLike, given_target
+from hypot.kinds.hpa.fields import FROZEN
 from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
+from hypot.kinds.plain import GivenAmount, plain
 from hypot.kinds.problem import Problem
 from hypot.kinds.version import NEWEST, Version
-from hypot.kinds.wpa.fields import Algorithm, Amount, BandMetric, Recommender, WatermarkRules, WPASpec
+from hypot.kinds.wpa.fields import Algorithm, BandMetric, Recommender, WatermarkRules, WPASpec
 from hypot.kinds.wpa.rules import spec_problems
 
 
@@ -18,17 +20,17 @@ from hypot.kinds.wpa.rules import spec_problems
 class WPA(WPASpec):
     """A WatermarkPodAutoscaler."""
 
-    @authored("WPA()", OF_STATUS)
+    @authored("WPA()", OF_STATUS, "kind")
     def __init__(
         self,
         target: TargetLike,
         *,
         max_replicas: int,
         min_replicas: int | None = None,
-        metrics: Iterable[BandMetric] | None = None,
+        metrics: Iterable[BandMetric] | BandMetric | None = None,
         recommender: Recommender | None = None,
         algorithm: Algorithm | None = None,
-        tolerance: Amount | None = None,
+        tolerance: GivenAmount | None = None,
         scale_up: WatermarkRules | None = None,
         scale_down: WatermarkRules | None = None,
         modulo: int | None = None,
@@ -36,21 +38,23 @@ class WPA(WPASpec):
         dry_run: bool | None = None,
         tolerate_zero: bool | None = None,
         min_available: int | None = None,
-        readiness_delay: Any = None,
+        readiness_delay: Duration | None = None,
         name: str | None = None,
         namespace: str | None = None,
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Create an autoscaler, named like its target by default. Raises one exception with all problems."""
-        given, up, down = given_target(target), scale_up or WatermarkRules(), scale_down or WatermarkRules()
+        given = given_target(target)
+        (up, down), misplaced = _directions(scale_up=scale_up, scale_down=scale_down)
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
+            (*given.problems(namespace), *misplaced),
             target=given.ref,
             min_replicas=min_replicas,
             max_replicas=max_replicas,
-            metrics=None if metrics is None else tuple(metrics),
+            metrics=metrics,
             recommender=recommender,
             algorithm=algorithm,
             tolerance=tolerance,
@@ -78,6 +82,22 @@ class WPA(WPASpec):
         """The object with its controller's defaults; they are the same in every Kubernetes version."""
         del kubernetes
         return with_defaults(self)
+
+
+def _directions(**given: Any) -> tuple[list[WatermarkRules], list[Problem]]:
+    """The rules of each direction; other values are problems."""
+    problems = [
+        Problem("type", "Decode", (name,), "must be WatermarkRules", plain(value), _instead_of(value), path=name)
+        for name, value in given.items()
+        if value is not None and not isinstance(value, WatermarkRules)
+    ]
+    return [one if isinstance(one, WatermarkRules) else WatermarkRules() for one in given.values()], problems
+
+
+def _instead_of(value: Any) -> str:
+    if value == FROZEN:
+        return "FROZEN is for an HPA; a WatermarkPodAutoscaler stops a direction with WatermarkRules(percent=0)"
+    return 'write WatermarkRules(percent=50, forbidden_window="1m", delay="30s")'
 
 
 # The defaults that the controller writes into a spec.

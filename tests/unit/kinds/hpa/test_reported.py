@@ -1,5 +1,8 @@
 """The status of a live object: conditions and metrics under their Kubernetes names."""
 
+import copy
+import pickle
+
 import pytest
 
 from hypot.kinds.hpa import HPA
@@ -111,3 +114,10 @@ def test_the_other_kinds():
     vpa = VPA.from_dict({"metadata": {"name": "web"}, "status": {"recommendation": sizes, "conditions": conditions}})
     assert vpa.reported.containers["app"].target == {"cpu": "1"}
     assert vpa.reported.conditions.Ready.status == "True"
+
+
+def test_conditions_are_copied_and_pickled():
+    """Python asks a copy for attributes before it has any."""
+    given = HPA.from_dict({"status": {"conditions": [{"type": "ScalingActive", "status": "True"}]}}).reported.conditions
+    for after in (pickle.loads(pickle.dumps(given)), copy.copy(given), copy.deepcopy(given)):  # noqa: S301
+        assert after.ScalingActive.status == "True"
