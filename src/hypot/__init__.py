@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from hypot.kinds.tortoise import Tortoise
     from hypot.kinds.tortoise.containers import ContainerScaling
     from hypot.kinds.vpa import VPA
-    from hypot.kinds.vpa.fields import ContainerPolicy, EvictionRequirement
+    from hypot.kinds.vpa.fields import ContainerPolicy, CPUBoost, EvictionRequirement, StartupBoost
     from hypot.kinds.wpa import WPA
-    from hypot.kinds.wpa.fields import Recommender, WatermarkRules, band, resource_band
+    from hypot.kinds.wpa.fields import Recommender, TLSConfig, WatermarkRules, band, resource_band
     from hypot.lint import check
     from hypot.policy.decide import decide
     from hypot.policy.model.decision import Decision
@@ -53,9 +53,9 @@ _HOMES = {
         "hypot.kinds.tortoise": ("Tortoise",),
         "hypot.kinds.tortoise.containers": ("ContainerScaling",),
         "hypot.kinds.vpa": ("VPA",),
-        "hypot.kinds.vpa.fields": ("ContainerPolicy", "EvictionRequirement"),
+        "hypot.kinds.vpa.fields": ("CPUBoost", "ContainerPolicy", "EvictionRequirement", "StartupBoost"),
         "hypot.kinds.wpa": ("WPA",),
-        "hypot.kinds.wpa.fields": ("Recommender", "WatermarkRules", "band", "resource_band"),
+        "hypot.kinds.wpa.fields": ("Recommender", "TLSConfig", "WatermarkRules", "band", "resource_band"),
         "hypot.lint": ("check",),
         "hypot.policy.decide": ("decide",),
         "hypot.policy.model.decision": ("Decision",),
@@ -74,6 +74,7 @@ __all__ = [
     "AccessError",
     "ApplyConflict",
     "ApplyRefused",
+    "CPUBoost",
     "Change",
     "ContainerPolicy",
     "ContainerScaling",
@@ -93,7 +94,9 @@ __all__ = [
     "ScalingRules",
     "Seen",
     "Settings",
+    "StartupBoost",
     "State",
+    "TLSConfig",
     "Tortoise",
     "UnreachableError",
     "WatermarkRules",

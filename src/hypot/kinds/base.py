@@ -1,6 +1,7 @@
 """What all kinds share: metadata, target, reading, writing, validation."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from typing import Any, ClassVar, Protocol, Self, cast
 from hypot.kinds.decode import decode_problems, python_path
 from hypot.kinds.derived import derived
 from hypot.kinds.floor import NO_FLOOR, Floor
+from hypot.kinds.known_kinds import BY_WORD
 from hypot.kinds.metadata import metadata_problems
 from hypot.kinds.names import group_of, path_segment
 from hypot.kinds.node import STRING, Node, Scalar, node, replaced, wire
@@ -23,22 +25,6 @@ from hypot.kinds.version import NEWEST, Version
 
 DEFAULT_NAMESPACE = "default"
 
-# The word before the slash, and the API version and kind that it means.
-_SHORT_KINDS = {
-    "deployment": ("apps/v1", "Deployment"),
-    "deploy": ("apps/v1", "Deployment"),
-    "statefulset": ("apps/v1", "StatefulSet"),
-    "sts": ("apps/v1", "StatefulSet"),
-    "replicaset": ("apps/v1", "ReplicaSet"),
-    "rs": ("apps/v1", "ReplicaSet"),
-    "replicationcontroller": ("v1", "ReplicationController"),
-    "rc": ("v1", "ReplicationController"),
-    "rollout": ("argoproj.io/v1alpha1", "Rollout"),
-    "ingress": ("networking.k8s.io/v1", "Ingress"),
-    "service": ("v1", "Service"),
-    "svc": ("v1", "Service"),
-    "namespace": ("v1", "Namespace"),
-}
 # What controllers accept as true and false in an annotation.
 TRUE_WORDS = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 FALSE_WORDS = frozenset({"0", "f", "F", "FALSE", "false", "False"})
@@ -78,25 +64,53 @@ class Ref(Node):
         return group_of(self.api_version)
 
 
+# A type as kubectl names it: its kind, a version and a group.
+_DOTTED = re.compile(r"([A-Za-z]+)\.(v[0-9][a-z0-9]*)\.([a-z0-9.-]+)")
+
+
 def refer(target: "str | Ref | Mapping[str, Any] | HasKindAndName | HasMetadata") -> Ref:
-    """A reference from `deployment/web`, a manifest, a `Ref`, or anything with a kind and a name."""
+    """A reference from `deployment/web`, a manifest, a `Ref`, or anything with a kind and a name.
+
+    Kinds that not everybody has are `argoproj.io/v1alpha1/Rollout/web`, or `Rollout.v1alpha1.argoproj.io/web`.
+    """
     if isinstance(target, Ref):
         return target
     if isinstance(target, str):
-        word, _, named = target.partition("/")
-        api_version, kind = _SHORT_KINDS.get(word.lower(), ("", word))
-        return Ref(api_version or None, kind, named or None)
+        return _from_text(plain(target))
     if isinstance(target, Mapping):
         metadata = target.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else target.get("name")
         return Ref(target.get("apiVersion"), target.get("kind"), name)
     version = getattr(target, "api_version", None) or getattr(target, "version", None)
-    return Ref(version, getattr(target, "kind", None), getattr(target, "name", None))
+    name = getattr(target, "name", None) or getattr(getattr(target, "metadata", None), "name", None)
+    return Ref(version, getattr(target, "kind", None), name)
 
 
-def known_version(kind: str | None) -> str | None:
+def _from_text(text: str) -> Ref:
+    word, _, name = text.partition("/")
+    known = BY_WORD.get(word.lower())
+    if known is not None:
+        return Ref(known.api_version, known.kind, name or None)
+    if match := _DOTTED.fullmatch(word):
+        near = BY_WORD.get(match[1].lower())
+        return Ref(f"{match[3]}/{match[2]}", near.kind if near is not None else match[1], name or None)
+    version, _, last = text.rpartition("/")
+    version, slash, kind = version.rpartition("/")
+    return Ref(version, kind, last or None) if slash else Ref(None, word, name or None)
+
+
+def known_version(kind: Any) -> str | None:
     """The API version of a well-known kind; None for others."""
-    return _SHORT_KINDS.get((kind or "").lower(), (None, ""))[0]
+    known = BY_WORD.get(kind.lower()) if isinstance(kind, str) else None
+    return known.api_version if known is not None else None
+
+
+def meant_by(kind: Any) -> str:
+    """A hint with the known kind that is written like this; empty if none is, or if it is one."""
+    if not isinstance(kind, str) or kind.lower() in BY_WORD:
+        return ""
+    near = get_close_matches(kind.lower(), BY_WORD, 1, 0.7)
+    return f"did you mean {BY_WORD[near[0]].kind} of {BY_WORD[near[0]].api_version}?" if near else ""
 
 
 class InvalidAutoscaler(ValueError):  # noqa: N818  the name says what was written, not what went wrong
@@ -387,14 +401,12 @@ def reference_problems(ref: Ref, where: Where, *, any_version: bool, any_group: 
     """The API server's rules for a reference to another object."""
     for key, value in (("kind", ref.kind), ("name", ref.name)):
         if not value:
-            yield Problem(f"reference-{key}", "Required", (*where, key), "")
+            yield Problem(f"reference-{key}", "Required", (*where, key), "", hint=_without_kind(ref))
         for message in path_segment(value or ""):
             yield Problem(f"reference-{key}", "Invalid", (*where, key), message, value)
     message = version_problem(ref, any_version=any_version, any_group=any_group)
     if message:
-        near = get_close_matches((ref.kind or "").lower(), _SHORT_KINDS, 1, 0.7)
-        api_version, kind = _SHORT_KINDS[near[0]] if near else ("", "")
-        hint = f"did you mean {kind} of {api_version}?" if near else ""
+        hint = meant_by(ref.kind)
         yield Problem("reference-version", "Invalid", (*where, "apiVersion"), message, ref.api_version or "", hint)
 
 
@@ -402,10 +414,17 @@ def target_problems(ref: Ref, where: Where) -> Iterator[Problem]:
     """The rules for the target of a kind that is not built in: the target may be of any group."""
     for key, value in (("kind", ref.kind), ("name", ref.name)):
         if not value:
-            yield Problem(f"reference-{key}", "Required", (*where, key), f"the target's {key} must be set")
+            message = f"the target's {key} must be set"
+            yield Problem(f"reference-{key}", "Required", (*where, key), message, hint=_without_kind(ref))
     message = version_problem(ref, any_version=False, any_group=True)
     if message:
         yield Problem("reference-version", "Invalid", (*where, "apiVersion"), message, ref.api_version)
+
+
+def _without_kind(ref: Ref) -> str:
+    """A hint for a name alone, which was taken for the kind."""
+    named = not ref.api_version and not ref.name and ref.kind
+    return f'in Python, write "deployment/{ref.kind}"' if named else ""
 
 
 def version_problem(ref: Ref, *, any_version: bool, any_group: bool) -> str:

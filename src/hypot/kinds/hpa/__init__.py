@@ -41,7 +41,7 @@ class HPA(HPASpec):
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
-            given.problems(namespace),
+            given.problems(namespace, counts=True, needs_group=True),
             target=given.ref,
             min_replicas=min_replicas,
             max_replicas=max_replicas,

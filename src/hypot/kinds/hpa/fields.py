@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self, overload
 
-from hypot.kinds.base import Duration, Kind, Ref, seconds
+from hypot.kinds.base import Duration, InvalidAutoscaler, Kind, Ref, seconds
 from hypot.kinds.floor import Floor
-from hypot.kinds.given_target import TargetLike, given_target
+from hypot.kinds.given_target import TargetLike, given_target, unknown_kind
 from hypot.kinds.hpa.status import HPAStatus
 from hypot.kinds.hpa.versions import CURRENT, FORMER, V2BETA1, misread, upgraded
 from hypot.kinds.keywords import authored, exactly_one
@@ -258,7 +258,10 @@ def on(
 ) -> Metric:
     """Hold a metric of another object, in total or per pod: `on("ingress/shop", "hits_per_second", value=1000)`."""
     exactly_one("on()", value=value, average=average)
-    source = ObjectSource(given_target(of).ref, _metric_name(name, labels), _target(value=value, average=average))
+    described = given_target(of).ref
+    if unknown := list(unknown_kind(described, "of")):
+        raise InvalidAutoscaler("on()", unknown)
+    source = ObjectSource(described, _metric_name(name, labels), _target(value=value, average=average))
     return Metric("Object", object=source)
 
 

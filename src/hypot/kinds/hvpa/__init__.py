@@ -86,7 +86,7 @@ class Hvpa(HvpaSpec):
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
-            given.problems(namespace),
+            given.problems(namespace, counts=True),
             replicas=None,
             target=given.ref,
             hpa=_hpa_block(hpa, use=use_hpa),

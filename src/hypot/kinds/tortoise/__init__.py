@@ -48,7 +48,7 @@ class Tortoise(TortoiseSpec):
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
-            given.problems(namespace),
+            given.problems(namespace, counts=True),
             target_refs=TargetRefs(given.ref, hpa),
             update_mode=mode,
             resource_policy=bounds_in(scaled),

@@ -69,7 +69,7 @@ class VPA(VPASpec):
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
-            given.problems(namespace),
+            given.problems(namespace, counts=False),
             target=given.ref,
             update_policy=updates if updates.write() else None,
             resource_policy=None if containers is None else ResourcePolicy(policies_from(containers)),

@@ -50,7 +50,7 @@ class WPA(WPASpec):
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
-            (*given.problems(namespace), *misplaced),
+            (*given.problems(namespace, counts=True), *misplaced),
             target=given.ref,
             min_replicas=min_replicas,
             max_replicas=max_replicas,

@@ -14,6 +14,7 @@ from hypot.kinds.hpa.resource_metric import ResourceMetric, effective_metrics, r
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import OFF
 from hypot.kinds.hvpa.rules import IN_HPA
+from hypot.kinds.known_kinds import WORKLOAD_GROUPS
 from hypot.kinds.names import group_of
 from hypot.kinds.pod_template import Defaults, Template, read_template, template_in
 from hypot.kinds.problem import Where
@@ -31,16 +32,6 @@ from hypot.lint.input.limit_ranges import defaults_of
 K = TypeVar("K", HPA, WPA, VPA, Hvpa, Tortoise)
 
 _PAUSED = "autoscaling.keda.sh/paused"
-# Built-in workload kinds and the API group of each.
-WORKLOAD_GROUPS = {
-    "Deployment": "apps",
-    "StatefulSet": "apps",
-    "ReplicaSet": "apps",
-    "ReplicationController": "",
-    "DaemonSet": "apps",
-    "Job": "batch",
-    "CronJob": "batch",
-}
 # Kinds whose scaling is done by a HorizontalPodAutoscaler.
 BY_HPA = frozenset({HPA.KIND, "ScaledObject"})
 # Rules use only these kinds of the core group, and nothing from the idle groups.
