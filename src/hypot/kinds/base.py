@@ -64,7 +64,8 @@ class Ref(Node):
         return group_of(self.api_version)
 
 
-# A type as kubectl names it: its kind, a version and a group.
+# A version, with its group if it has one, a kind and a name; and a type as kubectl names it.
+_FULL = re.compile(r"((?:[^/]+/)?v[0-9][a-z0-9]*)/([^/]+)/([^/]+)")
 _DOTTED = re.compile(r"([A-Za-z]+)\.(v[0-9][a-z0-9]*)\.([a-z0-9.-]+)")
 
 
@@ -94,9 +95,9 @@ def _from_text(text: str) -> Ref:
     if match := _DOTTED.fullmatch(word):
         near = BY_WORD.get(match[1].lower())
         return Ref(f"{match[3]}/{match[2]}", near.kind if near is not None else match[1], name or None)
-    version, _, last = text.rpartition("/")
-    version, slash, kind = version.rpartition("/")
-    return Ref(version, kind, last or None) if slash else Ref(None, word, name or None)
+    if match := _FULL.fullmatch(text):
+        return Ref(match[1], match[2], match[3])
+    return Ref(None, word, name or None)
 
 
 def known_version(kind: Any) -> str | None:

@@ -11,6 +11,7 @@ from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hpa.fields import Behavior, Metric, ScalingRules
+from hypot.kinds.hpa.resource_metric import container_problems as metric_container_problems
 from hypot.kinds.hpa.rules import spec_problems as hpa_problems
 from hypot.kinds.hpa.rules import strictness
 from hypot.kinds.hvpa.fields import (
@@ -121,8 +122,9 @@ class Hvpa(HvpaSpec):
         return HvpaStatus.read(self.status).readable() if isinstance(self.status, dict) else HvpaStatus()
 
     def pod_problems(self, template: Template) -> Iterator[Problem]:
-        """Policies for containers that these pods do not have."""
-        return container_problems(self.container_policies, (*IN_VPA, "resourcePolicy"), template, self.target)
+        """Metrics and policies of containers that these pods do not have."""
+        yield from metric_container_problems(hpa_of(self), template, IN_HPA)
+        yield from container_problems(self.container_policies, (*IN_VPA, "resourcePolicy"), template, self.target)
 
     def author_path(self, where: Where) -> str:
         """The behavior of the template and its annotations have keywords of their own."""

@@ -10,9 +10,11 @@ from hypot.kinds.hpa.fields import FROZEN
 from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
 from hypot.kinds.plain import GivenAmount, plain
+from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem
 from hypot.kinds.version import NEWEST, Version
 from hypot.kinds.wpa.fields import Algorithm, BandMetric, Recommender, WatermarkRules, WPASpec
+from hypot.kinds.wpa.pods import metric_problems
 from hypot.kinds.wpa.rules import spec_problems
 
 
@@ -77,6 +79,10 @@ class WPA(WPASpec):
         del kubernetes, gates
         missing = {name: value for name, value in DEFAULTS.items() if getattr(self, name) is None}
         return spec_problems(replaced(self, **missing))
+
+    def pod_problems(self, template: Template) -> Iterator[Problem]:
+        """Metrics that do not measure these pods."""
+        return metric_problems(self, template)
 
     def effective(self, kubernetes: str | Version = NEWEST) -> Self:
         """The object with its controller's defaults; they are the same in every Kubernetes version."""

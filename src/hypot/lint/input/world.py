@@ -18,7 +18,7 @@ from hypot.kinds.known_kinds import WORKLOAD_GROUPS
 from hypot.kinds.names import group_of
 from hypot.kinds.pod_template import Defaults, Template, read_template, template_in
 from hypot.kinds.problem import Where
-from hypot.kinds.selector import Selector
+from hypot.kinds.selector import Selector, selector_of
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.version import Version
@@ -26,7 +26,7 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.wpa import WPA
 from hypot.lint.input.item import Item, Key, dig, mapping, text, whole
-from hypot.lint.input.labels import SelectorIndex, selector_of
+from hypot.lint.input.labels import SelectorIndex
 from hypot.lint.input.limit_ranges import defaults_of
 
 K = TypeVar("K", HPA, WPA, VPA, Hvpa, Tortoise)
