@@ -69,7 +69,8 @@ def _expression(one: Kind) -> tuple[Call, tuple[str, ...]]:
         return _mapping(one), (*[_refusal(problem) for problem in error.problems], *_of_the_cluster(one))
     if made == one and made.to_dict() == one.to_dict():
         return expression, ()
-    return _mapping(one), (*_of_the_cluster(one), *[text.partition(": ")[0] for text in diff(made, one).words])
+    different = [text.partition(": ")[0] for text in diff(made, one).words]
+    return _mapping(one), (*_of_the_cluster(one), *different) or ("the form in which an amount is written",)
 
 
 def _mapping(one: Kind) -> Call:
