@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hypot.kinds.hvpa import Hvpa
     from hypot.kinds.hvpa.fields import Change, MaintenanceWindow, ResourceChanges, ScaleType, interval
     from hypot.kinds.problem import Problem
+    from hypot.kinds.text.load import LoadError
     from hypot.kinds.tortoise import Tortoise
     from hypot.kinds.tortoise.containers import ContainerScaling
     from hypot.kinds.vpa import VPA
@@ -50,6 +51,7 @@ _HOMES = {
         "hypot.kinds.hvpa": ("Hvpa",),
         "hypot.kinds.hvpa.fields": ("Change", "ResourceChanges", "ScaleType", "MaintenanceWindow", "interval"),
         "hypot.kinds.problem": ("Problem",),
+        "hypot.kinds.text.load": ("LoadError",),
         "hypot.kinds.tortoise": ("Tortoise",),
         "hypot.kinds.tortoise.containers": ("ContainerScaling",),
         "hypot.kinds.vpa": ("VPA",),
@@ -84,6 +86,7 @@ __all__ = [
     "Hvpa",
     "InvalidAutoscaler",
     "LiveRefused",
+    "LoadError",
     "MaintenanceWindow",
     "Problem",
     "Quantity",

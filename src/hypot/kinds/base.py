@@ -17,11 +17,11 @@ from hypot.kinds.known_kinds import BY_WORD
 from hypot.kinds.metadata import metadata_problems
 from hypot.kinds.names import group_of, path_segment
 from hypot.kinds.node import STRING, Node, Scalar, node, replaced, wire
-from hypot.kinds.plain import plain
+from hypot.kinds.plain import copied, plain
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem, Where, shown
 from hypot.kinds.text.write import to_yaml
-from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.version import NEWEST, Version, as_version
 
 DEFAULT_NAMESPACE = "default"
 
@@ -134,6 +134,13 @@ class InvalidAutoscaler(ValueError):  # noqa: N818  the name says what was writt
                 yield f"      try: {problem.hint}"
 
 
+def _own(metadata: Any) -> Any:
+    """A copy of what people write; managed fields are many, and nobody changes them."""
+    if type(metadata) is not dict:
+        return metadata
+    return {key: value if key == "managedFields" else copied(value) for key, value in metadata.items()}
+
+
 def _portable(value: Any) -> Any:
     try:
         json.dumps(value)
@@ -187,7 +194,7 @@ class Kind(Node):
         made = cls.read(spec if isinstance(spec, dict) else {})
         put = object.__setattr__
         metadata = data.get("metadata")
-        put(made, "metadata", {} if metadata is None else metadata)
+        put(made, "metadata", {} if metadata is None else _own(metadata))
         put(made, "status", data.get("status"))
         put(made, "read_from", "" if version == cls.API_VERSION else str(version))
         put(made, "misread", misread)
@@ -195,7 +202,7 @@ class Kind(Node):
         known = {"apiVersion", "kind", "metadata", "status"}
         if spec is None or isinstance(spec, dict):
             known.add("spec")
-        put(made, "around", {} if data.keys() <= known else {k: v for k, v in data.items() if k not in known})
+        put(made, "around", {} if data.keys() <= known else {k: copied(v) for k, v in data.items() if k not in known})
         return made
 
     @classmethod
@@ -220,8 +227,38 @@ class Kind(Node):
 
     def effective(self, kubernetes: str | Version = NEWEST) -> Self:
         """The object with the defaults of its API server or controller; the same object if its kind has none."""
-        del kubernetes
+        as_version(kubernetes)
         return self
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of the constructor that make this object, as far as it takes them."""
+        raise NotImplementedError(f"{self.KIND} has no constructor for authors")
+
+    def named(self) -> dict[str, Any]:
+        """The keywords of every constructor."""
+        metadata = self.metadata if isinstance(self.metadata, dict) else {}
+        return {key: metadata.get(key) for key in ("name", "namespace", "labels", "annotations")}
+
+    def replace(self, **changes: Any) -> Self:
+        """The same object with other values, given and checked like those of the constructor: `replace(name="web")`.
+
+        What the constructor does not take stays, except for the status, which is that of another object.
+        """
+        given = self.arguments()
+        made, before = type(self)(**{**given, **changes}), self._again(given)
+        kept = {name: getattr(self, name) for name, _ in self.TABLE if _equal_in(name, made, before)}
+        own = self.metadata if isinstance(self.metadata, dict) else {}
+        metadata = {**{key: value for key, value in own.items() if key not in self.named()}, **made.metadata}
+        changed = replaced(made, **kept, metadata=metadata, around=self.around, extra=self.extra)
+        changed.raise_if_refused()
+        return changed
+
+    def _again(self, given: Mapping[str, Any]) -> Self | None:
+        """What the constructor makes of these keywords; None if it refuses them."""
+        try:
+            return type(self)(**given)
+        except InvalidAutoscaler:
+            return None
 
     def to_yaml(self) -> str:
         """The manifest as YAML, for `kubectl apply -f -`."""
@@ -267,8 +304,11 @@ class Kind(Node):
     def __str__(self) -> str:
         return f"{self.KIND} {self.namespace}/{self.name}"
 
-    def problems(self, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None) -> tuple[Problem, ...]:
+    def problems(
+        self, kubernetes: str | Version = NEWEST, gates: Mapping[str, bool] | None = None
+    ) -> tuple[Problem, ...]:
         """All problems of this object on its own, for that Kubernetes version and these feature gates."""
+        kubernetes = as_version(kubernetes)
         outer = self._outer_problems()
         if self.sound() and not self.misread and "spec" not in self.around:
             return tuple([self._placed(p) for p in (*outer, *self.rule_problems(kubernetes, gates))])
@@ -352,6 +392,10 @@ class Kind(Node):
             found += [self._placed(p) for p in self.readable().pod_problems(template)]
         if found:
             raise InvalidAutoscaler(str(self), found)
+
+
+def _equal_in(name: str, a: Kind, b: Kind | None) -> bool:
+    return b is not None and bool(getattr(a, name) == getattr(b, name))
 
 
 def _follows_from(problem: Problem, unreadable: Where) -> bool:

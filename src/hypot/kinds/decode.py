@@ -1,7 +1,7 @@
 """What the API server's decoder would reject, and the Python path of a field."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -77,7 +77,10 @@ def _unmarshal(found: str, owner: type[Node], where: Where, go: str) -> str:
 
 def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
     if w.type is QUANTITY:
+        share = _percentage(value)
         hint = "write a quantity such as 500m, 2, 512Mi or 1.5Gi"
+        if share is not None:
+            hint = f"write {share / 100:g} for {share} percent"
         return Problem("quantity", "Invalid", where, _quantity_text(value), value, hint)
     want, go = _expected(where, w)
     if w.type is TIME and isinstance(value, str):
@@ -88,7 +91,25 @@ def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
     if w.type is INT32 and isinstance(value, int) and not isinstance(value, bool):
         hint = f"write a whole number from {-(2**31)} to {2**31 - 1}"
         return Problem("type", "Decode", where, message, value, hint)
-    return Problem("type", "Decode", where, message, value, f"{_bounded(value)} is not {want}")
+    return Problem(
+        "type", "Decode", where, message, value, _instead(where, w, value) or f"{_bounded(value)} is not {want}"
+    )
+
+
+def _percentage(value: Any) -> int | None:
+    match = re.fullmatch(r"([0-9]{1,3})\s*%", value) if isinstance(value, str) else None
+    return int(match[1]) if match is not None else None
+
+
+def _instead(where: Where, w: Wire, value: Any) -> str:
+    """What to write for a value whose meaning is clear; else empty."""
+    if w.type is INT32 and (share := _percentage(value)) is not None:
+        return f"write {share}, without the percent sign"
+    if w.type is INT32 and isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value):
+        return f"write {value} without quotes, as a number"
+    if isinstance(value, Mapping) and not isinstance(w.type, Scalar) and not (w.many and isinstance(where[-1], str)):
+        return f"in Python a {w.type.__name__} is no mapping; from_dict reads mappings"
+    return ""
 
 
 def _quantity_text(value: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from hypot.core.quantity import is_quantity, stored_text
 from hypot.kinds.derived import Deriving
-from hypot.kinds.plain import listed, plain
+from hypot.kinds.plain import copied, listed, plain
 from hypot.kinds.problem import Where
 
 T = TypeVar("T")
@@ -138,6 +138,7 @@ def node(cls: type[T]) -> type[T]:
 
 # Values that nobody can change.
 _OWN_ALREADY = frozenset({str, int, float, bool})
+_CHANGEABLE = frozenset({dict, list})
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -196,7 +197,7 @@ class Node(Deriving):
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Self:
-        """Read a mapping as it is; null is the same as absent."""
+        """Read a mapping as it is, and share nothing with it; null is the same as absent."""
         made = object.__new__(cls)
         get, claimed = data.get, 0
         for put, key, kind, many in cls.SETTERS:
@@ -205,9 +206,11 @@ class Node(Deriving):
                 claimed += 1
                 if kind is not None:
                     value = _read_many(kind, value) if many else _read_one(kind, value)
+                elif type(value) in _CHANGEABLE:
+                    value = copied(value)
             put(made, value)
         known = cls.BY_KEY
-        extra = {} if claimed == len(data) else {k: v for k, v in data.items() if k not in known}
+        extra = {} if claimed == len(data) else {k: copied(v) for k, v in data.items() if k not in known}
         object.__setattr__(made, "extra", extra)
         return made
 

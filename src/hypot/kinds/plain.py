@@ -29,6 +29,17 @@ def plain(value: Any, depth: int = 0) -> Any:
     return _plain_scalar(value)
 
 
+def copied(data: Any, depth: int = 0) -> Any:
+    """A copy of decoded JSON, in whatever type its values are. Much faster than `deepcopy`."""
+    if depth > _DEEPEST:
+        return data
+    if type(data) is dict:
+        return {key: value if type(value) in _JSON_SCALARS else copied(value, depth + 1) for key, value in data.items()}
+    if type(data) is list:
+        return [value if type(value) in _JSON_SCALARS else copied(value, depth + 1) for value in data]
+    return data
+
+
 def _plain_scalar(value: Any) -> Any:
     if isinstance(value, Quantity):
         return str(value)

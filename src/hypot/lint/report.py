@@ -125,7 +125,9 @@ def check(
 def _item(one: Kind | Mapping[str, Any] | LoadedFiles) -> Item:
     if isinstance(one, LoadedFiles):
         return Item(one.data, one.source)
-    return Item(one.to_dict() if isinstance(one, Kind) else one)
+    if not isinstance(one, Kind | Mapping):
+        raise TypeError(f"check takes autoscalers and manifests, not {type(one).__name__}; from_yaml reads text")
+    return Item(one.to_dict() if isinstance(one, Kind) else dict(one))
 
 
 def _found(world: InputWorld) -> Iterator[tuple[Item, Finding]]:

@@ -189,7 +189,7 @@ def test_decoding_errors_are_those_of_the_api_server(data, rule, message):
     [
         ({"cuont": 3}, "did you mean count?"),
         ({"leaf": {"zzz": 3}}, "known here: name, maxSize"),
-        ({"count": "3"}, '"3" is not a whole number'),
+        ({"count": "3"}, "write 3 without quotes, as a number"),
         ({"count": "x" * 200}, f'"{"x" * 76}... is not a whole number'),
         ({"count": 2**31}, "write a whole number from -2147483648 to 2147483647"),
         ({"leaves": {}}, "{} is not a list of Leaf"),

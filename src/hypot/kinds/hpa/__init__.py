@@ -1,7 +1,7 @@
 """HorizontalPodAutoscaler, autoscaling/v2."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Self
+from typing import Any, Self
 
 from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.hpa.defaults import stored, with_defaults
@@ -48,6 +48,11 @@ class HPA(HPASpec):
             metrics=metrics,
             behavior=Behavior(scale_up, scale_down) if paced else None,
         )
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of the constructor."""
+        words = ("target", "min_replicas", "max_replicas", "metrics", "scale_up", "scale_down")
+        return {**{word: getattr(self, word) for word in words}, **self.named()}
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """What the API server of that version would reject on creation, after it has applied its defaults."""

@@ -134,7 +134,7 @@ class Limit(Node):
 
 @node
 class ScalingRules(Node):
-    """How fast to scale in one direction: limits, which of them applies, a stabilisation window, a tolerance."""
+    """How fast to scale in one direction: limits, which of them applies, a stabilization window, a tolerance."""
 
     GO: ClassVar[str] = "v2.HPAScalingRules"
 

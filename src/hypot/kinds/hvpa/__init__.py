@@ -37,7 +37,7 @@ from hypot.kinds.plain import plain
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem, Where
 from hypot.kinds.version import NEWEST, Version, as_version
-from hypot.kinds.vpa.fields import ContainerPolicies, ResourcePolicy, VPASpec, policies_from
+from hypot.kinds.vpa.fields import ContainerPolicies, ContainerPolicy, ResourcePolicy, VPASpec, policies_from
 from hypot.kinds.vpa.rules import container_problems
 
 
@@ -102,6 +102,40 @@ class Hvpa(HvpaSpec):
             weights=None,
         )
 
+    @property
+    def metrics(self) -> tuple[Metric, ...] | None:
+        """As in the constructor: the metrics of its HPA."""
+        return self.hpa_spec.metrics
+
+    @property
+    def hpa_scale_up(self) -> ScalingRules | None:
+        """As in the constructor: the behavior of its HPA."""
+        return self._behavior.scale_up
+
+    @property
+    def hpa_scale_down(self) -> ScalingRules | None:
+        """As in the constructor: the behavior of its HPA."""
+        return self._behavior.scale_down
+
+    @property
+    def containers(self) -> tuple[ContainerPolicy, ...] | None:
+        """As in the constructor."""
+        return self.container_policies.containers if self.container_policies is not None else None
+
+    @property
+    def _behavior(self) -> Behavior:
+        return self.hpa_spec.behavior if isinstance(self.hpa_spec.behavior, Behavior) else _NO_BEHAVIOR
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of the constructor."""
+        words = (
+            *("target", "intervals", "overlap", "base", "limits_gap", "scale_up", "scale_down", "window", "metrics"),
+            *("hpa_scale_up", "hpa_scale_down", "containers"),
+        )
+        counts = {"min_replicas": self.hpa_spec.min_replicas, "max_replicas": self.hpa_spec.max_replicas}
+        uses = {"knobs": self.knob_annotations, "use_hpa": self.uses_hpa, "use_vpa": self.uses_vpa}
+        return {**{word: getattr(self, word) for word in words}, **counts, **uses, **self.named()}
+
     def floored(self, floor: Floor) -> Self:
         """With a floor that is not above the last interval, and without the intervals below it."""
         pairs = [(one, last_count(self, one)) for one in self.intervals or ()]
@@ -141,6 +175,7 @@ class Hvpa(HvpaSpec):
         return complete(self, as_version(kubernetes))
 
 
+_NO_BEHAVIOR = Behavior()
 _BEHAVIOR = (*IN_HPA[1:], "behavior")
 _KNOBS = (*IN_VPA[1:-1], "metadata", "annotations")
 

@@ -354,7 +354,8 @@ class _FileText:
         offset = min(fault.offset, len(self.text.rstrip()))  # the end of a file is the end of its last line
         column = offset - self.text.rfind("\n", 0, offset)
         earlier = "" if fault.earlier is None else f" on line {self.line(fault.earlier)}"
-        return LoadError(self.file, self.line(offset), f"{fault.message}{earlier} (column {column})")
+        template = "; this is a template, not YAML: render it first, with helm template" if "{{" in self.text else ""
+        return LoadError(self.file, self.line(offset), f"{fault.message}{earlier} (column {column}){template}")
 
 
 class _Documents(Protocol):

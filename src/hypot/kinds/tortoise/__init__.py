@@ -11,11 +11,11 @@ from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
 from hypot.kinds.pod_template import Template, policy_problems
 from hypot.kinds.problem import Problem, Where, shown
-from hypot.kinds.tortoise.containers import Containers, bounds_in, scaling_from, types_in
+from hypot.kinds.tortoise.containers import Containers, ContainerScaling, bounds_in, scaling_from, scaling_of, types_in
 from hypot.kinds.tortoise.fields import NO_DELETE, ContainerResourcePolicy, TargetRefs, TortoiseMode, TortoiseSpec
 from hypot.kinds.tortoise.policies import OFF, AutoscalingTypes, ContainerAutoscalingPolicy
 from hypot.kinds.tortoise.rules import spec_problems
-from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.version import NEWEST, Version, as_version
 
 
 @node
@@ -58,6 +58,31 @@ class Tortoise(TortoiseSpec):
             behavior=Behavior(scale_up, scale_down) if paced else None,
         )
 
+    @property
+    def containers(self) -> tuple[ContainerScaling, ...] | None:
+        """As in the constructor: how each container is scaled, and the bounds of its requests."""
+        return scaling_of(self.autoscaling_policy, self.resource_policy) or None
+
+    @property
+    def hpa(self) -> str | None:
+        """As in the constructor: the HPA that it names; `hpa_name` is the one that it edits."""
+        return self.hpa_name if self.names_hpa else None
+
+    @property
+    def scale_up(self) -> ScalingRules | None:
+        """As in the constructor."""
+        return self.behavior.scale_up if isinstance(self.behavior, Behavior) else None
+
+    @property
+    def scale_down(self) -> ScalingRules | None:
+        """As in the constructor."""
+        return self.behavior.scale_down if isinstance(self.behavior, Behavior) else None
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of the constructor."""
+        words = ("target", "hpa", "containers", "deletion_policy", "max_replicas", "scale_up", "scale_down")
+        return {"mode": self.update_mode, **{word: getattr(self, word) for word in words}, **self.named()}
+
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """The problems of this object."""
         return spec_problems(self, kubernetes, gates)
@@ -82,7 +107,7 @@ class Tortoise(TortoiseSpec):
 
         Without them, the containers that its resource policy names are known.
         """
-        del kubernetes
+        as_version(kubernetes)
         return with_defaults(self, self._sized_containers() if containers is None else containers)
 
     def _sized_containers(self) -> list[str]:

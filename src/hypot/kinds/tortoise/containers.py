@@ -55,6 +55,27 @@ def _scaling_from(name: str, written: Any) -> Iterator[Any]:
         yield ContainerResourcePolicy(name, extra=unknown)
 
 
+def scaling_of(types: Any, bounds: Any) -> tuple[ContainerScaling, ...]:
+    """The containers of both lists of a manifest; of several entries of one container the first counts."""
+    scaled: dict[str, AutoscalingTypes] = {}
+    for one in types if isinstance(types, tuple) else ():
+        if isinstance(one, ContainerAutoscalingPolicy) and isinstance(one.container_name, str):
+            policy = one.policy if isinstance(one.policy, AutoscalingTypes) else AutoscalingTypes()
+            scaled.setdefault(one.container_name, policy)
+    bounded: dict[str, ContainerResourcePolicy] = {}
+    for each in bounds if isinstance(bounds, tuple) else ():
+        if isinstance(each, ContainerResourcePolicy) and isinstance(each.container_name, str):
+            bounded.setdefault(each.container_name, each)
+    return tuple(
+        [_scaling_of(name, scaled.get(name), bounded.get(name)) for name in dict.fromkeys((*scaled, *bounded))]
+    )
+
+
+def _scaling_of(name: str, types: Any, bounds: ContainerResourcePolicy | None) -> ContainerScaling:
+    low, high = (bounds.min_allocated, bounds.max_allocated) if bounds is not None else (None, None)
+    return ContainerScaling(name, getattr(types, "cpu", None), getattr(types, "memory", None), low, high)
+
+
 def types_in(containers: Any) -> tuple[ContainerAutoscalingPolicy, ...] | None:
     """How resources are scaled; None if nothing is written, so that the controller chooses."""
     written = [one for one in _scalings(containers) if one.cpu is not None or one.memory is not None]

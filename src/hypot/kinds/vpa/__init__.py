@@ -10,7 +10,7 @@ from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import Node, node, replaced
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem, Where
-from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.version import NEWEST, Version, as_version
 from hypot.kinds.vpa.fields import (
     AUTO,
     IN_PLACE,
@@ -77,6 +77,43 @@ class VPA(VPASpec):
             startup_boost=startup_boost,
         )
 
+    @property
+    def containers(self) -> tuple[ContainerPolicy, ...] | None:
+        """As in the constructor."""
+        return self.container_policies.containers if self.container_policies is not None else None
+
+    @property
+    def min_replicas(self) -> int | None:
+        """As in the constructor: no pod is disrupted while fewer are alive."""
+        return self._updates.min_replicas
+
+    @property
+    def eviction_requirements(self) -> tuple[EvictionRequirement, ...] | None:
+        """As in the constructor."""
+        return self._updates.eviction_requirements
+
+    @property
+    def evict_after_oom(self) -> int | None:
+        """As in the constructor, in seconds."""
+        return self._updates.evict_after_oom
+
+    @property
+    def recommender(self) -> str | None:
+        """The name of the recommender; None for the default one."""
+        return self.recommenders[0].name if self.recommenders else None
+
+    @property
+    def _updates(self) -> UpdatePolicy:
+        return self.update_policy if isinstance(self.update_policy, UpdatePolicy) else _NO_UPDATES
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of the constructor."""
+        words = (
+            *("target", "min_replicas", "eviction_requirements", "evict_after_oom", "containers", "recommender"),
+            "startup_boost",
+        )
+        return {"mode": self._updates.mode, **{word: getattr(self, word) for word in words}, **self.named()}
+
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """The problems of this object. A gate is closed only if `gates` says so."""
         yield from spec_problems(self, strictness(gates=gates))
@@ -101,7 +138,7 @@ class VPA(VPASpec):
 
     def effective(self, kubernetes: str | Version = NEWEST) -> Self:
         """The object with its controllers' defaults; they are the same in every Kubernetes version."""
-        del kubernetes
+        as_version(kubernetes)
         return with_defaults(self)
 
     def unreadable_status(self) -> Iterator[Problem]:
@@ -109,6 +146,7 @@ class VPA(VPASpec):
         return (problem for problem in Kind.unreadable_status(self) if problem.rule != "unknown-field")
 
 
+_NO_UPDATES = UpdatePolicy()
 V = TypeVar("V", bound=VPASpec)
 
 

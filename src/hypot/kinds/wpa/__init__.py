@@ -12,7 +12,7 @@ from hypot.kinds.node import node, replaced
 from hypot.kinds.plain import GivenAmount, plain
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.version import NEWEST, Version, as_version
 from hypot.kinds.wpa.fields import Algorithm, BandMetric, Recommender, WatermarkRules, WPASpec
 from hypot.kinds.wpa.pods import metric_problems
 from hypot.kinds.wpa.rules import spec_problems
@@ -74,6 +74,24 @@ class WPA(WPASpec):
             readiness_delay=seconds(readiness_delay),
         )
 
+    @property
+    def scale_up(self) -> WatermarkRules:
+        """As in the constructor."""
+        return WatermarkRules(self.up_factor, self.up_forbidden_window, self.up_delay)
+
+    @property
+    def scale_down(self) -> WatermarkRules:
+        """As in the constructor."""
+        return WatermarkRules(self.down_factor, self.down_forbidden_window, self.down_delay)
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of the constructor."""
+        words = (
+            *("target", "min_replicas", "max_replicas", "metrics", "recommender", "algorithm", "tolerance", "scale_up"),
+            *("scale_down", "modulo", "converge", "dry_run", "tolerate_zero", "min_available", "readiness_delay"),
+        )
+        return {**{word: getattr(self, word) for word in words}, **self.named()}
+
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """The problems of this object, after applying the controller's defaults, as the controller does."""
         del kubernetes, gates
@@ -86,7 +104,7 @@ class WPA(WPASpec):
 
     def effective(self, kubernetes: str | Version = NEWEST) -> Self:
         """The object with its controller's defaults; they are the same in every Kubernetes version."""
-        del kubernetes
+        as_version(kubernetes)
         return with_defaults(self)
 
 

@@ -174,7 +174,7 @@ class TestWriting:
         lines = str(raised.value).splitlines()
         assert lines[0] == "HorizontalPodAutoscaler default/web: 6 problems"
         assert "  5. scale_down.limits[0].pods: 0 must be greater than zero [policy-value]" in lines
-        assert "      try: selectPolicy: Disabled stops scaling in this direction" in lines
+        assert "      try: selectPolicy: Disabled stops scaling in this direction; in Python that is FROZEN" in lines
 
     @pytest.mark.parametrize(
         ("arguments", "path"),

@@ -8,6 +8,7 @@ import pytest
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import cpu, external, memory, on, pods
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 
@@ -129,3 +130,14 @@ def test_a_metric_is_found_in_whatever_order_its_labels_are():
     live = {"status": {"currentMetrics": [{"type": "External", "external": told}]}}
     metric = external("depth", value=1, labels={"a": "1", "b": "2"})
     assert HPA.from_dict(live).reported[metric].current.value == "3"
+
+
+def test_the_status_of_a_tortoise_is_read_by_its_names_and_types():
+    """As the status of the other kinds; without a status there are no conditions."""
+    one = {"type": "FailedToReconcile", "status": "False"}
+    status = {"tortoisePhase": "Working", "observedGeneration": 3, "conditions": {"tortoiseConditions": [one]}}
+    reported = Tortoise.from_dict({"status": status}).reported
+    assert (reported.tortoise_phase, reported.observed_generation) == ("Working", 3)
+    assert reported.conditions["FailedToReconcile"].status == "False"
+    with pytest.raises(KeyError, match="not reported yet"):
+        Tortoise.from_dict({}).reported.conditions["FailedToReconcile"]
