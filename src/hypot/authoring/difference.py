@@ -20,7 +20,12 @@ Name = Callable[[Any], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What turns one manifest into another: one sentence per change, and a merge patch. False if they are equal."""
+    """What turns one manifest into another: one sentence per change, and a merge patch. False if they are equal.
+
+    >>> change = diff(HPA("deployment/web", max_replicas=10), HPA("deployment/web", max_replicas=20))
+    >>> bool(change), change.patch
+    (True, {'spec': {'maxReplicas': 20}})
+    """
 
     words: tuple[str, ...]
     patch: Mapping[str, Any]
@@ -38,6 +43,10 @@ def diff(a: Kind | Mapping[str, Any], b: Kind | Mapping[str, Any]) -> Difference
 
     Status and the metadata that only the API server writes do not count, nor does a namespace that one side leaves
     out. A key with the value null counts as absent, as for the API server. Amounts are compared as amounts.
+
+    >>> web = HPA("deployment/web", max_replicas=10)
+    >>> diff(web, web.replace(max_replicas=20)).words
+    ('spec.maxReplicas: 10 → 20',)
     """
     old, new = _comparable(written_part(a)), _comparable(written_part(b))
     for one, other in ((old, new), (new, old)):

@@ -42,7 +42,16 @@ class FieldConflict(NamedTuple):
 
 
 class ApplyConflict(Exception):  # noqa: N818  the name that Kubernetes uses
-    """Other managers own fields that the object sets to another value. Nothing was changed."""
+    """Other managers own fields that the object sets to another value. Nothing was changed.
+
+    >>> try:
+    ...     stored = apply(HPA("deployment/web", max_replicas=10))
+    ... except ApplyConflict as error:
+    ...     print([conflict.manager for conflict in error.conflicts])
+    ... else:
+    ...     print("nobody else owns these fields")
+    nobody else owns these fields
+    """
 
     def __init__(self, what: str, conflicts: tuple[FieldConflict, ...]) -> None:
         self.what, self.conflicts = what, conflicts
@@ -56,11 +65,23 @@ class ApplyConflict(Exception):  # noqa: N818  the name that Kubernetes uses
 
 
 class ApplyRefused(Exception):  # noqa: N818  the cluster refused, which is an answer
-    """The cluster refused to apply. The message is the cluster's own, with what to do where that is known."""
+    """The cluster refused to apply. The message is the cluster's own, with what to do where that is known.
+
+    >>> try:
+    ...     stored = apply(HPA("deployment/web", max_replicas=10))
+    ... except ApplyRefused as error:
+    ...     print(error)
+    """
 
 
 class LiveRefused(Exception):  # noqa: N818  likewise
-    """The cluster refused to show an object. The message is the cluster's own, with what to do where that is known."""
+    """The cluster refused to show an object. The message is the cluster's own, with what to do where that is known.
+
+    >>> try:
+    ...     found = live("hpa", "web")
+    ... except LiveRefused as error:
+    ...     print(error)
+    """
 
 
 def apply(
@@ -76,6 +97,9 @@ def apply(
     Its problems are raised before anything is sent: InvalidAutoscaler. Fields that others own raise ApplyConflict,
     unless `force` takes them over. With `dry_run` the cluster checks and answers, but stores nothing. Other refusals
     are ApplyRefused; AccessError is about the kubeconfig, and UnreachableError about the connection.
+
+    >>> apply(HPA("deployment/web", max_replicas=10), dry_run=True).max_replicas
+    10
     """
     _need_network()
     if not isinstance(one, Kind):
@@ -154,6 +178,9 @@ def live(
 
     Without a namespace, that of the kubeconfig's context is used. A refusal is LiveRefused; AccessError is about the
     kubeconfig, and UnreachableError about the connection.
+
+    >>> live("hpa", "web", "shop").reported.desired_replicas
+    3
     """
     _need_network()
     known: Any = kind_named(kind) if isinstance(kind, str) else kind

@@ -24,7 +24,14 @@ Pem = bytes | Path
 
 
 class AccessError(Exception):
-    """The access settings are invalid. The message says where and what to do, and never contains a secret."""
+    """The access settings are invalid. The message says where and what to do, and never contains a secret.
+
+    >>> try:
+    ...     live("hpa", "web", kubeconfig="no-such-file")
+    ... except AccessError as error:
+    ...     print(error)
+    no-such-file: cannot be read: No such file or directory; check the path of the kubeconfig
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,13 @@ LARGEST_ANSWER = 64 << 20
 
 
 class UnreachableError(Exception):
-    """No answer came: connection refused, closed or timed out. A write may or may not have happened."""
+    """No answer came: connection refused, closed or timed out. A write may or may not have happened.
+
+    >>> try:
+    ...     found = live("hpa", "web")
+    ... except UnreachableError as error:
+    ...     print(error)
+    """
 
 
 class MayNotWriteError(Exception):

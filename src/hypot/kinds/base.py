@@ -48,7 +48,11 @@ class HasMetadata(Protocol):
 
 @node
 class Ref(Node):
-    """A reference to an object of the same namespace."""
+    """A reference to an object of the same namespace.
+
+    >>> HPA(Ref("argoproj.io/v1alpha1", "Rollout", "web"), max_replicas=10).target.group
+    'argoproj.io'
+    """
 
     GO: ClassVar[str] = "v2.CrossVersionObjectReference"
 
@@ -115,7 +119,14 @@ def meant_by(kind: Any) -> str:
 
 
 class InvalidAutoscaler(ValueError):  # noqa: N818  the name says what was written, not what went wrong
-    """An authored object that the cluster would reject, with all its problems."""
+    """An authored object that the cluster would reject, with all its problems.
+
+    >>> try:
+    ...     HPA("deployment/web", max_replicas=0)
+    ... except InvalidAutoscaler as error:
+    ...     print(error.problems[0].path)
+    max_replicas
+    """
 
     def __init__(self, what: str, problems: Iterable[Problem]) -> None:
         self.what = what

@@ -104,7 +104,11 @@ class LintReport:
 def check(
     *objects: Kind | Mapping[str, Any] | LoadedFiles, kubernetes: str | Version = NEWEST, ignore: Iterable[str] = ()
 ) -> LintReport:
-    """Run every rule on these objects together, as a cluster of that Kubernetes version would see them."""
+    """Run every rule on these objects together, as a cluster of that Kubernetes version would see them.
+
+    >>> check(HPA("deployment/web", max_replicas=10)).errors
+    ()
+    """
     version = as_version(kubernetes)
     world = InputWorld([_item(one) for one in objects], version)
     ignored = known_ids(ignore)

@@ -1,18 +1,13 @@
 """Applying objects and reading them back, over TLS on loopback."""
 
-import asyncio
-import base64
 import copy
 import json
 import pickle
 import subprocess
 import sys
-import threading
-from contextlib import contextmanager
 from typing import get_args
 
 import pytest
-import yaml
 from aiohttp import web
 
 from hypot import HPA, VPA, WPA, InvalidAutoscaler, band
@@ -27,7 +22,7 @@ from hypot.cluster.apply import (
     live,
 )
 from hypot.cluster.port import UnreachableError
-from unit.cluster.server import CA, serving
+from unit.cluster.server import running
 
 WEB = HPA("deployment/web", max_replicas=10, namespace="shop")
 
@@ -43,39 +38,6 @@ class ApiServer:
         self.asked.append((request.method, request.path, dict(request.query), json.loads(body) if body else None))
         self.content = request.headers.get("Content-Type")
         return web.json_response(self.answer, status=self.status)
-
-
-@contextmanager
-def running(server, folder):
-    """The kubeconfig of a server that runs in another thread: the functions have an event loop of their own."""
-    started, stop, found = threading.Event(), None, {}
-
-    async def serve():
-        nonlocal stop
-        stop = asyncio.Event()
-        found["loop"] = asyncio.get_running_loop()
-        async with serving(server) as access:
-            found["server"] = access.server
-            started.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=asyncio.run, args=(serve(),))
-    thread.start()
-    started.wait(10)
-    ca = base64.b64encode(CA.cert_pem.bytes()).decode()
-    config = {
-        "current-context": "here",
-        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u", "namespace": "own"}}],
-        "clusters": [{"name": "c", "cluster": {"server": found["server"], "certificate-authority-data": ca}}],
-        "users": [{"name": "u", "user": {"token": "secret-word"}}],
-    }
-    path = folder / "config"
-    path.write_text(yaml.safe_dump(config), encoding="utf-8")
-    try:
-        yield str(path)
-    finally:
-        found["loop"].call_soon_threadsafe(stop.set)
-        thread.join(10)
 
 
 def status(code, reason, message, **details):

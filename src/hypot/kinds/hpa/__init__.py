@@ -18,7 +18,12 @@ from hypot.kinds.version import NEWEST, Version, as_version
 
 @node
 class HPA(HPASpec):
-    """A HorizontalPodAutoscaler."""
+    """A HorizontalPodAutoscaler.
+
+    >>> web = HPA("deployment/web", min_replicas=2, max_replicas=10, metrics=[cpu(utilization=70)])
+    >>> web.name, web.metrics[0].resource.target.utilization
+    ('web', 70)
+    """
 
     @authored("HPA()", OF_STATUS, "kind")
     def __init__(

@@ -134,7 +134,12 @@ class Limit(Node):
 
 @node
 class ScalingRules(Node):
-    """How fast to scale in one direction: limits, which of them applies, a stabilization window, a tolerance."""
+    """How fast to scale in one direction: limits, which of them applies, a stabilization window, a tolerance.
+
+    >>> slowly = ScalingRules([limit(percent=10, per="1m")], window="10m", tolerance="0.05")
+    >>> HPA("deployment/web", max_replicas=10, scale_up=slowly, scale_down=FROZEN).scale_up.window
+    600
+    """
 
     GO: ClassVar[str] = "v2.HPAScalingRules"
 
@@ -221,7 +226,11 @@ def cpu(*, utilization: int, container: str | None = None) -> Metric: ...
 def cpu(*, average: GivenAmount, container: str | None = None) -> Metric: ...
 @authored("cpu()", _OF_RESOURCE, "metric")
 def cpu(*, utilization: int | None = None, average: GivenAmount | None = None, container: str | None = None) -> Metric:
-    """Hold cpu at a percentage of its request, or at an amount per pod: `cpu(utilization=70)`."""
+    """Hold cpu at a percentage of its request, or at an amount per pod.
+
+    >>> cpu(utilization=70, container="app").type
+    'ContainerResource'
+    """
     return _resource("cpu", utilization, average, container)
 
 
@@ -233,13 +242,21 @@ def memory(*, average: GivenAmount, container: str | None = None) -> Metric: ...
 def memory(
     *, utilization: int | None = None, average: GivenAmount | None = None, container: str | None = None
 ) -> Metric:
-    """Hold memory at a percentage of its request, or at an amount per pod: `memory(average="512Mi")`."""
+    """Hold memory at a percentage of its request, or at an amount per pod.
+
+    >>> memory(average="512Mi").resource.target.average
+    '512Mi'
+    """
     return _resource("memory", utilization, average, container)
 
 
 @authored("pods()", _OF_PODS, "metric")
 def pods(name: str, *, average: GivenAmount, labels: Mapping[str, str] | None = None) -> Metric:
-    """Hold a custom metric of the pods at an average: `pods("requests_per_second", average=100)`."""
+    """Hold a custom metric of the pods at an average.
+
+    >>> pods("requests_per_second", average=100).type
+    'Pods'
+    """
     return Metric("Pods", pods=PodsSource(_metric_name(name, labels), _target(average=average)))
 
 
@@ -256,7 +273,11 @@ def on(
     average: GivenAmount | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Metric:
-    """Hold a metric of another object, in total or per pod: `on("ingress/shop", "hits_per_second", value=1000)`."""
+    """Hold a metric of another object, in total or per pod.
+
+    >>> on("ingress/shop", "hits_per_second", value=1000).object.described.kind
+    'Ingress'
+    """
     exactly_one("on()", value=value, average=average)
     described = given_target(of).ref
     if unknown := list(unknown_kind(described, "of")):
@@ -277,7 +298,11 @@ def external(
     average: GivenAmount | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Metric:
-    """Hold a metric from outside the cluster, in total or per pod: `external("queue_depth", average=30)`."""
+    """Hold a metric from outside the cluster, in total or per pod.
+
+    >>> external("queue_depth", average=30, labels={"queue": "mail"}).type
+    'External'
+    """
     exactly_one("external()", value=value, average=average)
     source = ExternalSource(_metric_name(name, labels), _target(value=value, average=average))
     return Metric("External", external=source)
@@ -289,7 +314,11 @@ def limit(*, pods: int, per: Duration = 15) -> Limit: ...
 def limit(*, percent: int, per: Duration = 15) -> Limit: ...
 @authored("limit()", _LIMITS, "rules")
 def limit(*, pods: int | None = None, percent: int | None = None, per: Duration = 15) -> Limit:
-    """At most this many pods, or this percentage, per period: `limit(pods=4, per="1m")`."""
+    """At most this many pods, or this percentage, per period.
+
+    >>> limit(pods=4, per="1m").period
+    60
+    """
     exactly_one("limit()", pods=pods, percent=percent)
     kind = "Pods" if percent is None else "Percent"
     return Limit(kind, pods if percent is None else percent, seconds(per))

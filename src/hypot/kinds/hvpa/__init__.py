@@ -43,7 +43,12 @@ from hypot.kinds.vpa.rules import container_problems
 
 @node
 class Hvpa(HvpaSpec):
-    """An Hvpa."""
+    """An Hvpa.
+
+    >>> sizes = [interval(1, cpu="500m", memory="2Gi"), interval(3, cpu="2", memory="8Gi")]
+    >>> Hvpa("deployment/web", intervals=sizes, overlap={"cpu": "30%"}).intervals[1].max_replicas
+    3
+    """
 
     @authored("Hvpa()", OF_STATUS, "kind")
     def __init__(

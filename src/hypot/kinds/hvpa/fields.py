@@ -31,7 +31,11 @@ _SCALE_TYPE = {
 
 @node
 class Change(Node):
-    """An amount and a percentage: for `minChange` the smaller of the two applies, everywhere else the larger."""
+    """An amount and a percentage: for `minChange` the smaller of the two applies, everywhere else the larger.
+
+    >>> Change(value="200m", percentage=30).percentage
+    30
+    """
 
     GO: ClassVar[str] = "v1alpha1.ChangeParams"
 
@@ -41,7 +45,11 @@ class Change(Node):
 
 @node
 class ResourceChanges(Node):
-    """A change for each resource."""
+    """A change for each resource.
+
+    >>> ResourceChanges(cpu=Change(percentage=10)) == ResourceChanges.of({"cpu": "10%"})
+    True
+    """
 
     GO: ClassVar[str] = "v1alpha1.ResourceChangeParams"
 
@@ -92,7 +100,11 @@ class ScalePolicy(Node):
 
 @node
 class ScaleType(Node):
-    """What holds one direction back."""
+    """What holds one direction back.
+
+    >>> ScaleType("Auto", min_change={"cpu": "10%"}, stabilization="5m").mode
+    'Auto'
+    """
 
     GO: ClassVar[str] = "v1alpha1.ScaleType"
 
@@ -146,7 +158,11 @@ def _go_duration(given: Duration | None) -> Any:
 
 @node
 class MaintenanceWindow(Node):
-    """When directions with the mode MaintenanceWindow may act: every day from `begin` to `end`."""
+    """When directions with the mode MaintenanceWindow may act: every day from `begin` to `end`.
+
+    >>> MaintenanceWindow("220000+0100", "230000+0100").bounds
+    (75600, 79200)
+    """
 
     GO: ClassVar[str] = "v1alpha1.MaintenanceTimeWindow"
 
@@ -460,6 +476,10 @@ def interval(
     memory: GivenAmount | None = None,
     extrapolation: Extrapolation | None = None,
 ) -> ScalingInterval:
-    """An interval of up to this many replicas, each of at most this size."""
+    """An interval of up to this many replicas, each of at most this size.
+
+    >>> interval(3, cpu="2", memory="8Gi").max_resources
+    {'cpu': '2', 'memory': '8Gi'}
+    """
     sizes = {name: plain(amount) for name, amount in (("cpu", cpu), ("memory", memory)) if amount is not None}
     return ScalingInterval(max_replicas, sizes or None, extrapolation)

@@ -20,7 +20,14 @@ from hypot.kinds.text.yamltext import Document, Fault, LocatedValue, Path, Take
 
 
 class LoadError(Exception):
-    """An input that could not be read, with file and line."""
+    """An input that could not be read, with file and line.
+
+    >>> try:
+    ...     from_yaml("kind: [")
+    ... except LoadError as error:
+    ...     print(error.line)
+    1
+    """
 
     def __init__(self, file: str, line: int | None, message: str) -> None:
         super().__init__(file, line, message)

@@ -20,7 +20,11 @@ from hypot.kinds.version import NEWEST, Version, as_version
 
 @node
 class Tortoise(TortoiseSpec):
-    """A Tortoise."""
+    """A Tortoise.
+
+    >>> Tortoise("deployment/web", mode="Auto", containers={"app": {"cpu": "Horizontal"}}).containers[0].cpu
+    'Horizontal'
+    """
 
     @authored("Tortoise()", OF_STATUS, "kind")
     def __init__(

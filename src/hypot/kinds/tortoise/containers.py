@@ -15,7 +15,11 @@ from hypot.kinds.vpa.fields import ResourceList
 
 @dataclass(frozen=True, slots=True)
 class ContainerScaling:
-    """`ContainerScaling("app", cpu="Horizontal", memory="Vertical", max_allocated={"memory": "4Gi"})`."""
+    """How the resources of a container are scaled, and the bounds of its requests.
+
+    >>> Tortoise("deployment/web", containers=[ContainerScaling("app", cpu="Vertical")]).containers[0].name
+    'app'
+    """
 
     name: str
     cpu: AutoscalingType | None = None

@@ -40,7 +40,11 @@ RESIZES_IN_PLACE: Version = (1, 33)
 
 @node
 class VPA(VPASpec):
-    """A VerticalPodAutoscaler."""
+    """A VerticalPodAutoscaler.
+
+    >>> VPA("deployment/web", mode="Off", containers={"istio-proxy": "Off"}).containers[0].container_name
+    'istio-proxy'
+    """
 
     FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ("autoscaling.k8s.io/v1beta2", "autoscaling.k8s.io/v1beta1")
     STATUS: ClassVar[type[Node] | None] = VPAStatus

@@ -79,7 +79,11 @@ TEXT_LIST = Scalar(
 
 @node
 class CPUBoost(Node):
-    """More cpu while a container starts."""
+    """More cpu while a container starts.
+
+    >>> CPUBoost("Factor", factor=2, duration=60).factor
+    2
+    """
 
     GO: ClassVar[str] = "v1.GenericStartupBoost"
 
@@ -93,6 +97,12 @@ class CPUBoost(Node):
 
 @node
 class StartupBoost(Node):
+    """More of a resource while a container starts.
+
+    >>> VPA("deployment/web", startup_boost=StartupBoost(CPUBoost("Factor", 2))).startup_boost.cpu.factor
+    2
+    """
+
     GO: ClassVar[str] = "v1.StartupBoost"
 
     cpu: CPUBoost | None = wire("cpu", CPUBoost, "the boost of cpu")
@@ -100,7 +110,11 @@ class StartupBoost(Node):
 
 @node
 class ContainerPolicy(Node):
-    """How one container is sized. The name `*` applies to all containers without their own policy."""
+    """How one container is sized. The name `*` applies to all containers without their own policy.
+
+    >>> ContainerPolicy("app", max_allowed={"cpu": "2"}, controlled_values="RequestsOnly").max_allowed
+    {'cpu': '2'}
+    """
 
     GO: ClassVar[str] = "v1.ContainerResourcePolicy"
 
@@ -193,7 +207,11 @@ class ResourcePolicy(Node):
 
 @node
 class EvictionRequirement(Node):
-    """A pod is disrupted only if one of these resources would change this way."""
+    """A pod is disrupted only if one of these resources would change this way.
+
+    >>> EvictionRequirement(["cpu", "memory"], "TargetHigherThanRequests").resources
+    ['cpu', 'memory']
+    """
 
     GO: ClassVar[str] = "v1.EvictionRequirement"
 

@@ -20,7 +20,12 @@ from hypot.kinds.wpa.rules import spec_problems
 
 @node
 class WPA(WPASpec):
-    """A WatermarkPodAutoscaler."""
+    """A WatermarkPodAutoscaler.
+
+    >>> jobs = band("jobs", low=40, high=50)
+    >>> WPA("deployment/web", max_replicas=10, algorithm="average", metrics=jobs).metrics[0].external.high
+    50
+    """
 
     @authored("WPA()", OF_STATUS, "kind")
     def __init__(

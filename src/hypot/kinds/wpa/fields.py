@@ -80,6 +80,12 @@ class BandMetric(Node):
 
 @node
 class TLSConfig(Node):
+    """How the service of a recommender is reached over TLS.
+
+    >>> Recommender(url="https://forecast", low=1, high=2, tls=TLSConfig(ca_file="/etc/ca.pem")).tls.ca_file
+    '/etc/ca.pem'
+    """
+
     GO: ClassVar[str] = "v2.TLSConfig"
 
     ca_file: str | None = wire("caFile", STRING, "file with the certificate authorities to trust")
@@ -97,7 +103,12 @@ class TLSConfig(Node):
 
 @node
 class Recommender(Node):
-    """An external service that recommends a count."""
+    """An external service that recommends a count.
+
+    >>> asked = Recommender(url="https://forecast.example.com", low=40, high=50)
+    >>> WPA("deployment/web", max_replicas=10, recommender=asked).recommender.high
+    50
+    """
 
     GO: ClassVar[str] = "v2.RecommenderSpec"
 
@@ -123,7 +134,11 @@ _RULES = {
 
 @dataclass(frozen=True, slots=True)
 class WatermarkRules:
-    """One direction: the largest step, the pause after any scaling, and how long a value must be outside the band."""
+    """One direction: the largest step, the pause after any scaling, and how long a value must be outside the band.
+
+    >>> WatermarkRules(percent=20, forbidden_window="5m", delay="2m").percent
+    20
+    """
 
     percent: Amount | None = None
     forbidden_window: Duration | None = None
@@ -155,7 +170,11 @@ def band(
     low: GivenAmount | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> BandMetric:
-    """Keep an external metric between two watermarks."""
+    """Keep an external metric between two watermarks.
+
+    >>> band("nginx.net.request_per_s", low=40, high=50).type
+    'External'
+    """
     return BandMetric("External", external=ExternalBand(name, _selector(labels), plain(high), plain(low)))
 
 
@@ -173,7 +192,11 @@ def resource_band(
     low: GivenAmount | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> BandMetric:
-    """Keep a resource of the pods between two watermarks. With `algorithm="average"` the watermarks are per pod."""
+    """Keep a resource of the pods between two watermarks. With `algorithm="average"` the watermarks are per pod.
+
+    >>> resource_band("cpu", low="200m", high="400m", labels={"app": "web"}).type
+    'Resource'
+    """
     return BandMetric("Resource", resource=ResourceBand(name, _selector(labels), plain(high), plain(low)))
 
 
