@@ -48,10 +48,17 @@ def _plain_scalar(value: Any) -> Any:
     if isinstance(value, Decimal):
         return _plain_decimal(value)
     if isinstance(value, Integral):
-        return int(value)
+        return _whole(value)
     if isinstance(value, Enum):
         return plain(value.value, _DEEPEST)
     return float(value) if isinstance(value, Real) else value
+
+
+def _whole(value: Any) -> Any:
+    try:
+        return int(value)
+    except TypeError:  # numpy counts its timedelta64 among the numbers
+        return value
 
 
 def _plain_decimal(value: Decimal) -> int | str:

@@ -142,12 +142,30 @@ scalars = st.one_of(
     st.sampled_from(["30%", "Off", "Auto", "cpu", "app", "5m", "1Gi", "a/b"]),
     st.sampled_from([object(), object, len, 1j, date(2026, 1, 1), timedelta(minutes=5), timedelta.max, timedelta]),
     st.sampled_from([Decimal("sNaN"), Decimal("1e999999"), Word.OFF, Number.FEW, Quantity.parse("250m"), ITSELF, ...]),
-    st.sampled_from([np.int64(3), np.float64(0.5), np.bool_(True), np.str_("Off"), np.float32(0.1)]),  # noqa: FBT003
+    st.sampled_from(
+        [np.int64(3), np.float64(0.5), np.bool_(1), np.str_("Off"), np.float32(0.1), np.timedelta64(5, "m")]
+    ),
     st.sampled_from(PARTS_AS_VALUES),
 )
 words = st.one_of(
     scalars.filter(hashable),
-    st.sampled_from(["cpu", "memory", "app", "mode", "max_allowed", "kind", "name", "metadata", "spec", "apiVersion"]),
+    st.sampled_from(
+        [
+            "container_name",
+            "extra",
+            "self",
+            "cpu",
+            "memory",
+            "app",
+            "mode",
+            "max_allowed",
+            "kind",
+            "name",
+            "metadata",
+            "spec",
+            "apiVersion",
+        ]
+    ),
 )
 junk = st.recursive(
     scalars,

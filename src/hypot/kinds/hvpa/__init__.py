@@ -103,7 +103,7 @@ class Hvpa(HvpaSpec):
             limits_gap=ResourceChanges.of(limits_gap),
             intervals=intervals,
             overlap=ResourceChanges.of(overlap),
-            window=MaintenanceWindow(*window) if isinstance(window, tuple) and len(window) == 2 else window,
+            window=MaintenanceWindow(*window) if isinstance(window, tuple | list) and len(window) == 2 else window,
             weights=None,
         )
 
@@ -191,12 +191,14 @@ def refusals(hvpa: Hvpa) -> tuple[Problem, ...]:
     return tuple([problem for problem in hvpa.problems() if problem.severity == "error"])
 
 
-def _hpa_block(spec: HPATemplateSpec, *, use: bool) -> HPABlock | None:
+def _hpa_block(spec: HPATemplateSpec, *, use: Any) -> HPABlock | None:
+    use = True if use is None else use
     template = HPATemplate(spec=spec) if spec.write() else None
     return HPABlock(use, template=template) if template is not None or use is not True else None
 
 
-def _vpa_block(policy: ResourcePolicy | None, knobs: Mapping[str, str] | None, *, use: bool) -> VPABlock | None:
+def _vpa_block(policy: ResourcePolicy | None, knobs: Mapping[str, str] | None, *, use: Any) -> VPABlock | None:
+    use = True if use is None else use
     spec = None if policy is None else VPATemplateSpec(resource_policy=policy)
     metadata = None if knobs is None or knobs == {} else {"annotations": plain(knobs)}
     template = VPATemplate(metadata, spec) if metadata or spec else None

@@ -188,7 +188,7 @@ def _policy_from(name: str, written: Any) -> Any:
         return ContainerPolicy(name, cast("ContainerMode", written))
     if not isinstance(written, Mapping):
         return written
-    known = ContainerPolicy.NAMES
+    known = PolicyKeywords.__optional_keys__
     unknown = {str(word): plain(value) for word, value in written.items() if word not in known}
     return ContainerPolicy(name, **{word: written[word] for word in written if word in known}, extra=unknown)
 
