@@ -11,6 +11,7 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
+from hypot.kinds.wpa.fields import band, resource_band
 
 NAMED = {"name": "hits", "selector": {"matchLabels": {"verb": "GET"}}}
 STATUS = {
@@ -141,3 +142,18 @@ def test_the_status_of_a_tortoise_is_read_by_its_names_and_types():
     assert reported.conditions["FailedToReconcile"].status == "False"
     with pytest.raises(KeyError, match="not reported yet"):
         Tortoise.from_dict({}).reported.conditions["FailedToReconcile"]
+
+
+def test_the_status_of_a_wpa_is_found_by_metric():
+    """As that of an HPA."""
+    status = {
+        "currentMetrics": [
+            {"type": "External", "external": {"metricName": "jobs", "currentValue": "41"}},
+            {"type": "Resource", "resource": {"name": "cpu", "currentAverageValue": "200m"}},
+        ]
+    }
+    reported = WPA.from_dict({"status": status}).reported
+    assert reported[band("jobs", low=40, high=50)].current_value == "41"
+    assert reported[resource_band("cpu", low=1)].current_average_value == "200m"
+    with pytest.raises(KeyError, match="nothing is reported for this External metric"):
+        reported[band("other", low=1)]
