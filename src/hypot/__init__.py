@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from hypot.authoring.difference import Difference, diff
     from hypot.authoring.read import from_yaml
     from hypot.authoring.write import to_yaml
-    from hypot.cluster.apply import ApplyConflict, ApplyRefused, apply, live
+    from hypot.cluster.apply import ApplyConflict, ApplyRefused, LiveRefused, apply, live
+    from hypot.cluster.config import AccessError
+    from hypot.cluster.port import UnreachableError
     from hypot.core.quantity import Quantity
     from hypot.kinds.base import InvalidAutoscaler, Ref
     from hypot.kinds.hpa import HPA
@@ -18,12 +20,13 @@ if TYPE_CHECKING:
     from hypot.kinds.hvpa import Hvpa
     from hypot.kinds.hvpa.fields import Change, MaintenanceWindow, ResourceChanges, ScaleType, interval
     from hypot.kinds.problem import Problem
+    from hypot.kinds.text.load import LoadError
     from hypot.kinds.tortoise import Tortoise
     from hypot.kinds.tortoise.containers import ContainerScaling
     from hypot.kinds.vpa import VPA
-    from hypot.kinds.vpa.fields import ContainerPolicy, EvictionRequirement
+    from hypot.kinds.vpa.fields import ContainerPolicy, CPUBoost, EvictionRequirement, StartupBoost
     from hypot.kinds.wpa import WPA
-    from hypot.kinds.wpa.fields import Recommender, WatermarkRules, band, resource_band
+    from hypot.kinds.wpa.fields import Recommender, TLSConfig, WatermarkRules, band, resource_band
     from hypot.lint import check
     from hypot.policy.decide import decide
     from hypot.policy.model.decision import Decision
@@ -38,7 +41,9 @@ _HOMES = {
         "hypot.authoring.difference": ("Difference", "diff"),
         "hypot.authoring.read": ("from_yaml",),
         "hypot.authoring.write": ("to_yaml",),
-        "hypot.cluster.apply": ("ApplyConflict", "ApplyRefused", "apply", "live"),
+        "hypot.cluster.apply": ("ApplyConflict", "ApplyRefused", "LiveRefused", "apply", "live"),
+        "hypot.cluster.config": ("AccessError",),
+        "hypot.cluster.port": ("UnreachableError",),
         "hypot.core.quantity": ("Quantity",),
         "hypot.kinds.base": ("InvalidAutoscaler", "Ref"),
         "hypot.kinds.hpa": ("HPA",),
@@ -56,12 +61,13 @@ _HOMES = {
         "hypot.kinds.hvpa": ("Hvpa",),
         "hypot.kinds.hvpa.fields": ("Change", "ResourceChanges", "ScaleType", "MaintenanceWindow", "interval"),
         "hypot.kinds.problem": ("Problem",),
+        "hypot.kinds.text.load": ("LoadError",),
         "hypot.kinds.tortoise": ("Tortoise",),
         "hypot.kinds.tortoise.containers": ("ContainerScaling",),
         "hypot.kinds.vpa": ("VPA",),
-        "hypot.kinds.vpa.fields": ("ContainerPolicy", "EvictionRequirement"),
+        "hypot.kinds.vpa.fields": ("CPUBoost", "ContainerPolicy", "EvictionRequirement", "StartupBoost"),
         "hypot.kinds.wpa": ("WPA",),
-        "hypot.kinds.wpa.fields": ("Recommender", "WatermarkRules", "band", "resource_band"),
+        "hypot.kinds.wpa.fields": ("Recommender", "TLSConfig", "WatermarkRules", "band", "resource_band"),
         "hypot.lint": ("check",),
         "hypot.policy.decide": ("decide",),
         "hypot.policy.model.decision": ("Decision",),
@@ -77,8 +83,10 @@ __all__ = [
     "HPA",
     "VPA",
     "WPA",
+    "AccessError",
     "ApplyConflict",
     "ApplyRefused",
+    "CPUBoost",
     "Change",
     "ContainerPolicy",
     "ContainerScaling",
@@ -87,6 +95,8 @@ __all__ = [
     "EvictionRequirement",
     "Hvpa",
     "InvalidAutoscaler",
+    "LiveRefused",
+    "LoadError",
     "MaintenanceWindow",
     "Metric",
     "Problem",
@@ -98,8 +108,11 @@ __all__ = [
     "ScalingRules",
     "Seen",
     "Settings",
+    "StartupBoost",
     "State",
+    "TLSConfig",
     "Tortoise",
+    "UnreachableError",
     "WatermarkRules",
     "apply",
     "band",

@@ -1,11 +1,13 @@
 """Deliberate misuses: mypy and pyright must report an error in each line that is marked, and in no other."""
 
 from hypot import (
+    FROZEN,
     HPA,
     VPA,
     WPA,
     ContainerPolicy,
     ContainerScaling,
+    EvictionRequirement,
     Hvpa,
     ScaleType,
     ScalingRules,
@@ -16,6 +18,7 @@ from hypot import (
     external,
     interval,
     limit,
+    live,
     memory,
     on,
     pods,
@@ -65,13 +68,24 @@ Hvpa("deployment/web", intervals=[3])  # error
 Tortoise("deployment/web", mode="On")  # error
 Tortoise("deployment/web", deletion_policy="Maybe")  # error
 
-# What is right stays right.
-HPA("deployment/web", max_replicas=3, metrics=[cpu(utilization=70), pods("rate", average=100)])
-HPA(
-    {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "web"}}, max_replicas=3, metrics=cpu(average=1)
-)
-WPA("deployment/web", max_replicas=3, algorithm="average", metrics=[band("rate", low=40, high=50)])
-VPA("deployment/web", mode="Off", containers={"app": {"max_allowed": {"cpu": "2"}}, "istio-proxy": {"mode": "Off"}})
-Hvpa("deployment/web", intervals=[interval(3, cpu="1", memory="1Gi")], overlap={"cpu": "30%"})
-Tortoise("deployment/web", mode="Auto", containers={"app": {"cpu": "Horizontal"}})
-reason: str | None = HPA("deployment/web", max_replicas=3).reported.conditions["ScalingActive"].reason
+cpu(labels={"a": "b"})  # error
+band("rate")  # error
+band("rate", average=4)  # error
+ScalingRules(window=1.5)  # error
+ScalingRules(percent=10)  # error
+ScaleType("Sometimes")  # error
+ScaleType("Auto", min_change="10%")  # error
+WatermarkRules(delay=object())  # error
+WatermarkRules(window="1m")  # error
+ContainerPolicy("a", controlled_values="bogus")  # error
+EvictionRequirement(["cpu"], "bogus")  # error
+HPA("deployment/web", max_replicas=3, scale_down=WatermarkRules(percent=0))  # error
+WPA("deployment/web", max_replicas=3, scale_down=FROZEN)  # error
+WPA("deployment/web", max_replicas=3, readiness_delay=1.5)  # error
+VPA("deployment/web", evict_after_oom=object())  # error
+VPA("deployment/web", containers={"app": "On"})  # error
+Hvpa("deployment/web", intervals=[interval(3, cpu="1")], overlap="30%")  # error
+Hvpa("deployment/web", intervals=[interval(3, cpu="1")], scale_up=ScalingRules())  # error
+Tortoise("deployment/web", containers=["app"])  # error
+live("hpaa", "web")  # error
+assert live("hpa", "web").max_replicas  # error

@@ -12,9 +12,11 @@ from hypot.authoring.source import WIDTH, Call, Constant, evaluated, names_in, s
 from hypot.authoring.write import to_yaml
 from hypot.kinds.base import InvalidAutoscaler, Kind
 from hypot.kinds.catalogue import info_of
+from hypot.kinds.problem import Problem
 from hypot.kinds.written import SERVER_METADATA
 
 _MOST_REASONS = 5
+_LONGEST = 100
 
 
 class Given(NamedTuple):
@@ -62,14 +64,13 @@ def _expression(one: Kind) -> tuple[Call, tuple[str, ...]]:
         expression = constructor_of(one)
         made = evaluated(expression)
     except InexpressibleError as error:
-        return _mapping(one), (str(error),)
+        return _mapping(one), (*error.args, *_of_the_cluster(one))
     except InvalidAutoscaler as error:
-        return _mapping(one), tuple([str(problem) for problem in error.problems])
-    except (TypeError, ValueError) as error:
-        return _mapping(one), (str(error),)
+        return _mapping(one), (*[_refusal(problem) for problem in error.problems], *_of_the_cluster(one))
     if made == one and made.to_dict() == one.to_dict():
         return expression, ()
-    return _mapping(one), tuple(_left_out(one, made))
+    different = [text.partition(": ")[0] for text in diff(made, one).words]
+    return _mapping(one), (*_of_the_cluster(one), *different) or ("the form in which an amount is written",)
 
 
 def _mapping(one: Kind) -> Call:
@@ -77,28 +78,36 @@ def _mapping(one: Kind) -> Call:
     return Call(f"{kind.__name__}.from_dict", kind.from_dict, (one.to_dict(),))
 
 
-def _left_out(one: Kind, made: Kind) -> Iterator[str]:
-    """What the manifest has and the constructor does not write."""
+def _refusal(problem: Problem) -> str:
+    """The place, and why the constructor refuses it."""
+    return f"{problem.field or problem.path}: {problem.message or 'is required'}"
+
+
+def _of_the_cluster(one: Kind) -> Iterator[str]:
+    """What only a cluster writes, and no constructor."""
     metadata = one.metadata if isinstance(one.metadata, dict) else {}
     if one.status is not None:
         yield "status"
     yield from (f"metadata.{key}" for key in metadata if key in SERVER_METADATA)
-    for sentence in diff(made, one).words:
-        yield sentence.partition(": ")[0]
 
 
 def _comments(one: Adopted) -> Iterator[str]:
-    yield f"# {one.place}"
+    yield f"# {_on_one_line(one.place)}"
     if not one.reasons:
         return
     reasons = list(dict.fromkeys(one.reasons))
     more = [f"and {len(reasons) - _MOST_REASONS} more"] if len(reasons) > _MOST_REASONS else []
     yield "# Read from a mapping, because its constructor cannot write:"
-    yield from (f"#   {_on_one_line(reason)}" for reason in [*reasons[:_MOST_REASONS], *more])
+    yield from (f"#   {_brief(_on_one_line(reason))}" for reason in [*reasons[:_MOST_REASONS], *more])
 
 
 def _on_one_line(text: str) -> str:
-    return repr(text)[1:-1] if not text.isprintable() else text
+    """Without anything that would end the comment."""
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def _imports(needed: Iterable[tuple[str, Any]], public: Collection[str]) -> Iterator[str]:

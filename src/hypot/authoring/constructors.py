@@ -21,9 +21,10 @@ from hypot.kinds.hpa.fields import (
     pods,
 )
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa.fields import ScaleType, ScalingInterval, interval
+from hypot.kinds.hvpa.fields import ResourceChanges, ScaleType, ScalingInterval, interval
 from hypot.kinds.meta import MetricName
 from hypot.kinds.node import Node
+from hypot.kinds.problem import dotted
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.fields import ContainerResourcePolicy
 from hypot.kinds.tortoise.policies import ContainerAutoscalingPolicy
@@ -34,17 +35,27 @@ from hypot.kinds.wpa.fields import BandMetric, ExternalBand, ResourceBand, Water
 
 
 class InexpressibleError(Exception):
-    """Something that no constructor can write; the message says what."""
+    """Something that no constructor can write; its arguments say what."""
 
 
 def constructor_of(one: Kind) -> Call:
     """The call that makes this object, as far as a constructor can. Whether it is equal must be checked."""
-    if one.extra or one.around or not one.sound():
-        raise InexpressibleError("what it does not know, or what has the wrong type")
+    strange = [*one.around, *_unknown(one)]
+    if strange:
+        raise InexpressibleError(*strange)
     made = _CONSTRUCTORS.get(type(one))
     if made is None:
         raise InexpressibleError(f"a {one.KIND}")
     return made(one)
+
+
+def _unknown(one: Kind) -> Iterator[str]:
+    """The places of unknown fields and of wrong types."""
+    if not one.sound():
+        yield from (f"{dotted(where)}: a wrong type" for where, *_ in one.misfits(("spec",)))
+        yield from (f"{dotted(where)}: an unknown field" for where, _ in one.strangers(("spec",)))
+    if not isinstance(one.metadata, dict):
+        yield "metadata"
 
 
 def _hpa(hpa: HPA) -> Call:
@@ -282,9 +293,12 @@ def _scale_type(scale: ScaleType | None) -> Call | None:
     if scale is None:
         return None
     fields = dict(_fields(scale))
-    if scale.update_policy is not None and scale.update_policy.mode is not None:
-        fields["update_policy"] = scale.update_policy.mode
-    return Call("ScaleType", ScaleType, (), fields)
+    policy, least = scale.update_policy, scale.min_change
+    fields.pop("update_policy", None)
+    mode = None if policy is None else policy.mode or _node(policy)
+    if least is not None and least.replicas is None:
+        fields["min_change"] = _node(ResourceChanges(least.cpu, least.memory))
+    return call(ScaleType, mode=mode, **fields)
 
 
 def _scaling(

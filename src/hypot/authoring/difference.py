@@ -4,8 +4,12 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hypot.core.quantity import Quantity, is_quantity
 from hypot.kinds.base import Kind, Ref
+from hypot.kinds.catalogue import find_autoscaler
+from hypot.kinds.names import group_of
 from hypot.kinds.nested import inner
+from hypot.kinds.node import QUANTITY, Node, Scalar
 from hypot.kinds.problem import Where, dotted, shown
 from hypot.kinds.written import written_part
 
@@ -16,7 +20,12 @@ Name = Callable[[Any], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What turns one manifest into another: one sentence per change, and a merge patch. False if they are equal."""
+    """What turns one manifest into another: one sentence per change, and a merge patch. False if they are equal.
+
+    >>> change = diff(HPA("deployment/web", max_replicas=10), HPA("deployment/web", max_replicas=20))
+    >>> bool(change), change.patch
+    (True, {'spec': {'maxReplicas': 20}})
+    """
 
     words: tuple[str, ...]
     patch: Mapping[str, Any]
@@ -32,11 +41,70 @@ class Difference:
 def diff(a: Kind | Mapping[str, Any], b: Kind | Mapping[str, Any]) -> Difference:
     """What must change in `a` to become `b`.
 
-    Status and the metadata that only the API server writes do not count. A key with the value null counts as absent,
-    as for the API server.
+    Status and the metadata that only the API server writes do not count, nor does a namespace that one side leaves
+    out. A key with the value null counts as absent, as for the API server. Amounts are compared as amounts.
+
+    >>> web = HPA("deployment/web", max_replicas=10)
+    >>> diff(web, web.replace(max_replicas=20)).words
+    ('spec.maxReplicas: 10 → 20',)
     """
-    old, new = _without_nulls(written_part(a)), _without_nulls(written_part(b))
+    old, new = _comparable(written_part(a)), _comparable(written_part(b))
+    for one, other in ((old, new), (new, old)):
+        if "namespace" not in inner(other, "metadata"):
+            inner(one, "metadata").pop("namespace", None)
     return Difference(tuple(_changes(old, new, ())), _patch(old, new))
+
+
+class _Quantity:
+    """An amount as it is written. Two are equal if they are as much."""
+
+    __slots__ = ("amount", "written")
+
+    def __init__(self, written: str | float) -> None:
+        self.written, self.amount = written, Quantity.parse(written)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Quantity) and self.amount == other.amount
+
+    def __hash__(self) -> int:
+        return hash(self.amount)
+
+    def __str__(self) -> str:
+        return str(self.written)
+
+
+def _comparable(manifest: dict[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = _without_nulls(manifest)
+    info = find_autoscaler(group_of(made.get("apiVersion")), made.get("kind"))
+    if info is not None and made.get("apiVersion") == info.kind.API_VERSION and isinstance(made.get("spec"), dict):
+        made["spec"] = _with_quantities(made["spec"], info.kind)
+    return made
+
+
+def _with_quantities(data: dict[str, Any], kind: type[Node]) -> dict[str, Any]:
+    """The same mapping with each amount marked, as the fields of the kind say."""
+    return {
+        key: _marked(value, kind.BY_KEY[key][1].type) if key in kind.BY_KEY else value for key, value in data.items()
+    }
+
+
+def _marked(value: Any, kind: Scalar | type[Node] | None) -> Any:
+    if isinstance(value, list):
+        return [_marked(item, kind) for item in value]
+    if not isinstance(kind, Scalar):
+        return _with_quantities(value, kind) if kind is not None and isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return {key: _marked(item, kind.each) for key, item in value.items()}
+    return _Quantity(value) if kind.go == QUANTITY.go and is_quantity(value) else value
+
+
+def _as_written(value: Any) -> Any:
+    """Without the marks of amounts."""
+    if isinstance(value, Mapping):
+        return {key: _as_written(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_written(item) for item in value]
+    return value.written if isinstance(value, _Quantity) else value
 
 
 def _without_nulls(value: Any) -> Any:
@@ -54,7 +122,7 @@ def _patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Mapping) and isinstance(before, Mapping):
             patch[key] = _patch(before, value)
         else:
-            patch[key] = value
+            patch[key] = _as_written(value)
     return patch
 
 
@@ -86,7 +154,7 @@ def _changes(old: Any, new: Any, where: Where) -> Iterator[str]:
 def _brief(value: Any) -> str:
     if value is _ABSENT:
         return "absent"
-    text = value if isinstance(value, str) and value else shown(value)
+    text = str(value) if isinstance(value, str | _Quantity) and value else shown(_as_written(value))
     return text if len(text) <= 100 else text[:97] + "..."
 
 
@@ -154,10 +222,24 @@ def _metric_name(metric: Any) -> str | None:
 
 
 def _selector_text(selector: Any) -> str:
+    """The same text in whatever order the labels are."""
     labels = inner(selector, "matchLabels")
     if isinstance(selector, Mapping) and selector.keys() == {"matchLabels"} and labels:
-        return ",".join(f"{key}={value}" for key, value in labels.items())
-    return shown(selector)
+        return ",".join(f"{key}={value}" for key, value in sorted(labels.items(), key=str))
+    return shown(dict(sorted(selector.items(), key=str)) if isinstance(selector, Mapping) else selector)
+
+
+def _policy_name(policy: Any) -> str | None:
+    if not isinstance(policy, Mapping) or "type" not in policy or "periodSeconds" not in policy:
+        return None
+    return f"policy {policy['type']} per {policy['periodSeconds']} s"
+
+
+def _interval_name(interval: Any) -> str | None:
+    if not isinstance(interval, Mapping):
+        return None
+    most = interval.get("maxReplicas")
+    return "the interval without maxReplicas" if most is None else f"interval up to {most}"
 
 
 def _source_of(metric: Any) -> dict[str, Any] | None:
@@ -191,6 +273,8 @@ def _target_text(metric: Any) -> str:
 # Lists whose items have a name, by the key of the list.
 _NAMED: Mapping[Hashable, Name] = {
     "metrics": _metric_name,
+    "policies": _policy_name,
+    "scalingIntervals": _interval_name,
     "containerPolicies": _container_name,
     "resourcePolicy": _container_name,
     "autoscalingPolicy": _container_name,

@@ -34,7 +34,11 @@ class Loaded(list[Autoscaler]):
 
 
 def from_yaml(text: str) -> Loaded:
-    """All autoscalers in this text, valid or not. Raises LoadError with the line if it is not YAML or JSON."""
+    """All autoscalers in this text, valid or not. Raises LoadError with the line if it is not YAML or JSON.
+
+    >>> from_yaml(to_yaml(HPA("deployment/web", max_replicas=10)))[0].max_replicas
+    10
+    """
     made, others, problems = list[Autoscaler](), list[str](), list[LocatedProblem]()
     for one in load_text(text):
         autoscaler = autoscaler_of(one)

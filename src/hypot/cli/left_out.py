@@ -5,19 +5,14 @@ from typing import Final
 
 from hypot.kinds.base import count_of
 from hypot.kinds.catalogue import CATALOGUE
+from hypot.kinds.known_kinds import WORKLOAD_GROUPS
 from hypot.kinds.text.load import LoadError
 
 # Objects that decide what an autoscaler does. Of a text that cannot be parsed, only the kind can be found.
 _MATTERING: Final = frozenset(
     {
         *CATALOGUE,
-        "Deployment",
-        "StatefulSet",
-        "ReplicaSet",
-        "ReplicationController",
-        "DaemonSet",
-        "Job",
-        "CronJob",
+        *WORKLOAD_GROUPS,
         "Rollout",
         "ScaledObject",
         "PodDisruptionBudget",

@@ -2,22 +2,26 @@
 
 import asyncio
 import re
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeVar, overload
 
+from hypot.cluster.config import Access, read_access
+from hypot.cluster.discovery import ServedKind, path_of
+from hypot.cluster.port import APPLY_PATCH, Answer, Port, Request, UnreachableError, encoded
 from hypot.kinds.base import Kind, count_of
 from hypot.kinds.catalogue import CATALOGUE, info_of
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.names import dns_label, dns_subdomain
 from hypot.kinds.problem import did_you_mean
+from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
 from hypot.kinds.written import written_part
 
-try:
+if TYPE_CHECKING:
     from hypot.cluster.api import Api
-    from hypot.cluster.config import Access, read_access
-    from hypot.cluster.discovery import ServedKind, path_of
-    from hypot.cluster.port import APPLY_PATCH, Answer, Port, Request, encoded
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(f"apply and live need {error.name}: pip install 'hypot[run]'", name=error.name) from error
 
 # The owner of the fields that `apply` sets.
 MANAGER = "hypot-authoring"
@@ -38,17 +42,46 @@ class FieldConflict(NamedTuple):
 
 
 class ApplyConflict(Exception):  # noqa: N818  the name that Kubernetes uses
-    """Other managers own fields that the object sets to another value. Nothing was changed."""
+    """Other managers own fields that the object sets to another value. Nothing was changed.
+
+    >>> try:
+    ...     stored = apply(HPA("deployment/web", max_replicas=10))
+    ... except ApplyConflict as error:
+    ...     print([conflict.manager for conflict in error.conflicts])
+    ... else:
+    ...     print("nobody else owns these fields")
+    nobody else owns these fields
+    """
 
     def __init__(self, what: str, conflicts: tuple[FieldConflict, ...]) -> None:
-        self.conflicts = conflicts
+        self.what, self.conflicts = what, conflicts
         lines = [f"  {i}. {one}" for i, one in enumerate(conflicts, 1)]
         hint = "  to take these fields over, apply with force=True; to leave them, remove them from the object"
         super().__init__("\n".join([f"{what}: {count_of(len(conflicts), 'conflict')}", *lines, hint]))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies, also to another process."""
+        return type(self), (self.what, self.conflicts)
+
 
 class ApplyRefused(Exception):  # noqa: N818  the cluster refused, which is an answer
-    """The cluster refused a request. The message is the cluster's own, with what to do where that is known."""
+    """The cluster refused to apply. The message is the cluster's own, with what to do where that is known.
+
+    >>> try:
+    ...     stored = apply(HPA("deployment/web", max_replicas=10))
+    ... except ApplyRefused as error:
+    ...     print(error)
+    """
+
+
+class LiveRefused(Exception):  # noqa: N818  likewise
+    """The cluster refused to show an object. The message is the cluster's own, with what to do where that is known.
+
+    >>> try:
+    ...     found = live("hpa", "web")
+    ... except LiveRefused as error:
+    ...     print(error)
+    """
 
 
 def apply(
@@ -62,28 +95,112 @@ def apply(
     """Apply the object with server-side apply, and return it as the cluster stores it.
 
     Its problems are raised before anything is sent: InvalidAutoscaler. Fields that others own raise ApplyConflict,
-    unless `force` takes them over. With `dry_run` the cluster checks and answers, but stores nothing.
+    unless `force` takes them over. With `dry_run` the cluster checks and answers, but stores nothing. Other refusals
+    are ApplyRefused; AccessError is about the kubeconfig, and UnreachableError about the connection.
+
+    >>> apply(HPA("deployment/web", max_replicas=10), dry_run=True).max_replicas
+    10
     """
+    _need_network()
+    if not isinstance(one, Kind):
+        _refuse_type("apply takes an autoscaler; read a manifest with HPA.from_dict or from_yaml", one)
     one.raise_if_refused()
     access = read_access(kubeconfig, context)
     return _waited_for(_applied(one, access, dry_run=dry_run, force=force))
 
 
+_HpaWord = Literal["hpa", "HPA", "horizontalpodautoscaler", "horizontalpodautoscalers", "HorizontalPodAutoscaler"]
+_WpaWord = Literal["wpa", "WPA", "watermarkpodautoscaler", "watermarkpodautoscalers", "WatermarkPodAutoscaler"]
+_VpaWord = Literal["vpa", "VPA", "verticalpodautoscaler", "verticalpodautoscalers", "VerticalPodAutoscaler"]
+_HvpaWord = Literal["hvpa", "hvpas", "Hvpa", "HVPA"]
+_TortoiseWord = Literal["tortoise", "tortoises", "Tortoise"]
+KindWord = _HpaWord | _WpaWord | _VpaWord | _HvpaWord | _TortoiseWord
+
+
+@overload
 def live(
-    kind: type[K] | str,
+    kind: type[K], name: str, namespace: str | None = None, *, kubeconfig: str | None = None, context: str | None = None
+) -> K | None: ...
+@overload
+def live(
+    kind: _HpaWord,
     name: str,
     namespace: str | None = None,
     *,
     kubeconfig: str | None = None,
     context: str | None = None,
-) -> K | None:
+) -> HPA | None: ...
+@overload
+def live(
+    kind: _WpaWord,
+    name: str,
+    namespace: str | None = None,
+    *,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+) -> WPA | None: ...
+@overload
+def live(
+    kind: _VpaWord,
+    name: str,
+    namespace: str | None = None,
+    *,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+) -> VPA | None: ...
+@overload
+def live(
+    kind: _HvpaWord,
+    name: str,
+    namespace: str | None = None,
+    *,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+) -> Hvpa | None: ...
+@overload
+def live(
+    kind: _TortoiseWord,
+    name: str,
+    namespace: str | None = None,
+    *,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+) -> Tortoise | None: ...
+def live(
+    kind: type[Kind] | KindWord,
+    name: str,
+    namespace: str | None = None,
+    *,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+) -> Kind | None:
     """The object as it is in the cluster, with its status; None if there is none. The kind may be a word such as hpa.
 
-    Without a namespace, that of the kubeconfig's context is used.
+    Without a namespace, that of the kubeconfig's context is used. A refusal is LiveRefused; AccessError is about the
+    kubeconfig, and UnreachableError about the connection.
+
+    >>> live("hpa", "web", "shop").reported.desired_replicas
+    3
     """
+    _need_network()
     known: Any = kind_named(kind) if isinstance(kind, str) else kind
+    if not (isinstance(known, type) and issubclass(known, Kind) and known.KIND in CATALOGUE):
+        _refuse_type('live takes a kind such as HPA or "hpa"', kind)
+    _check_name(name, dns_subdomain, "the name of an object")
+    if namespace is not None:
+        _check_name(namespace, dns_label, "a namespace")
     access = read_access(kubeconfig, context)
     return _waited_for(_read(known, name, namespace or access.namespace, access))
+
+
+def _check_name(given: Any, faults: Callable[[str], Iterator[str]], what: str) -> None:
+    """What is no name would become part of another path, such as that of the whole collection."""
+    if not isinstance(given, str) or any(faults(given)):
+        raise ValueError(f"{given!r} is not {what}")
+
+
+def _refuse_type(message: str, given: object) -> NoReturn:
+    raise TypeError(f"{message}, not {type(given).__name__}")
 
 
 def kind_named(word: str) -> type[Kind]:
@@ -95,8 +212,25 @@ def kind_named(word: str) -> type[Kind]:
     raise ValueError(f"{word!r} is not a kind that hypot knows; {did_you_mean(word, words) or 'write hpa or vpa'}")
 
 
+def _need_network() -> None:
+    """Raise if the packages of the extra are missing: then nothing of the arguments matters."""
+    try:
+        import hypot.cluster.api  # noqa: PLC0415, F401  an extra
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "hypot":
+            raise
+        message = f"apply and live need {error.name}: pip install 'hypot[run]'"
+        raise ModuleNotFoundError(message, name=error.name) from error
+
+
+def _connected(access: Access) -> "Api":
+    from hypot.cluster.api import Api  # noqa: PLC0415  as above
+
+    return Api(access)
+
+
 async def _applied(one: K, access: Access, *, dry_run: bool, force: bool) -> K:
-    async with Api(access) as api:
+    async with _connected(access) as api:
         return await send(api, one, access.namespace, dry_run=dry_run, force=force)
 
 
@@ -107,23 +241,37 @@ async def send(port: Port, one: K, namespace: str, *, dry_run: bool, force: bool
     query = {"fieldManager": MANAGER, "force": str(force).lower(), "fieldValidation": "Strict"}
     if dry_run:
         query["dryRun"] = "All"
-    path = path_of(_served(type(one)), where, one.name)
-    answer = await port.call(Request("PATCH", path, query, encoded(manifest), APPLY_PATCH))
+    request = Request("PATCH", path_of(_served(type(one)), where, one.name), query, encoded(manifest), APPLY_PATCH)
+    answer = await port.call(request)
     if answer.conflict and (conflicts := tuple(_conflicts(answer))):
         raise ApplyConflict(f"{one.KIND} {where}/{one.name}", conflicts)
     if not answer.ok:
-        raise _refused(type(one), f"{where}/{one.name}", answer)
-    return type(one).from_dict(answer.json())
+        raise ApplyRefused(_refusal(type(one), f"{where}/{one.name}", answer, "patch, and create for new objects"))
+    return _object_in(answer, type(one), one.name, request)
 
 
 async def _read(kind: type[K], name: str, namespace: str, access: Access) -> K | None:
-    async with Api(access) as api:
-        answer = await api.call(Request("GET", path_of(_served(kind), namespace, name)))
+    async with _connected(access) as api:
+        request = Request("GET", path_of(_served(kind), namespace, name))
+        answer = await api.call(request)
     if answer.gone and answer.reason == "NotFound" and _is_served(answer):
         return None
     if not answer.ok:
-        raise _refused(kind, f"{namespace}/{name}", answer)
-    return kind.from_dict(answer.json())
+        raise LiveRefused(_refusal(kind, f"{namespace}/{name}", answer, "get"))
+    return _object_in(answer, kind, name, request)
+
+
+def _object_in(answer: Answer, kind: type[K], name: str, request: Request) -> K:
+    """The object of a good answer. What answers with anything else is not an API server."""
+    body = answer.json()
+    found = body if isinstance(body, dict) else {}
+    metadata = found.get("metadata")
+    named = metadata.get("name") if isinstance(metadata, dict) else None
+    if (found.get("apiVersion"), found.get("kind"), named) == (kind.API_VERSION, kind.KIND, name):
+        return kind.from_dict(found)
+    start = answer.body[:60].decode(errors="replace")
+    what = f"status {answer.status}, but not with {kind.KIND} {name} of {kind.API_VERSION}: {start!r}"
+    raise UnreachableError(f"{request.method} {request.path}: the answer has {what}")
 
 
 def _served(kind: type[Kind]) -> ServedKind:
@@ -148,16 +296,19 @@ def _conflicts(answer: Answer) -> Iterator[FieldConflict]:
             yield FieldConflict(str(cause.get("field")).removeprefix("."), owner[1] if owner else message)
 
 
-def _refused(kind: type[Kind], what: str, answer: Answer) -> ApplyRefused:
+def _refusal(kind: type[Kind], what: str, answer: Answer, verbs: str) -> str:
+    """The cluster's own words, and what to do."""
     message = f"{kind.KIND} {what}: {answer.message}"
     if answer.gone and not _is_served(answer):
-        return ApplyRefused(
-            f"{kind.KIND} {what}: the cluster does not serve {kind.API_VERSION}; "
-            "install it: hypot crds | kubectl apply --server-side -f -"
-        )
-    if answer.status in {401, 403}:
-        message += f"; it needs the verbs get and patch for {info_of(kind).plural}"
-    return ApplyRefused(message)
+        advice = "install it: hypot crds | kubectl apply --server-side -f -"
+        if not info_of(kind).crd:
+            advice = "Kubernetes has it from 1.23 on"
+        return f"{kind.KIND} {what}: the cluster does not serve {kind.API_VERSION}; {advice}"
+    if answer.status == 401:
+        return f"{message}; the cluster does not accept these credentials: log in again, or check the kubeconfig"
+    if answer.status == 403:
+        return f"{message}; it needs the verbs {verbs}, for {info_of(kind).plural}"
+    return message
 
 
 def _waited_for(work: Coroutine[Any, Any, R]) -> R:

@@ -24,7 +24,14 @@ Pem = bytes | Path
 
 
 class AccessError(Exception):
-    """The access settings are invalid. The message says where and what to do, and never contains a secret."""
+    """The access settings are invalid. The message says where and what to do, and never contains a secret.
+
+    >>> try:
+    ...     live("hpa", "web", kubeconfig="no-such-file")
+    ... except AccessError as error:
+    ...     print(error)
+    no-such-file: cannot be read: No such file or directory; check the path of the kubeconfig
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +160,7 @@ def _from_files(files: list[Path], context: str | None, *, needed: bool = False)
     present = files if needed else [file for file in files if file.exists()]
     if not present:
         raise AccessError(
-            f"{', '.join(map(str, files))}: no such file, and no service account; "
-            "write --kubeconfig FILE or set KUBECONFIG"
+            f"{', '.join(map(str, files))}: no such file, and no service account; set KUBECONFIG, or name a kubeconfig"
         )
     whole = _Kubeconfig([(file, _parsed(file)) for file in present])
     return whole.access(context)
@@ -196,7 +202,7 @@ class _Kubeconfig:
 
     def access(self, wanted: str | None) -> Access:
         name = wanted or self._current()
-        context = self._entry("context", name, f"write --context as one of: {self._known('context')}")
+        context = self._entry("context", name, f"the contexts are: {self._known('context')}")
         cluster = self._entry("cluster", context.text("cluster"), f"context {name} names it")
         cluster.refuse("proxy-url", "reach the server without a proxy")
         source = f"{self._names}, context {name}"
@@ -233,7 +239,7 @@ class _Kubeconfig:
         for file, data in self._files:
             if name := _ConfigEntry(data, file, "kubeconfig").text("current-context"):
                 return name
-        raise AccessError(f"{self._names}: no current-context; write --context as one of: {self._known('context')}")
+        raise AccessError(f"{self._names}: no current-context; choose one of: {self._known('context')}")
 
     def _known(self, part: str) -> str:
         return ", ".join(name for name, *_ in self._all(part)) or "none"

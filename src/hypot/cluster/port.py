@@ -5,8 +5,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-import msgspec
-
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 JSON = "application/json"
@@ -17,7 +15,13 @@ LARGEST_ANSWER = 64 << 20
 
 
 class UnreachableError(Exception):
-    """No answer came: connection refused, closed or timed out. A write may or may not have happened."""
+    """No answer came: connection refused, closed or timed out. A write may or may not have happened.
+
+    >>> try:
+    ...     found = live("hpa", "web")
+    ... except UnreachableError as error:
+    ...     print(error)
+    """
 
 
 class MayNotWriteError(Exception):
@@ -66,6 +70,8 @@ class Answer:
 
     def json(self) -> Any:
         """The decoded body, or an empty mapping if it is not JSON, or nested too deeply."""
+        import msgspec  # noqa: PLC0415  without the extra `run` there is none, and no cluster is asked
+
         try:
             return msgspec.json.decode(self.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -106,6 +112,8 @@ class RefusedError(Exception):
 
 
 def encoded(body: Any) -> bytes:
+    import msgspec  # noqa: PLC0415  as above
+
     return msgspec.json.encode(body)
 
 

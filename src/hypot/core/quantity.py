@@ -51,7 +51,11 @@ class QuantityError(ValueError):
 
 @dataclass(frozen=True, slots=True, order=True, repr=False)
 class Quantity:
-    """An exact amount. The style only decides how it prints and is ignored when comparing."""
+    """An exact amount. The style only decides how it prints and is ignored when comparing.
+
+    >>> Quantity.parse("1.5Gi") - Quantity.parse("512Mi")
+    Quantity.parse('1Gi')
+    """
 
     nanos: int
     style: Style = field(default="DecimalSI", compare=False)

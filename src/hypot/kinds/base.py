@@ -1,57 +1,58 @@
 """What all kinds share: metadata, target, reading, writing, validation."""
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from datetime import timedelta
 from difflib import get_close_matches
-from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, cast
 
 from hypot.kinds.decode import decode_problems, python_path
 from hypot.kinds.derived import derived
 from hypot.kinds.floor import NO_FLOOR, Floor
+from hypot.kinds.known_kinds import BY_WORD
 from hypot.kinds.metadata import metadata_problems
 from hypot.kinds.names import group_of, path_segment
 from hypot.kinds.node import STRING, Node, Scalar, node, replaced, wire
+from hypot.kinds.plain import copied, plain
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem, Where, shown
 from hypot.kinds.text.write import to_yaml
-from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.version import NEWEST, Version, as_version
 
 DEFAULT_NAMESPACE = "default"
 
-# The word before the slash, and the API version and kind that it means.
-_SHORT_KINDS = {
-    "deployment": ("apps/v1", "Deployment"),
-    "deploy": ("apps/v1", "Deployment"),
-    "statefulset": ("apps/v1", "StatefulSet"),
-    "sts": ("apps/v1", "StatefulSet"),
-    "replicaset": ("apps/v1", "ReplicaSet"),
-    "rs": ("apps/v1", "ReplicaSet"),
-    "replicationcontroller": ("v1", "ReplicationController"),
-    "rc": ("v1", "ReplicationController"),
-    "rollout": ("argoproj.io/v1alpha1", "Rollout"),
-    "ingress": ("networking.k8s.io/v1", "Ingress"),
-    "service": ("v1", "Service"),
-    "svc": ("v1", "Service"),
-    "namespace": ("v1", "Namespace"),
-}
 # What controllers accept as true and false in an annotation.
 TRUE_WORDS = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 FALSE_WORDS = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
-@runtime_checkable
 class HasKindAndName(Protocol):
     """Anything that can be a target, for example a workload object of another library."""
 
-    kind: str
-    name: str
+    @property
+    def kind(self) -> str | None: ...
+    @property
+    def name(self) -> str | None: ...
+
+
+class HasMetadata(Protocol):
+    """A workload object of a library whose objects have their name in their metadata."""
+
+    @property
+    def metadata(self) -> Any: ...
 
 
 @node
 class Ref(Node):
-    """A reference to an object of the same namespace."""
+    """A reference to an object of the same namespace.
+
+    >>> HPA(Ref("argoproj.io/v1alpha1", "Rollout", "web"), max_replicas=10).target.group
+    'argoproj.io'
+    """
 
     GO: ClassVar[str] = "v2.CrossVersionObjectReference"
 
@@ -67,33 +68,74 @@ class Ref(Node):
         return group_of(self.api_version)
 
 
-def refer(target: "str | Ref | Mapping[str, Any] | HasKindAndName") -> Ref:
-    """A reference from `deployment/web`, a manifest, a `Ref`, or anything with a kind and a name."""
+# A version, with its group if it has one, a kind and a name; and a type as kubectl names it.
+_FULL = re.compile(r"((?:[^/]+/)?v[0-9][a-z0-9]*)/([^/]+)/([^/]+)")
+_DOTTED = re.compile(r"([A-Za-z]+)\.(v[0-9][a-z0-9]*)\.([a-z0-9.-]+)")
+
+
+def refer(target: "str | Ref | Mapping[str, Any] | HasKindAndName | HasMetadata") -> Ref:
+    """A reference from `deployment/web`, a manifest, a `Ref`, or anything with a kind and a name.
+
+    Kinds that not everybody has are `argoproj.io/v1alpha1/Rollout/web`, or `Rollout.v1alpha1.argoproj.io/web`.
+    """
     if isinstance(target, Ref):
         return target
     if isinstance(target, str):
-        word, _, named = target.partition("/")
-        api_version, kind = _SHORT_KINDS.get(word.lower(), ("", word))
-        return Ref(api_version or None, kind, named or None)
+        return _from_text(plain(target))
     if isinstance(target, Mapping):
         metadata = target.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else target.get("name")
         return Ref(target.get("apiVersion"), target.get("kind"), name)
     version = getattr(target, "api_version", None) or getattr(target, "version", None)
-    return Ref(version, getattr(target, "kind", None), getattr(target, "name", None))
+    name = getattr(target, "name", None) or getattr(getattr(target, "metadata", None), "name", None)
+    return Ref(version, getattr(target, "kind", None), name)
 
 
-def known_version(kind: str | None) -> str | None:
+def _from_text(text: str) -> Ref:
+    word, _, name = text.partition("/")
+    known = BY_WORD.get(word.lower())
+    if known is not None:
+        return Ref(known.api_version, known.kind, name or None)
+    if match := _DOTTED.fullmatch(word):
+        near = BY_WORD.get(match[1].lower())
+        return Ref(f"{match[3]}/{match[2]}", near.kind if near is not None else match[1], name or None)
+    if match := _FULL.fullmatch(text):
+        return Ref(match[1], match[2], match[3])
+    return Ref(None, word, name or None)
+
+
+def known_version(kind: Any) -> str | None:
     """The API version of a well-known kind; None for others."""
-    return _SHORT_KINDS.get((kind or "").lower(), (None, ""))[0]
+    known = BY_WORD.get(kind.lower()) if isinstance(kind, str) else None
+    return known.api_version if known is not None else None
+
+
+def meant_by(kind: Any) -> str:
+    """A hint with the known kind that is written like this; empty if none is, or if it is one."""
+    if not isinstance(kind, str) or kind.lower() in BY_WORD:
+        return ""
+    near = get_close_matches(kind.lower(), BY_WORD, 1, 0.7)
+    return f"did you mean {BY_WORD[near[0]].kind} of {BY_WORD[near[0]].api_version}?" if near else ""
 
 
 class InvalidAutoscaler(ValueError):  # noqa: N818  the name says what was written, not what went wrong
-    """An authored object that the cluster would reject, with all its problems."""
+    """An authored object that the cluster would reject, with all its problems.
+
+    >>> try:
+    ...     HPA("deployment/web", max_replicas=0)
+    ... except InvalidAutoscaler as error:
+    ...     print(error.problems[0].path)
+    max_replicas
+    """
 
     def __init__(self, what: str, problems: Iterable[Problem]) -> None:
+        self.what = what
         self.problems = tuple(problems)
         super().__init__("\n".join([f"{what}: {count_of(len(self.problems), 'problem')}", *self._lines()]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies, also to another process, where a value that is no JSON is its text."""
+        return type(self), (self.what, tuple([replace(p, value=_portable(p.value)) for p in self.problems]))
 
     def _lines(self) -> Iterator[str]:
         for i, problem in enumerate(self.problems, 1):
@@ -101,6 +143,21 @@ class InvalidAutoscaler(ValueError):  # noqa: N818  the name says what was writt
             yield f"  {i}. {problem.path}: {value}{problem.message or 'is required'} [{problem.rule}]"
             if problem.hint:
                 yield f"      try: {problem.hint}"
+
+
+def _own(metadata: Any) -> Any:
+    """A copy of what people write; managed fields are many, and nobody changes them."""
+    if type(metadata) is not dict:
+        return metadata
+    return {key: value if key == "managedFields" else copied(value) for key, value in metadata.items()}
+
+
+def _portable(value: Any) -> Any:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return shown(value)
+    return value
 
 
 def count_of(number: int, word: str) -> str:
@@ -148,7 +205,7 @@ class Kind(Node):
         made = cls.read(spec if isinstance(spec, dict) else {})
         put = object.__setattr__
         metadata = data.get("metadata")
-        put(made, "metadata", {} if metadata is None else metadata)
+        put(made, "metadata", {} if metadata is None else _own(metadata))
         put(made, "status", data.get("status"))
         put(made, "read_from", "" if version == cls.API_VERSION else str(version))
         put(made, "misread", misread)
@@ -156,7 +213,7 @@ class Kind(Node):
         known = {"apiVersion", "kind", "metadata", "status"}
         if spec is None or isinstance(spec, dict):
             known.add("spec")
-        put(made, "around", {} if data.keys() <= known else {k: v for k, v in data.items() if k not in known})
+        put(made, "around", {} if data.keys() <= known else {k: copied(v) for k, v in data.items() if k not in known})
         return made
 
     @classmethod
@@ -185,8 +242,38 @@ class Kind(Node):
 
     def effective(self, kubernetes: str | Version = NEWEST) -> Self:
         """The object with the defaults of its API server or controller; the same object if its kind has none."""
-        del kubernetes
+        as_version(kubernetes)
         return self
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of the constructor that make this object, as far as it takes them."""
+        raise NotImplementedError(f"{self.KIND} has no constructor for authors")
+
+    def named(self) -> dict[str, Any]:
+        """The keywords of every constructor."""
+        metadata = self.metadata if isinstance(self.metadata, dict) else {}
+        return {key: metadata.get(key) for key in ("name", "namespace", "labels", "annotations")}
+
+    def replace(self, **changes: Any) -> Self:
+        """The same object with other values, given and checked like those of the constructor: `replace(name="web")`.
+
+        What the constructor does not take stays, except for the status, which is that of another object.
+        """
+        given = self.arguments()
+        made, before = type(self)(**{**given, **changes}), self._again(given)
+        kept = {name: getattr(self, name) for name, _ in self.TABLE if _equal_in(name, made, before)}
+        own = self.metadata if isinstance(self.metadata, dict) else {}
+        metadata = {**{key: value for key, value in own.items() if key not in self.named()}, **made.metadata}
+        changed = replaced(made, **kept, metadata=metadata, around=self.around, extra=self.extra)
+        changed.raise_if_refused()
+        return changed
+
+    def _again(self, given: Mapping[str, Any]) -> Self | None:
+        """What the constructor makes of these keywords; None if it refuses them."""
+        try:
+            return type(self)(**given)
+        except InvalidAutoscaler:
+            return None
 
     def to_yaml(self) -> str:
         """The manifest as YAML, for `kubectl apply -f -`."""
@@ -232,8 +319,11 @@ class Kind(Node):
     def __str__(self) -> str:
         return f"{self.KIND} {self.namespace}/{self.name}"
 
-    def problems(self, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None) -> tuple[Problem, ...]:
+    def problems(
+        self, kubernetes: str | Version = NEWEST, gates: Mapping[str, bool] | None = None
+    ) -> tuple[Problem, ...]:
         """All problems of this object on its own, for that Kubernetes version and these feature gates."""
+        kubernetes = as_version(kubernetes)
         outer = self._outer_problems()
         if self.sound() and not self.misread and "spec" not in self.around:
             return tuple([self._placed(p) for p in (*outer, *self.rule_problems(kubernetes, gates))])
@@ -283,29 +373,44 @@ class Kind(Node):
             yield Problem("api-version-not-served", "Version", ("apiVersion",), message, written, f"write {now}")
 
     def _placed(self, problem: Problem) -> Problem:
-        return replace(problem, path=python_path(type(self), problem.where[1:]) or str(problem.where[0]))
+        return replace(problem, path=self.author_path(problem.where[1:]) or str(problem.where[0]))
+
+    def author_path(self, where: Where) -> str:
+        """The Python path of a place below `spec` or `metadata`: the keyword of the constructor, and what is inside."""
+        return python_path(self, where)
 
     def pod_problems(self, template: Template) -> Iterator[Problem]:
         """What never works with these pods; nothing by default."""
         del template
         return iter(())
 
-    def author(self, metadata: Mapping[str, Any], template: Template | None = None, **fields: Any) -> None:
+    def author(
+        self,
+        metadata: Mapping[str, Any],
+        template: Template | None = None,
+        also: Iterable[Problem] = (),
+        **fields: Any,
+    ) -> None:
         """For constructors: set the fields, or raise one exception with all problems.
 
-        These are what the cluster would reject, and what never works with the pods, if they are known.
+        These are what the cluster would reject, what never works with the pods, if they are known, and what the
+        constructor itself found (`also`).
         """
-        unwritten = {"metadata": metadata, "status": None, "around": {}, "extra": {}, "read_from": "", "misread": ()}
-        for key, value in {**unwritten, "floor": NO_FLOOR, **fields}.items():
-            object.__setattr__(self, key, value)
-        self.raise_if_refused(template)
+        unwritten: dict[str, Any] = {"status": None, "around": {}, "read_from": "", "misread": (), "floor": NO_FLOOR}
+        self.set_up(None, **unwritten, metadata=metadata, **fields)
+        self.raise_if_refused(template, also)
 
-    def raise_if_refused(self, template: Template | None = None) -> None:
-        found = [p for p in self.problems() if p.severity == "error"]
+    def raise_if_refused(self, template: Template | None = None, also: Iterable[Problem] = ()) -> None:
+        """One exception with all errors, if there are any."""
+        found = [*also, *[p for p in self.problems() if p.severity == "error"]]
         if template is not None:
             found += [self._placed(p) for p in self.readable().pod_problems(template)]
         if found:
             raise InvalidAutoscaler(str(self), found)
+
+
+def _equal_in(name: str, a: Kind, b: Kind | None) -> bool:
+    return b is not None and bool(getattr(a, name) == getattr(b, name))
 
 
 def _follows_from(problem: Problem, unreadable: Where) -> bool:
@@ -324,16 +429,21 @@ def metadata_of(
 ) -> dict[str, Any]:
     """The metadata that the author gave, without empty values."""
     given = {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
-    return {key: dict(value) if isinstance(value, Mapping) else value for key, value in given.items() if value}
+    return {key: plain(value) for key, value in given.items() if value is not None and value not in ("", {})}
+
+
+# Seconds, text such as "1m30s", or a timedelta.
+Duration = int | str | timedelta
+# More digits are no duration, and Python reads them slowly.
+_LONGEST_DURATION = 64
 
 
 def seconds(duration: Any) -> Any:
     """Whole seconds from 90, "90s", "1m30s", "2h" or a timedelta. Other values stay as they are, for the rules."""
-    total = getattr(duration, "total_seconds", None)
-    if callable(total):
-        amount = total()
+    if isinstance(duration, timedelta):
+        amount = duration.total_seconds()
         return int(amount) if amount == int(amount) else amount
-    if not isinstance(duration, str):
+    if not isinstance(duration, str) or len(duration) > _LONGEST_DURATION:
         return duration
     units = {"h": 3600, "m": 60, "s": 1}
     result, digits = 0, ""
@@ -351,14 +461,12 @@ def reference_problems(ref: Ref, where: Where, *, any_version: bool, any_group: 
     """The API server's rules for a reference to another object."""
     for key, value in (("kind", ref.kind), ("name", ref.name)):
         if not value:
-            yield Problem(f"reference-{key}", "Required", (*where, key), "")
+            yield Problem(f"reference-{key}", "Required", (*where, key), "", hint=_without_kind(ref))
         for message in path_segment(value or ""):
             yield Problem(f"reference-{key}", "Invalid", (*where, key), message, value)
     message = version_problem(ref, any_version=any_version, any_group=any_group)
     if message:
-        near = get_close_matches((ref.kind or "").lower(), _SHORT_KINDS, 1, 0.7)
-        api_version, kind = _SHORT_KINDS[near[0]] if near else ("", "")
-        hint = f"did you mean {kind} of {api_version}?" if near else ""
+        hint = meant_by(ref.kind)
         yield Problem("reference-version", "Invalid", (*where, "apiVersion"), message, ref.api_version or "", hint)
 
 
@@ -366,10 +474,17 @@ def target_problems(ref: Ref, where: Where) -> Iterator[Problem]:
     """The rules for the target of a kind that is not built in: the target may be of any group."""
     for key, value in (("kind", ref.kind), ("name", ref.name)):
         if not value:
-            yield Problem(f"reference-{key}", "Required", (*where, key), f"the target's {key} must be set")
+            message = f"the target's {key} must be set"
+            yield Problem(f"reference-{key}", "Required", (*where, key), message, hint=_without_kind(ref))
     message = version_problem(ref, any_version=False, any_group=True)
     if message:
         yield Problem("reference-version", "Invalid", (*where, "apiVersion"), message, ref.api_version)
+
+
+def _without_kind(ref: Ref) -> str:
+    """A hint for a name alone, which was taken for the kind."""
+    named = not ref.api_version and not ref.name and ref.kind
+    return f'in Python, write "deployment/{ref.kind}"' if named else ""
 
 
 def version_problem(ref: Ref, *, any_version: bool, any_group: bool) -> str:

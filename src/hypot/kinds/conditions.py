@@ -23,6 +23,8 @@ class Conditions(Mapping[str, C], Generic[C]):
         return found
 
     def __getattr__(self, type_: str) -> C:
+        if type_.startswith("_"):  # what Python itself asks for, also before there are conditions
+            raise AttributeError(type_)
         try:
             return self[type_]
         except KeyError as error:

@@ -1,7 +1,7 @@
 """What the API server's decoder would reject, and the Python path of a field."""
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -10,20 +10,34 @@ from hypot.kinds.node import INT32, QUANTITY, STRINGS, Node, Scalar, Wire
 from hypot.kinds.problem import Problem, Where, dotted, shown
 
 
-def python_path(cls: type[Node], where: Where) -> str:
+def python_path(root: Node, where: Where) -> str:
     """The Python path of a wire path, as an author would write it."""
     path = ""
-    here: type[Node] | None = cls
+    # A part of the object, or several; an empty part, whose words are the same, in place of what is absent.
+    here: Any = root
     for part in where:
         if isinstance(part, int):
             path += f"[{part}]"
+            here = _item(here, part)
             continue
-        name, w = here.BY_KEY.get(part, (part, None)) if here is not None else (part, None)
-        here = None if w is None or isinstance(w.type, Scalar) else w.type
-        word = name if w is None or w.path is None else w.path
+        name, w = here.BY_KEY.get(part, (part, None)) if isinstance(here, Node) else (part, None)
+        word = name if w is None else here.written_as(name, w)
+        here = None if w is None or isinstance(w.type, Scalar) else _inside(getattr(here, name), w.type)
         if word:
             path += f".{word}" if path else word
     return path
+
+
+def _inside(value: Any, kind: type[Node]) -> Any:
+    if isinstance(value, tuple):
+        return [item if isinstance(item, kind) else kind() for item in value]
+    return value if isinstance(value, kind) else kind()
+
+
+def _item(several: Any, i: int) -> Any:
+    if isinstance(several, Node):
+        return several
+    return several[i] if isinstance(several, list) and i < len(several) else None
 
 
 def decode_problems(root: Node, where: Where) -> Iterator[Problem]:
@@ -66,7 +80,10 @@ def _unmarshal(found: str, owner: type[Node], where: Where, go: str) -> str:
 
 def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
     if w.type is QUANTITY:
+        share = _percentage(value)
         hint = "write a quantity such as 500m, 2, 512Mi or 1.5Gi"
+        if share is not None:
+            hint = f"write {share / 100:g} for {share} percent"
         return Problem("quantity", "Invalid", where, _quantity_text(value), value, hint)
     want, go = _expected(where, w)
     if w.type is TIME and isinstance(value, str):
@@ -77,7 +94,7 @@ def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
     if w.type is INT32 and isinstance(value, int) and not isinstance(value, bool):
         hint = f"write a whole number from {-(2**31)} to {2**31 - 1}"
         return Problem("type", "Decode", where, message, value, hint)
-    hint = _in_quotes(w.type, value) or f"{_bounded(value)} is not {want}"
+    hint = _instead(where, w, value) or _in_quotes(w.type, value) or f"{_bounded(value)} is not {want}"
     return Problem("type", "Decode", where, message, value, hint)
 
 
@@ -89,6 +106,22 @@ def _in_quotes(kind: "Scalar | type[Node]", value: Any) -> str:
         return f"put it in quotes: {_cut(quoted)}" if kind is STRINGS and bare else ""
     takes_text = isinstance(kind, Scalar) and kind.fits(shown(value)) and isinstance(value, bool | int | float)
     return f'put it in quotes: "{shown(value)}"' if takes_text else ""
+
+
+def _percentage(value: Any) -> int | None:
+    match = re.fullmatch(r"([0-9]{1,3})\s*%", value) if isinstance(value, str) else None
+    return int(match[1]) if match is not None else None
+
+
+def _instead(where: Where, w: Wire, value: Any) -> str:
+    """What to write for a value whose meaning is clear; else empty."""
+    if w.type is INT32 and (share := _percentage(value)) is not None:
+        return f"write {share}, without the percent sign"
+    if w.type is INT32 and isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value):
+        return f"write {value} without quotes, as a number"
+    if isinstance(value, Mapping) and not isinstance(w.type, Scalar) and not (w.many and isinstance(where[-1], str)):
+        return f"in Python a {w.type.__name__} is no mapping; from_dict reads mappings"
+    return ""
 
 
 def _quantity_text(value: Any) -> str:
@@ -107,7 +140,7 @@ def _expected(where: Where, w: Wire) -> tuple[str, str]:
     return f"a mapping, in Python a {w.type.__name__}" if authored else "a mapping", go
 
 
-def _inside(owner: type[Node], key: object) -> Iterator[tuple[str, ...]]:
+def _fields_below(owner: type[Node], key: object) -> Iterator[tuple[str, ...]]:
     """Where this field is one or two levels below, in a block that is no list."""
     blocks = [
         ((name,), w.type) for name, (_, w) in owner.BY_KEY.items() if not isinstance(w.type, Scalar) and not w.many
@@ -144,7 +177,7 @@ def json_type(value: Any) -> str:
 
 def _stranger(where: Where, owner: type[Node]) -> Problem:
     near = get_close_matches(str(where[-1]), owner.BY_KEY, 1, 0.7)
-    inside = next(_inside(owner, where[-1]), None)
+    inside = next(_fields_below(owner, where[-1]), None)
     if near:
         hint = f"did you mean {near[0]}?"
     elif inside is not None:

@@ -2,16 +2,18 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hypot.kinds.base import HasKindAndName, InvalidAutoscaler, Ref, known_version, metadata_of, refer
+from hypot.kinds.base import HasKindAndName, HasMetadata, Ref, known_version, meant_by, metadata_of, refer
+from hypot.kinds.known_kinds import unfit
 from hypot.kinds.nested import inner
+from hypot.kinds.node import replaced
 from hypot.kinds.pod_template import Defaults, Template, read_template, template_in
 from hypot.kinds.problem import Problem
 from hypot.kinds.version import NEWEST
 
-TargetLike = str | Ref | Mapping[str, Any] | HasKindAndName
+TargetLike = str | Ref | Mapping[str, Any] | HasKindAndName | HasMetadata
 
 
 class GivenTarget(NamedTuple):
@@ -30,27 +32,57 @@ class GivenTarget(NamedTuple):
         annotations: Mapping[str, str] | None,
     ) -> dict[str, Any]:
         """The metadata of an autoscaler: named like its target and in its namespace, unless the author says so."""
+        return metadata_of(
+            self.ref.name if name is None or name == "" else name,
+            self.namespace if namespace is None or namespace == "" else namespace,
+            labels,
+            annotations,
+        )
+
+    def problems(self, namespace: str | None, *, counts: bool, needs_group: bool = False) -> Iterator[Problem]:
+        """What the target itself rules out, for an autoscaler that sets the number of replicas, or only sizes.
+
+        With `needs_group` the rules of the kind find a missing group themselves.
+        """
         if namespace and self.namespace and namespace != self.namespace:
             message = f"the target is in the namespace {self.namespace}, and an autoscaler scales only its own"
             hint = "leave namespace out: it is that of the target"
-            problem = Problem("target-namespace", "Invalid", ("namespace",), message, namespace, hint, path="namespace")
-            raise InvalidAutoscaler(f"an autoscaler of {self.ref}", [problem])
-        return metadata_of(name or self.ref.name, namespace or self.namespace, labels, annotations)
+            yield Problem("target-namespace", "Invalid", ("namespace",), message, namespace, hint, path="namespace")
+        if not needs_group:
+            yield from unknown_kind(self.ref, "target")
+        why = unfit(self.ref.group, str(self.ref.kind), counts=counts)
+        if why:
+            message = f"has no replica count ({why})" if counts else f"has no pods to size ({why})"
+            yield Problem("target-not-scalable", "Invalid", ("target",), message, self.ref.kind, "", path="target.kind")
+
+
+def unknown_kind(ref: Ref, path: str) -> Iterator[Problem]:
+    """A kind that not everybody has is nothing without its API version."""
+    kind, version = ref.kind, ref.api_version
+    if version or not isinstance(kind, str) or not kind or known_version(kind) is not None:
+        return
+    hint = meant_by(kind) or f'write Ref("GROUP/VERSION", "{kind}", "{ref.name}"), or "GROUP/VERSION/{kind}/{ref.name}"'
+    message = "is not a kind that every cluster has, and there is no API version"
+    yield Problem("reference-kind", "Invalid", ("target", "kind"), message, kind, hint, path=f"{path}.kind")
 
 
 def given_target(target: TargetLike) -> GivenTarget:
     """The reference to a target, and its pods if they are given."""
     if isinstance(target, str | Ref):
-        return GivenTarget(refer(target))
+        return GivenTarget(_with_version(refer(target)))
     manifest = manifest_of(target)
     if manifest is None:
-        return GivenTarget(refer(target))
-    ref, metadata = refer(manifest), inner(manifest, "metadata")
-    if not ref.api_version:
-        ref = Ref(known_version(ref.kind), ref.kind, ref.name)
+        return GivenTarget(_with_version(refer(target)))
+    metadata = inner(manifest, "metadata")
     template = read_template(template_in(inner(manifest, "spec")), Defaults(), NEWEST)
     namespace = metadata.get("namespace")
-    return GivenTarget(ref, namespace if isinstance(namespace, str) else None, template)
+    namespace = namespace if isinstance(namespace, str) else None
+    return GivenTarget(_with_version(refer(manifest)), namespace, template)
+
+
+def _with_version(ref: Ref) -> Ref:
+    """With the API version of a kind that everybody has."""
+    return ref if ref.api_version else replaced(ref, api_version=known_version(ref.kind))
 
 
 def manifest_of(target: Any) -> Mapping[str, Any] | None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from hypot.core.quantity import is_quantity, stored_text
 from hypot.kinds.derived import Deriving
+from hypot.kinds.plain import copied, listed, plain
 from hypot.kinds.problem import Where
 
 T = TypeVar("T")
@@ -135,6 +136,11 @@ def node(cls: type[T]) -> type[T]:
     return made
 
 
+# Values that nobody can change.
+_OWN_ALREADY = frozenset({str, int, float, bool})
+_CHANGEABLE = frozenset({dict, list})
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Node(Deriving):
     """A part of a manifest."""
@@ -167,12 +173,31 @@ class Node(Deriving):
         )
         cls.SETTERS = tuple((getattr(cls, name).__set__, key, kind, many) for name, key, _, kind, many in cls.READERS)
 
+    def __post_init__(self) -> None:
+        """For constructors: what the author gave in the types of a manifest, and as a copy of its own."""
+        for name, _, _, kind, many in self.READERS:
+            value = getattr(self, name)
+            if value is None or type(value) in _OWN_ALREADY or (isinstance(value, Node) and not many):
+                continue
+            object.__setattr__(self, name, listed(value, kind) if many and kind is not None else plain(value))
+
+    def written_as(self, name: str, w: Wire) -> str:
+        """The Python path of a field: the keyword that an author writes."""
+        return name if w.path is None else w.path
+
+    def set_up(self, extra: Mapping[str, Any] | None = None, **given: Any) -> None:
+        """For constructors that are written by hand: what the author gave."""
+        object.__setattr__(self, "extra", {} if extra is None else extra)
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        Node.__post_init__(self)
+
     def __repr__(self) -> str:
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.SHOWN)})"
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Self:
-        """Read a mapping as it is; null is the same as absent."""
+        """Read a mapping as it is, and share nothing with it; null is the same as absent."""
         made = object.__new__(cls)
         get, claimed = data.get, 0
         for put, key, kind, many in cls.SETTERS:
@@ -181,9 +206,11 @@ class Node(Deriving):
                 claimed += 1
                 if kind is not None:
                     value = _read_many(kind, value) if many else _read_one(kind, value)
+                elif type(value) in _CHANGEABLE:
+                    value = copied(value)
             put(made, value)
         known = cls.BY_KEY
-        extra = {} if claimed == len(data) else {k: v for k, v in data.items() if k not in known}
+        extra = {} if claimed == len(data) else {k: copied(v) for k, v in data.items() if k not in known}
         object.__setattr__(made, "extra", extra)
         return made
 

@@ -27,7 +27,12 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem. `field` is the Kubernetes path, `path` the Python path."""
+    """One problem. `field` is the Kubernetes path, `path` the Python path.
+
+    >>> problem = HPA.from_dict({"spec": {"minReplicas": "2"}}).problems()[1]
+    >>> problem.field, problem.path, problem.hint
+    ('spec.minReplicas', 'min_replicas', 'write 2 without quotes, as a number')
+    """
 
     rule: str
     kind: str

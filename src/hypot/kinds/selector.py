@@ -147,3 +147,13 @@ def _set_text(requirement: Requirement) -> str:
 
 def _joined(values: Iterable[str]) -> str:
     return ",".join(sorted(values))
+
+
+def selector_of(data: Any) -> Selector | None:
+    """The parsed selector, or None if it is missing or invalid."""
+    if not isinstance(data, Mapping):
+        return None
+    try:
+        return read_selector(data)
+    except SelectorError:
+        return None

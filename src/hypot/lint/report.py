@@ -112,6 +112,9 @@ def check(
     """Run every rule on these objects together, as a cluster of that Kubernetes version would see them.
 
     `unread` is what could not be read of the input; each is a finding.
+
+    >>> check(HPA("deployment/web", max_replicas=10)).errors
+    ()
     """
     version = as_version(kubernetes)
     world = InputWorld([_item(one) for one in objects], version)
@@ -142,7 +145,9 @@ def _unreadable(error: LoadError) -> Finding:
 def _item(one: Kind | Mapping[str, Any] | LoadedFiles) -> Item:
     if isinstance(one, LoadedFiles):
         return Item(one.data, one.source)
-    return Item(one.to_dict() if isinstance(one, Kind) else one)
+    if not isinstance(one, Kind | Mapping):
+        raise TypeError(f"check takes autoscalers and manifests, not {type(one).__name__}; from_yaml reads text")
+    return Item(one.to_dict() if isinstance(one, Kind) else dict(one))
 
 
 def _found(world: InputWorld) -> Iterator[tuple[Item, Finding]]:

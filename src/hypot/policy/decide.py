@@ -19,6 +19,12 @@ def decide(
     """Decide what this autoscaler does now and why; also return the new state. Pure: it has no side effects.
 
     The holds from the object's annotations and those in `holds` apply.
+
+    >>> from hypot.policy.model.seen import Failure
+    >>> seen = Seen(now=0.0, scale=Failure("not found"))
+    >>> decision, after = decide(HPA("deployment/web", max_replicas=10), seen, State(), Settings())
+    >>> decision.conditions[0].reason
+    'FailedGetScale'
     """
     state = state.until(seen.now)
     move, after = proposed(spec, seen, state, settings)

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import hypot
@@ -19,6 +19,7 @@ from hypot.kinds.text.load import load
 from property.authoring.objects import manifests
 from property.kinds.test_kinds import broken
 
+PLAIN = hypot.HPA("deployment/web", max_replicas=3).to_dict()
 ROOT = Path(__file__).resolve().parents[3]
 FILES = [*(ROOT / "examples").rglob("*.yaml"), *(ROOT.parent / "shared" / "examples").glob("*.yaml")]
 
@@ -41,11 +42,12 @@ def of_examples():
 
 
 @settings(max_examples=150)
-@given(st.lists(manifests, min_size=1, max_size=3))
-def test_adopted_objects_are_equal(some):
-    """Whatever a constructor cannot write is read from a mapping."""
-    objects = [one for data in some for one in from_yaml(to_yaml(data))]
-    source = adopted_source([Given(one, "a.yaml:1") for one in objects])
+@given(st.lists(manifests, min_size=1, max_size=3), st.text())
+@example([], "x\nraise SystemExit")
+def test_adopted_objects_are_equal(some, place):
+    """Whatever a constructor cannot write is read from a mapping, and a file may have any name."""
+    objects = [one for data in [PLAIN, *some] for one in from_yaml(to_yaml(data))]
+    source = adopted_source([Given(one, place) for one in objects])
     assert made_by(source) == objects
     assert [one.to_dict() for one in made_by(source)] == [one.to_dict() for one in objects]
 

@@ -2,10 +2,25 @@
 
 import pytest
 
-from hypot import HPA, VPA, WPA, Hvpa, band, cpu, from_yaml, interval, to_yaml
-from hypot.kinds.text.load import LoadError
-from hypot.kinds.tortoise import Tortoise
+from hypot import (
+    HPA,
+    VPA,
+    WPA,
+    Hvpa,
+    InvalidAutoscaler,
+    LoadError,
+    ScalingRules,
+    Tortoise,
+    band,
+    check,
+    cpu,
+    from_yaml,
+    interval,
+    limit,
+    to_yaml,
+)
 
+D = "deployment/web"
 WEB = HPA("deployment/web", max_replicas=10, metrics=[cpu(utilization=70)])
 SIZES = VPA("deployment/web", mode="Off")
 
@@ -69,3 +84,49 @@ def test_a_tortoise_knows_containers_that_its_caller_or_its_spec_names():
     names = [each.container_name for each in one.effective(containers=["app", "proxy"]).autoscaling_policy]
     assert names == ["app", "proxy"]
     assert len(one.effective().autoscaling_policy) == 1
+
+
+def test_a_template_is_recognised():
+    """Its braces are no YAML."""
+    with pytest.raises(LoadError, match="render it first, with helm template"):
+        from_yaml("apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata:\n  name: {{ .Values.name }}\n")
+
+
+@pytest.mark.parametrize("kind", [HPA, WPA, VPA, Hvpa, Tortoise])
+def test_a_version_is_a_version_of_kubernetes(kind):
+    """As text, also where the defaults are the same in each."""
+    found = kind.from_dict({})
+    assert found.problems("1.34") == found.problems((1, 34))
+    for call in (found.effective, found.problems):
+        with pytest.raises(ValueError, match="is not a Kubernetes version"):
+            call("bogus")
+
+
+@pytest.mark.parametrize("given", ["apiVersion: v1", 3, None])
+def test_only_objects_are_checked(given):
+    """Text is read first."""
+    with pytest.raises(TypeError, match="from_yaml reads text"):
+        check(given)
+
+
+@pytest.mark.parametrize(
+    ("write", "hints"),
+    [
+        (lambda: HPA(D, max_replicas="3"), ["write 3 without quotes, as a number"]),
+        (lambda: HPA(D, max_replicas=3, metrics=cpu(utilization="70%")), ["write 70, without the percent sign"]),
+        (lambda: HPA(D, max_replicas=3, scale_up=ScalingRules(tolerance="5%")), ["write 0.05 for 5 percent"]),
+        (
+            lambda: HPA(D, max_replicas=3, metrics=[{"type": "Pods"}]),
+            ["in Python a Metric is no mapping"],
+        ),
+        (lambda: HPA(D, max_replicas=3, scale_up=ScalingRules([limit(pods=0)])), ["in Python that is FROZEN"]),
+        (lambda: HPA(D, max_replicas=3, scale_up=ScalingRules([])), ["in Python that is FROZEN"]),
+        (lambda: VPA(D, min_replicas=2), ['in Python mode="Recreate"']),
+        (lambda: Hvpa(D, intervals=interval(3, cpu="1", memory="1Gi"), overlap={"cpu": "\u0663\u0660%"}), [""]),
+    ],
+)
+def test_a_hint_says_what_to_write(write, hints):
+    """For what is meant."""
+    with pytest.raises(InvalidAutoscaler) as raised:
+        write()
+    assert all(hint in problem.hint for hint, problem in zip(hints, raised.value.problems, strict=True))

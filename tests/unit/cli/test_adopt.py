@@ -2,9 +2,29 @@
 
 from functools import partial
 
-from hypot import FROZEN, HPA, Ref, ScalingRules, cpu, external, limit, to_yaml
+from hypot import (
+    FROZEN,
+    HPA,
+    VPA,
+    WPA,
+    CPUBoost,
+    EvictionRequirement,
+    Hvpa,
+    Recommender,
+    Ref,
+    ScaleType,
+    ScalingRules,
+    StartupBoost,
+    TLSConfig,
+    cpu,
+    external,
+    interval,
+    limit,
+    to_yaml,
+)
 from unit.cli.command import hypot as run_hypot
 
+CHANGE = "TargetHigherThanRequests"
 hypot = partial(run_hypot, "adopt")
 WEB = HPA(
     "deployment/web",
@@ -61,8 +81,50 @@ def test_what_a_constructor_cannot_write_is_named():
     result = hypot("-", text=to_yaml(manifest))
     assert "#   status\n#   metadata.uid\nweb = HPA.from_dict(" in result.out
     assert hypot("-", "--without-status", text=to_yaml(manifest)).out == SOURCE
-    unknown = hypot("-", text=to_yaml(manifest | {"extra": 1}))
-    assert "#   what it does not know" in unknown.out
+    spec = manifest["spec"] | {"minReplicas": "2", "paused": True}
+    unknown = hypot("-", text=to_yaml(manifest | {"extra": 1, "spec": spec}))
+    named = ["extra", "spec.minReplicas: a wrong type", "spec.paused: an unknown field", "status", "metadata.uid"]
+    assert "".join(f"#   {each}\n" for each in named) + "web = HPA.from_dict(" in unknown.out
+
+
+def test_a_reason_is_brief():
+    """What a name must look like has its place in the documentation."""
+    manifest = WEB.to_dict() | {"metadata": {"name": "We_b"}}
+    (reason,) = [line for line in hypot("-", text=to_yaml(manifest)).out.splitlines() if line.startswith("#   ")]
+    assert reason.startswith("#   metadata.name: a lowercase RFC 1123 subdomain must consist of")
+    assert len(reason) < 110
+
+
+def test_the_name_of_a_file_is_no_code(tmp_path):
+    """It may have line breaks."""
+    folder = tmp_path / 'x\nprint("INJECTED")  #'
+    folder.mkdir()
+    (folder / "a.yaml").write_text(to_yaml(WEB), encoding="utf-8")
+    assert "\nprint" not in hypot(folder).out
+
+
+def test_all_parts_are_imported_from_the_package():
+    """Whatever a constructor takes is public."""
+    recommender = Recommender(url="https://r", high=2, low=1, tls=TLSConfig(ca_file="/ca"))
+    boost = StartupBoost(CPUBoost("Factor", 2))
+    some = [
+        WPA("deployment/web", max_replicas=3, recommender=recommender),
+        VPA(
+            "deployment/web",
+            mode="Auto",
+            startup_boost=boost,
+            eviction_requirements=EvictionRequirement(["cpu"], CHANGE),
+        ),
+        Hvpa(
+            "deployment/web",
+            intervals=[interval(3, cpu="1", memory="1Gi")],
+            window=("220000+0000", "230000+0000"),
+            scale_down=ScaleType("Auto", {"cpu": "10%", "memory": "200M"}),
+            base={"cpu": "100m"},
+        ),
+    ]
+    imports = [line for line in hypot("-", text=to_yaml(*some)).out.splitlines() if line.startswith("from ")]
+    assert imports == ["from hypot import ("]
 
 
 def test_other_objects_are_reported(tmp_path):

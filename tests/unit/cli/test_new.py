@@ -94,6 +94,9 @@ WRONG = [
     ("hpa deployment/web --max 9 --memory 512MB", "is not a quantity of Kubernetes: write 512M"),
     ("hpa deployment/web --max 9 --memory 500m", "is in thousandths of a byte"),
     ("hpa deploymnt/web --max 9", "'deploymnt/web' is not a workload: write deployment/web"),
+    ("hpa ingress/web --max 9", "has no replica count (point at the workload behind it)"),
+    ("hpa ds/web --max 9", "has no replica count (it runs one pod on each node)"),
+    ("vpa service/web", "has no pods to size (point at the workload behind it)"),
     ("hpa deployment/web --max 0 --cpu 0%", "1. spec.maxReplicas: must be set and greater than 0"),
     ("hpa deployment/web --min 12 --max 9", "spec.maxReplicas: 9 must be greater than or equal to `minReplicas`"),
     ("wpa deployment/web --max 9 --metric jobs --low 4 --high 5/pod", "'4' does not say of what: write 40/pod"),
@@ -117,6 +120,14 @@ def test_wrong_words_are_refused_with_a_fix(words, message):
     result = hypot(*words.split())
     assert (result.status, result.out) == (2, "")
     assert message in result.err
+
+
+@pytest.mark.parametrize("target", ["daemonset/agent", "cronjob/agent", "example.com/v1/Foo/agent"])
+def test_what_has_pods_can_be_sized(target):
+    """By the words of kubectl, or with a version."""
+    result = hypot("vpa", target, "--mode", "Off")
+    assert (result.status, result.err) == (0, "")
+    assert result.out == VPA(target, mode="Off").to_yaml()
 
 
 def test_all_problems_come_at_once():

@@ -1,15 +1,19 @@
 """Servers with TLS on loopback, in place of an API server: well-behaved ones, and ones that send arbitrary bytes."""
 
 import asyncio
+import base64
 import gc
+import json
 import ssl
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import trustme
+import yaml
 from aiohttp import web
 
 from hypot.cluster.config import Access
@@ -117,3 +121,58 @@ async def until_stopped(app: Any, cluster: Any, within: float = 30.0) -> AsyncIt
             gc.unfreeze()
             # Else the API server would wait for streams that are no longer read.
             cluster.end_watches()
+
+
+@contextmanager
+def running(server, folder):
+    """The kubeconfig of a server that runs in another thread: the functions have an event loop of their own."""
+    started, stop, found = threading.Event(), None, {}
+
+    async def serve():
+        nonlocal stop
+        stop = asyncio.Event()
+        found["loop"] = asyncio.get_running_loop()
+        async with serving(server) as access:
+            found["server"] = access.server
+            started.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    started.wait(10)
+    ca = base64.b64encode(CA.cert_pem.bytes()).decode()
+    config = {
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u", "namespace": "own"}}],
+        "clusters": [{"name": "c", "cluster": {"server": found["server"], "certificate-authority-data": ca}}],
+        "users": [{"name": "u", "user": {"token": "secret-word"}}],
+    }
+    path = folder / "config"
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    try:
+        yield str(path)
+    finally:
+        found["loop"].call_soon_threadsafe(stop.set)
+        thread.join(10)
+
+
+class Stored:
+    """An API server that stores what is applied, and shows it with this status."""
+
+    def __init__(self, *manifests, status):
+        self._manifests = {self._key(one["kind"], one["metadata"]["name"]): one for one in manifests}
+        self._status = status
+
+    @staticmethod
+    def _key(kind, name):
+        return kind.lower(), name
+
+    async def __call__(self, request):
+        *_, plural, name = request.path.split("/")
+        key = self._key(plural.removesuffix("s"), name)
+        if request.method == "PATCH":
+            made = json.loads(await request.read())
+            if "dryRun" not in request.query:
+                self._manifests[key] = made
+            return web.json_response(made)
+        return web.json_response(self._manifests[key] | {"status": self._status})

@@ -1,19 +1,28 @@
 """Applying objects and reading them back, over TLS on loopback."""
 
-import asyncio
-import base64
+import copy
 import json
-import threading
-from contextlib import contextmanager
+import pickle
+import subprocess
+import sys
+from typing import get_args
 
 import pytest
-import yaml
 from aiohttp import web
 
 from hypot import HPA, VPA, WPA, InvalidAutoscaler, band
-from hypot.cluster.apply import ApplyConflict, ApplyRefused, apply, kind_named, live
+from hypot.cluster.apply import (
+    ApplyConflict,
+    ApplyRefused,
+    FieldConflict,
+    KindWord,
+    LiveRefused,
+    apply,
+    kind_named,
+    live,
+)
 from hypot.cluster.port import UnreachableError
-from unit.cluster.server import CA, serving
+from unit.cluster.server import running
 
 WEB = HPA("deployment/web", max_replicas=10, namespace="shop")
 
@@ -29,39 +38,6 @@ class ApiServer:
         self.asked.append((request.method, request.path, dict(request.query), json.loads(body) if body else None))
         self.content = request.headers.get("Content-Type")
         return web.json_response(self.answer, status=self.status)
-
-
-@contextmanager
-def running(server, folder):
-    """The kubeconfig of a server that runs in another thread: the functions have an event loop of their own."""
-    started, stop, found = threading.Event(), None, {}
-
-    async def serve():
-        nonlocal stop
-        stop = asyncio.Event()
-        found["loop"] = asyncio.get_running_loop()
-        async with serving(server) as access:
-            found["server"] = access.server
-            started.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=asyncio.run, args=(serve(),))
-    thread.start()
-    started.wait(10)
-    ca = base64.b64encode(CA.cert_pem.bytes()).decode()
-    config = {
-        "current-context": "here",
-        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u", "namespace": "own"}}],
-        "clusters": [{"name": "c", "cluster": {"server": found["server"], "certificate-authority-data": ca}}],
-        "users": [{"name": "u", "user": {"token": "secret-word"}}],
-    }
-    path = folder / "config"
-    path.write_text(yaml.safe_dump(config), encoding="utf-8")
-    try:
-        yield str(path)
-    finally:
-        found["loop"].call_soon_threadsafe(stop.set)
-        thread.join(10)
 
 
 def status(code, reason, message, **details):
@@ -131,7 +107,12 @@ def test_problems_are_raised_before_anything_is_sent(tmp_path):
     ("code", "answer", "message"),
     [
         (404, "404 page not found", "does not serve datadoghq.com/v1alpha1; install it: hypot crds"),
-        (403, status(403, "Forbidden", "no access"), "no access; it needs the verbs get and patch"),
+        (
+            403,
+            status(403, "Forbidden", "no access"),
+            "no access; it needs the verbs patch, and create for new objects, for watermarkpodautoscalers",
+        ),
+        (401, status(401, "Unauthorized", "Unauthorized"), "does not accept these credentials: log in again"),
         (422, status(422, "Invalid", "spec.x: Invalid value", name="web"), "spec.x: Invalid value"),
     ],
 )
@@ -152,8 +133,103 @@ def test_live_reads_an_object_or_none(tmp_path):
     with running(server, tmp_path) as config:
         assert live(HPA, "web", kubeconfig=config) is None
     assert server.asked[0][1].startswith("/apis/autoscaling/v2/namespaces/own/")
-    with running(ApiServer(404, "404 page not found"), tmp_path) as config, pytest.raises(ApplyRefused, match="serve"):
+    with running(ApiServer(404, "404 page not found"), tmp_path) as config, pytest.raises(LiveRefused, match="serve"):
         live(VPA, "web", kubeconfig=config)
+
+
+def test_every_kubernetes_serves_an_hpa(tmp_path):
+    """There is nothing to install; the cluster is old."""
+    with running(ApiServer(404, "404 page not found"), tmp_path) as config, pytest.raises(LiveRefused) as found:
+        live("hpa", "web", kubeconfig=config)
+    assert str(found.value).endswith("does not serve autoscaling/v2; Kubernetes has it from 1.23 on")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>log in</html>",
+        b"[]",
+        b"null",
+        b"{}",
+        b"[" * 100_000,
+        b'{"kind": "HorizontalPodAutoscalerList", "apiVersion": "autoscaling/v2", "items": []}',
+        json.dumps(WEB.to_dict() | {"apiVersion": "autoscaling/v1"}).encode(),
+        json.dumps(WEB.to_dict() | {"metadata": {"name": "other"}}).encode(),
+        json.dumps(VPA("deployment/web").to_dict()).encode(),
+    ],
+    ids=lambda body: str(body[:20]),
+)
+def test_a_good_status_without_the_object_is_no_answer(tmp_path, body):
+    """Something else answered, such as a proxy; an empty object would be a lie."""
+
+    async def answers(_):
+        return web.Response(body=body)
+
+    with running(answers, tmp_path) as config:
+        for call in (lambda: apply(WEB, kubeconfig=config), lambda: live("hpa", "web", kubeconfig=config)):
+            with pytest.raises(UnreachableError, match="status 200, but not with HorizontalPodAutoscaler web"):
+                call()
+
+
+@pytest.mark.parametrize("name", ["", None, "..", "a/b", "Web", 3])
+def test_what_is_no_name_is_not_asked_for(name):
+    """Its path would be that of something else, such as the whole collection."""
+    with pytest.raises(ValueError, match="is not the name of an object"):
+        live("hpa", name)
+    with pytest.raises(ValueError, match="is not a namespace"):
+        live("hpa", "web", name if name is not None else 0)
+
+
+@pytest.mark.parametrize("given", [WEB.to_dict(), None, 3, "hpa"])
+def test_what_is_no_autoscaler_is_not_applied(given):
+    """The message says how to make one of a manifest."""
+    with pytest.raises(TypeError, match="read a manifest with HPA"):
+        apply(given)
+
+
+@pytest.mark.parametrize("kind", [3, None, dict, WEB])
+def test_live_takes_a_kind(kind):
+    """A class, or a word."""
+    with pytest.raises(TypeError, match="live takes a kind"):
+        live(kind, "web")
+
+
+def test_the_words_that_types_allow_are_words_of_the_catalogue():
+    """Each is its kind."""
+    for words in get_args(KindWord):
+        assert len({kind_named(word) for word in get_args(words)} if get_args(words) else {kind_named(words)}) == 1
+
+
+def test_a_conflict_reaches_another_process():
+    """Exceptions are pickled on the way out of it."""
+    before = ApplyConflict("HPA shop/web", (FieldConflict("spec.maxReplicas", "kubectl"),))
+    for after in (pickle.loads(pickle.dumps(before)), copy.copy(before), copy.deepcopy(before)):  # noqa: S301
+        assert (str(after), after.conflicts) == (str(before), before.conflicts)
+
+
+def test_without_the_extra_all_names_are_there():
+    """Only a call needs the packages, and says which."""
+    script = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"aiohttp", "msgspec", "yarl", "cryptography", "structlog"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
+from hypot import *
+import hypot, inspect, pydoc
+inspect.getmembers(hypot)
+pydoc.render_doc(hypot)
+for call in (lambda: hypot.apply(HPA("deployment/web", max_replicas=3)), lambda: hypot.live("hpa", "web")):
+    try:
+        call()
+    except ModuleNotFoundError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    said = "apply and live need aiohttp: pip install 'hypot[run]'\n"
+    assert (done.stdout, done.stderr) == (said * 2, "")
 
 
 @pytest.mark.asyncio
@@ -176,4 +252,4 @@ def test_an_unknown_kind_is_refused_with_a_suggestion():
     """Before a kubeconfig is read."""
     assert kind_named("VPA") is VPA
     with pytest.raises(ValueError, match="did you mean hpa"):
-        live("hpas", "web")
+        live("hpaa", "web")

@@ -117,7 +117,7 @@ def test_which_comes_first(monkeypatch, tmp_path):
 
 def test_nothing_is_found(monkeypatch, tmp_path):
     """The message says which places were searched, and what to do."""
-    with pytest.raises(AccessError, match=r"home/\.kube/config: no such file.*--kubeconfig FILE or set KUBECONFIG"):
+    with pytest.raises(AccessError, match=r"home/\.kube/config: no such file.*set KUBECONFIG, or name a kubeconfig"):
         read_access()
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
     with pytest.raises(AccessError, match="missing: no such file"):
@@ -129,8 +129,8 @@ def test_nothing_is_found(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (whole(**{"current-context": ""}), "no current-context; write --context as one of: x"),
-        (whole(**{"current-context": "z"}), "no context 'z'; write --context as one of: x"),
+        (whole(**{"current-context": ""}), "no current-context; choose one of: x"),
+        (whole(**{"current-context": "z"}), "no context 'z'; the contexts are: x"),
         (whole(context={"cluster": "z"}), "no cluster 'z'; context x names it"),
         (whole(context={"user": "z"}), "no user 'z'; context x names it"),
         (whole({"server": ""}), "cluster c has no server"),
@@ -161,7 +161,7 @@ def test_nothing_is_found(monkeypatch, tmp_path):
         (f"a: !!python/object/apply:os.system [{SECRET}]", "line 1: not valid YAML"),
         (f"a: {SECRET}\x01", "not valid YAML"),
         ("[" * 100_000, "not valid YAML"),
-        ("", "no current-context; write --context as one of: none"),
+        ("", "no current-context; choose one of: none"),
     ],
 )
 def test_errors_are_reported(tmp_path, data, said):

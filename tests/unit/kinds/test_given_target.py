@@ -8,12 +8,14 @@ import pytest
 from hypot.kinds.base import InvalidAutoscaler, Ref
 from hypot.kinds.given_target import given_target
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.fields import cpu, memory
+from hypot.kinds.hpa.fields import cpu, memory, on
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.fields import interval
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import ContainerPolicy
+from hypot.kinds.wpa import WPA
+from hypot.kinds.wpa.fields import band, resource_band
 
 
 def deployment(*containers, namespace="shop", **spec):
@@ -30,6 +32,8 @@ def deployment(*containers, namespace="shop", **spec):
     }
 
 
+INTERVALS = [interval(2, cpu="1", memory="1Gi")]
+BAND, CPU = band("rate", low=1), cpu(average="1")
 WEB = deployment(("app", {"cpu": "500m", "memory": "1Gi"}), "proxy")
 
 
@@ -95,7 +99,7 @@ class TestMetrics:
             lambda: Hvpa(WEB, intervals=[interval(2, cpu="1", memory="1Gi")], containers=[ContainerPolicy("api")]),
             "containers[0].container_name",
         ),
-        (lambda: Tortoise(WEB, containers={"api": {"cpu": "Horizontal"}}), "containers[0].container_name"),
+        (lambda: Tortoise(WEB, containers={"api": {"cpu": "Horizontal"}}), 'containers["api"].container_name'),
     ],
 )
 def test_policies_name_containers_that_exist(write, found):
@@ -112,8 +116,11 @@ class TestNamespace:
         assert HPA(WEB, max_replicas=5, metrics=[cpu(average="1")], namespace="shop").namespace == "shop"
 
     def test_another_one_is_refused(self):
-        """It would never find its target."""
-        assert problems(lambda: HPA(WEB, max_replicas=5, namespace="other")) == [("namespace", "target-namespace")]
+        """It would never find its target. Everything else is said too."""
+        assert problems(lambda: HPA(WEB, max_replicas=5, namespace="other")) == [
+            ("namespace", "target-namespace"),
+            ("metrics", "request-missing"),
+        ]
 
 
 class TestOtherLibraries:
@@ -147,3 +154,90 @@ class TestOtherLibraries:
         # It is a mapping too, with values of other classes.
         made = type("Rollout", (dict,), found)(metadata=SimpleNamespace(name="web"))
         assert given_target(made).ref == Ref("argoproj.io/v1alpha1", "Rollout", "web")
+
+
+def labelled(**labels):
+    """A Deployment whose pods have these labels."""
+    one = deployment(("app", {"cpu": "500m"}))
+    one["spec"]["template"]["metadata"] = {"labels": labels}
+    return one
+
+
+@pytest.mark.parametrize(
+    ("write", "found"),
+    [
+        (
+            lambda: Hvpa(WEB, intervals=INTERVALS, metrics=[cpu(average="1", container="ap")]),
+            ("metrics[0].container", "container-missing"),
+        ),
+        (
+            lambda: WPA(
+                labelled(app="web"), max_replicas=3, metrics=resource_band("cpu", low=1, labels={"app": "api"})
+            ),
+            ("metrics[0].resource.selector", "wpa-selector-misses-pods"),
+        ),
+        (lambda: HPA(labelled() | {"kind": "DaemonSet"}, max_replicas=3), ("target.kind", "target-not-scalable")),
+        (lambda: HPA("service/web", max_replicas=3), ("target.kind", "target-not-scalable")),
+        (lambda: WPA("ds/web", max_replicas=3, metrics=BAND), ("target.kind", "target-not-scalable")),
+        (lambda: HPA(HPA(WEB, max_replicas=3, metrics=CPU), max_replicas=3), ("target.kind", "target-not-scalable")),
+        (lambda: VPA("service/web"), ("target.kind", "target-not-scalable")),
+        (lambda: VPA("pod/web"), ("target.kind", "target-not-scalable")),
+        (lambda: VPA("deploymnt/web"), ("target.kind", "reference-kind")),
+        (lambda: VPA({"kind": "Foo", "name": "web"}), ("target.kind", "reference-kind")),
+        (lambda: WPA("deploymnt/web", max_replicas=3, metrics=BAND), ("target.kind", "reference-kind")),
+        (lambda: Hvpa("deploymnt/web", intervals=INTERVALS), ("target.kind", "reference-kind")),
+        (lambda: Tortoise("deploymnt/web"), ("target.kind", "reference-kind")),
+        (lambda: on("queue/shop", "depth", value=1), ("of.kind", "reference-kind")),
+        (lambda: HPA("deploymnt/web", max_replicas=3), ("target.api_version", "reference-version")),
+    ],
+)
+def test_a_target_on_which_it_cannot_act_is_refused(write, found):
+    """By what lint knows of kinds, containers and labels."""
+    assert found in problems(write)
+
+
+@pytest.mark.parametrize("word", ["deploymnt/web", "deploymet/web", "Deploymnt/web"])
+def test_a_misspelt_kind_is_recognised(word):
+    """Also where any group is allowed."""
+    for write in (lambda: HPA(word, max_replicas=3), lambda: VPA(word), lambda: Tortoise(word)):
+        with pytest.raises(InvalidAutoscaler, match=r"did you mean Deployment of apps/v1\?"):
+            write()
+
+
+def test_a_name_alone_says_what_is_missing():
+    """It was taken for the kind."""
+    with pytest.raises(InvalidAutoscaler, match='write "deployment/web"'):
+        HPA("web", max_replicas=3)
+    with pytest.raises(InvalidAutoscaler, match='write "deployment/web"'):
+        VPA("web")
+
+
+@pytest.mark.parametrize(
+    ("given", "ref"),
+    [
+        ("daemonset/x", Ref("apps/v1", "DaemonSet", "x")),
+        ("ds/x", Ref("apps/v1", "DaemonSet", "x")),
+        ("job/x", Ref("batch/v1", "Job", "x")),
+        ("cronjobs/x", Ref("batch/v1", "CronJob", "x")),
+        ("rs/x", Ref("apps/v1", "ReplicaSet", "x")),
+        ("rc/x", Ref("v1", "ReplicationController", "x")),
+        ("DEPLOYMENTS/x", Ref("apps/v1", "Deployment", "x")),
+        ("argoproj.io/v1alpha1/Rollout/x", Ref("argoproj.io/v1alpha1", "Rollout", "x")),
+        ("example.com/v1/Foo/x", Ref("example.com/v1", "Foo", "x")),
+        ("v1/Foo/x", Ref("v1", "Foo", "x")),
+        ("Foo.v1.example.com/x", Ref("example.com/v1", "Foo", "x")),
+        ("deployments.v1.apps/x", Ref("apps/v1", "Deployment", "x")),
+        (Ref(kind="Deployment", name="x"), Ref("apps/v1", "Deployment", "x")),
+        ({"kind": "Deployment", "name": "x"}, Ref("apps/v1", "Deployment", "x")),
+        (SimpleNamespace(kind="Deployment", name="x"), Ref("apps/v1", "Deployment", "x")),
+    ],
+)
+def test_a_target_is_named_as_in_kubectl(given, ref):
+    """By its word, or with its group and version."""
+    assert given_target(given).ref == ref
+    assert VPA(given).target == ref
+
+
+def test_a_reference_is_completed():
+    """A kind that everybody has needs no API version."""
+    assert HPA(Ref(kind="Deployment", name="web"), max_replicas=3) == HPA("deployment/web", max_replicas=3)

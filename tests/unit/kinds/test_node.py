@@ -191,7 +191,7 @@ def test_decoding_errors_are_those_of_the_api_server(data, rule, message):
         ({"leaf": {"zzz": 3}}, "valid fields: name, maxSize"),
         ({"maxSize": 3}, "did you mean spec.leaf.maxSize?"),
         ({"count": 3, "leaf": {"name": 7}}, 'put it in quotes: "7"'),
-        ({"count": "3"}, '"3" is not a whole number'),
+        ({"count": "3"}, "write 3 without quotes, as a number"),
         ({"count": "x" * 200}, f'"{"x" * 76}... is not a whole number'),
         ({"count": 2**31}, "write a whole number from -2147483648 to 2147483647"),
         ({"leaves": {}}, "{} is not a list of Leaf"),
@@ -227,4 +227,4 @@ def test_json_types_have_go_names(value, word):
 )
 def test_a_python_path_is_what_an_author_would_write(where, path):
     """Attribute names replace wire keys, and levels that authors do not see are left out."""
-    assert python_path(Tree, where) == path
+    assert python_path(Tree(), where) == path

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from hypot.authoring.convert.result import Note
 from hypot.kinds.base import Ref, known_version
+from hypot.kinds.known_kinds import WORKLOAD_GROUPS
 from hypot.kinds.node import replaced
 from hypot.kinds.vpa import VPA
-from hypot.lint.input.world import WORKLOAD_GROUPS
 
 _OF_OBJECT = {
     "recommenders": "the recommender: hypot's own is used",

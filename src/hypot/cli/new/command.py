@@ -1,6 +1,6 @@
 """hypot new: a checked manifest from a few words."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from hypot.kinds.tortoise.fields import TortoiseMode
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import UPDATE_MODES, ContainerPolicy, UpdateMode
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import band, resource_band
+from hypot.kinds.wpa.fields import BandMetric, band, resource_band
 
 _MIN = click.option("--min", "low", type=int, metavar="N", help="Never fewer pods.")
 _MAX = click.option("--max", "high", type=int, required=True, metavar="N", help="Never more pods.")
@@ -87,7 +87,7 @@ def new_wpa(
     upper = words.read("--high", above, partial(watermark_of, metric))
     if lower is not None and upper is not None and lower.algorithm != upper.algorithm:
         words.wrong(f"--low {below} and --high {above} must both be per pod or both in total")
-    function = resource_band if metric in {"cpu", "memory"} else band
+    function: Callable[..., BandMetric] = resource_band if metric in {"cpu", "memory"} else band
     with words.checked():
         made = WPA(
             ref,

@@ -1,7 +1,7 @@
 """HorizontalPodAutoscaler, autoscaling/v2."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Self
+from typing import Any, Self
 
 from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.hpa.defaults import stored, with_defaults
@@ -18,9 +18,14 @@ from hypot.kinds.version import NEWEST, Version, as_version
 
 @node
 class HPA(HPASpec):
-    """A HorizontalPodAutoscaler."""
+    """A HorizontalPodAutoscaler.
 
-    @authored("HPA()", OF_STATUS)
+    >>> web = HPA("deployment/web", min_replicas=2, max_replicas=10, metrics=[cpu(utilization=70)])
+    >>> web.name, web.metrics[0].resource.target.utilization
+    ('web', 70)
+    """
+
+    @authored("HPA()", OF_STATUS, "kind")
     def __init__(
         self,
         target: TargetLike,
@@ -41,12 +46,18 @@ class HPA(HPASpec):
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
+            given.problems(namespace, counts=True, needs_group=True),
             target=given.ref,
             min_replicas=min_replicas,
             max_replicas=max_replicas,
-            metrics=None if metrics is None else (metrics,) if isinstance(metrics, Metric) else tuple(metrics),
+            metrics=metrics,
             behavior=Behavior(scale_up, scale_down) if paced else None,
         )
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of the constructor."""
+        words = ("target", "min_replicas", "max_replicas", "metrics", "scale_up", "scale_down")
+        return {**{word: getattr(self, word) for word in words}, **self.named()}
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """What the API server of that version would reject on creation, after it has applied its defaults."""

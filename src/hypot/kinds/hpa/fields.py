@@ -1,23 +1,21 @@
 """The parts of a HorizontalPodAutoscaler, and short functions to write them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import timedelta
 from typing import Any, ClassVar, Literal, Self, overload
 
-from hypot.kinds.base import Kind, Ref, seconds
+from hypot.kinds.base import Duration, InvalidAutoscaler, Kind, Ref, seconds
 from hypot.kinds.floor import Floor
-from hypot.kinds.given_target import TargetLike, given_target
+from hypot.kinds.given_target import TargetLike, given_target, unknown_kind
 from hypot.kinds.hpa.status import HPAStatus
 from hypot.kinds.hpa.versions import CURRENT, FORMER, V2BETA1, misread, upgraded
 from hypot.kinds.keywords import authored, exactly_one
 from hypot.kinds.meta import MetricName
-from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, replaced, wire
+from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Wire, node, replaced, wire
+from hypot.kinds.plain import GivenAmount, plain
 from hypot.kinds.problem import Problem
 
 Amount = str | int | float
 SelectPolicy = Literal["Max", "Min", "Disabled"]
-# Seconds, text such as "1m30s", or a timedelta.
-Duration = int | str | timedelta
 
 
 @node
@@ -93,6 +91,31 @@ class Metric(Node):
 MOST_METRICS = 100
 
 
+_OF_RESOURCE = {"value": 'a resource has a target per pod: write utilization=70 or average="500m"'}
+_OF_PODS = {
+    "utilization": "pods have no request for this metric: write average=100, the value per pod",
+    "value": "the target is the value per pod: write average=100, or use `on` or `external` for a total",
+    "container": "only cpu and memory can be measured for one container",
+}
+_OUTSIDE = {
+    "utilization": "nothing is requested of this metric: write value=1000 in total, or average=100 per pod",
+    "container": "only cpu and memory can be measured for one container",
+}
+_LIMITS = {
+    "max_pods": "Kubernetes calls it Pods: write pods=4",
+    "max_unavailable": "there is no such policy; write pods=4 for how many pods are removed in a period",
+    "disabled": "it is no policy, but a way to select one: write scale_down=FROZEN",
+    "type": "the keyword is the type: write pods=4 or percent=100",
+    "value": "write pods=4 or percent=100",
+    "period": 'write per="60s"',
+    "period_seconds": 'write per="60s"',
+}
+_RULES = {
+    "policies": "write limits=[limit(pods=4), limit(percent=100)]",
+    "forbidden_window": "it is a keyword of WatermarkRules(); here write window, for how long to look back",
+}
+
+
 @node
 class Limit(Node):
     """How much may change in a period. Write it with `limit`."""
@@ -102,12 +125,21 @@ class Limit(Node):
 
     type: str | None = wire("type", STRING)
     value: int | None = wire("value", INT32)
-    period: int | None = wire("periodSeconds", INT32)
+    period: int | None = wire("periodSeconds", INT32, path="per")
+
+    def written_as(self, name: str, w: Wire) -> str:
+        """The keyword is the type: `pods` or `percent`."""
+        return {"Pods": "pods", "Percent": "percent"}.get(str(self.type), name) if name == "value" else w.path or name
 
 
 @node
 class ScalingRules(Node):
-    """How fast to scale in one direction: limits, which of them applies, a stabilisation window, a tolerance."""
+    """How fast to scale in one direction: limits, which of them applies, a stabilization window, a tolerance.
+
+    >>> slowly = ScalingRules([limit(percent=10, per="1m")], window="10m", tolerance="0.05")
+    >>> HPA("deployment/web", max_replicas=10, scale_up=slowly, scale_down=FROZEN).scale_up.window
+    600
+    """
 
     GO: ClassVar[str] = "v2.HPAScalingRules"
 
@@ -116,20 +148,18 @@ class ScalingRules(Node):
     select: SelectPolicy | None = wire("selectPolicy", STRING)
     tolerance: Amount | None = wire("tolerance", QUANTITY)
 
+    @authored("ScalingRules()", _RULES, "rules")
     def __init__(
         self,
-        limits: Iterable[Limit] | None = None,
+        limits: Iterable[Limit] | Limit | None = None,
         window: Duration | None = None,
         select: SelectPolicy | None = None,
-        tolerance: Amount | None = None,
+        tolerance: GivenAmount | None = None,
+        *,
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
-        """Accept any iterable of limits, and durations as text."""
-        put = object.__setattr__
-        put(self, "limits", tuple(limits) if isinstance(limits, Iterable) else limits)
-        put(self, "window", seconds(window))
-        put(self, "select", select)
-        put(self, "tolerance", tolerance)
-        put(self, "extra", {})
+        """`ScalingRules([limit(pods=4, per="1m")], window="5m")`."""
+        self.set_up(extra, limits=limits, window=seconds(window), select=select, tolerance=tolerance)
 
 
 FROZEN = ScalingRules(select="Disabled")
@@ -190,85 +220,89 @@ class HPASpec(Kind):
         return tuple(misread(data))
 
 
-_OF_RESOURCE = {"value": 'a resource has a target per pod: write utilization=70 or average="500m"'}
-_OF_PODS = {
-    "utilization": "pods have no request for this metric: write average=100, the value per pod",
-    "value": "the target is the value per pod: write average=100, or use `on` or `external` for a total",
-    "container": "only cpu and memory can be measured for one container",
-}
-_OUTSIDE = {
-    "utilization": "nothing is requested of this metric: write value=1000 in total, or average=100 per pod",
-    "container": "only cpu and memory can be measured for one container",
-}
-_LIMITS = {
-    "max_pods": "Kubernetes calls it Pods: write pods=4",
-    "max_unavailable": "there is no such policy; write pods=4 for how many pods are removed in a period",
-    "disabled": "it is no policy, but a way to select one: write scale_down=FROZEN",
-    "type": "the keyword is the type: write pods=4 or percent=100",
-    "value": "write pods=4 or percent=100",
-    "period": 'write per="60s"',
-    "period_seconds": 'write per="60s"',
-}
-
-
 @overload
 def cpu(*, utilization: int, container: str | None = None) -> Metric: ...
 @overload
-def cpu(*, average: Amount, container: str | None = None) -> Metric: ...
-@authored("cpu()", _OF_RESOURCE)
-def cpu(*, utilization: int | None = None, average: Amount | None = None, container: str | None = None) -> Metric:
-    """Hold cpu at a percentage of its request, or at an amount per pod: `cpu(utilization=70)`."""
+def cpu(*, average: GivenAmount, container: str | None = None) -> Metric: ...
+@authored("cpu()", _OF_RESOURCE, "metric")
+def cpu(*, utilization: int | None = None, average: GivenAmount | None = None, container: str | None = None) -> Metric:
+    """Hold cpu at a percentage of its request, or at an amount per pod.
+
+    >>> cpu(utilization=70, container="app").type
+    'ContainerResource'
+    """
     return _resource("cpu", utilization, average, container)
 
 
 @overload
 def memory(*, utilization: int, container: str | None = None) -> Metric: ...
 @overload
-def memory(*, average: Amount, container: str | None = None) -> Metric: ...
-@authored("memory()", _OF_RESOURCE)
-def memory(*, utilization: int | None = None, average: Amount | None = None, container: str | None = None) -> Metric:
-    """Hold memory at a percentage of its request, or at an amount per pod: `memory(average="512Mi")`."""
+def memory(*, average: GivenAmount, container: str | None = None) -> Metric: ...
+@authored("memory()", _OF_RESOURCE, "metric")
+def memory(
+    *, utilization: int | None = None, average: GivenAmount | None = None, container: str | None = None
+) -> Metric:
+    """Hold memory at a percentage of its request, or at an amount per pod.
+
+    >>> memory(average="512Mi").resource.target.average
+    '512Mi'
+    """
     return _resource("memory", utilization, average, container)
 
 
-@authored("pods()", _OF_PODS)
-def pods(name: str, *, average: Amount, labels: Mapping[str, str] | None = None) -> Metric:
-    """Hold a custom metric of the pods at an average: `pods("requests_per_second", average=100)`."""
+@authored("pods()", _OF_PODS, "metric")
+def pods(name: str, *, average: GivenAmount, labels: Mapping[str, str] | None = None) -> Metric:
+    """Hold a custom metric of the pods at an average.
+
+    >>> pods("requests_per_second", average=100).type
+    'Pods'
+    """
     return Metric("Pods", pods=PodsSource(_metric_name(name, labels), _target(average=average)))
 
 
 @overload
-def on(of: TargetLike, name: str, *, value: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
+def on(of: TargetLike, name: str, *, value: GivenAmount, labels: Mapping[str, str] | None = None) -> Metric: ...
 @overload
-def on(of: TargetLike, name: str, *, average: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
-@authored("on()", _OUTSIDE)
+def on(of: TargetLike, name: str, *, average: GivenAmount, labels: Mapping[str, str] | None = None) -> Metric: ...
+@authored("on()", _OUTSIDE, "metric")
 def on(
     of: TargetLike,
     name: str,
     *,
-    value: Amount | None = None,
-    average: Amount | None = None,
+    value: GivenAmount | None = None,
+    average: GivenAmount | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Metric:
-    """Hold a metric of another object, in total or per pod: `on("ingress/shop", "hits_per_second", value=1000)`."""
+    """Hold a metric of another object, in total or per pod.
+
+    >>> on("ingress/shop", "hits_per_second", value=1000).object.described.kind
+    'Ingress'
+    """
     exactly_one("on()", value=value, average=average)
-    source = ObjectSource(given_target(of).ref, _metric_name(name, labels), _target(value=value, average=average))
+    described = given_target(of).ref
+    if unknown := list(unknown_kind(described, "of")):
+        raise InvalidAutoscaler("on()", unknown)
+    source = ObjectSource(described, _metric_name(name, labels), _target(value=value, average=average))
     return Metric("Object", object=source)
 
 
 @overload
-def external(name: str, *, value: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
+def external(name: str, *, value: GivenAmount, labels: Mapping[str, str] | None = None) -> Metric: ...
 @overload
-def external(name: str, *, average: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
-@authored("external()", _OUTSIDE)
+def external(name: str, *, average: GivenAmount, labels: Mapping[str, str] | None = None) -> Metric: ...
+@authored("external()", _OUTSIDE, "metric")
 def external(
     name: str,
     *,
-    value: Amount | None = None,
-    average: Amount | None = None,
+    value: GivenAmount | None = None,
+    average: GivenAmount | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Metric:
-    """Hold a metric from outside the cluster, in total or per pod: `external("queue_depth", average=30)`."""
+    """Hold a metric from outside the cluster, in total or per pod.
+
+    >>> external("queue_depth", average=30, labels={"queue": "mail"}).type
+    'External'
+    """
     exactly_one("external()", value=value, average=average)
     source = ExternalSource(_metric_name(name, labels), _target(value=value, average=average))
     return Metric("External", external=source)
@@ -278,15 +312,19 @@ def external(
 def limit(*, pods: int, per: Duration = 15) -> Limit: ...
 @overload
 def limit(*, percent: int, per: Duration = 15) -> Limit: ...
-@authored("limit()", _LIMITS)
+@authored("limit()", _LIMITS, "rules")
 def limit(*, pods: int | None = None, percent: int | None = None, per: Duration = 15) -> Limit:
-    """At most this many pods, or this percentage, per period: `limit(pods=4, per="1m")`."""
+    """At most this many pods, or this percentage, per period.
+
+    >>> limit(pods=4, per="1m").period
+    60
+    """
     exactly_one("limit()", pods=pods, percent=percent)
     kind = "Pods" if percent is None else "Percent"
     return Limit(kind, pods if percent is None else percent, seconds(per))
 
 
-def _resource(name: str, utilization: int | None, average: Amount | None, container: str | None) -> Metric:
+def _resource(name: str, utilization: int | None, average: GivenAmount | None, container: str | None) -> Metric:
     exactly_one(f"{name}()", utilization=utilization, average=average)
     target = _target(utilization=utilization, average=average)
     if container is None:
@@ -294,10 +332,12 @@ def _resource(name: str, utilization: int | None, average: Amount | None, contai
     return Metric("ContainerResource", container_resource=ContainerResourceSource(name, container, target))
 
 
-def _target(*, value: Amount | None = None, average: Amount | None = None, utilization: int | None = None) -> Target:
+def _target(
+    *, value: GivenAmount | None = None, average: GivenAmount | None = None, utilization: int | None = None
+) -> Target:
     kind = "Utilization" if utilization is not None else "AverageValue" if average is not None else "Value"
-    return Target(kind, value, average, utilization)
+    return Target(kind, plain(value), plain(average), utilization)
 
 
 def _metric_name(name: str, labels: Mapping[str, str] | None) -> MetricName:
-    return MetricName(name, {"matchLabels": dict(labels)} if labels else None)
+    return MetricName(name, {"matchLabels": plain(labels)} if labels else None)

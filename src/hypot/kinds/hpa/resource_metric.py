@@ -105,7 +105,18 @@ def metric_problems(hpa: HPASpec, template: Template) -> Iterator[Problem]:
         lacks = missing_request(one, template, hpa.target, len(metrics) - 1)
         if lacks is not None:
             yield Problem("request-missing", "", one.where, lacks.message, hint=lacks.hint)
-        absent = missing_container(one, template, hpa.target)
-        if absent:
-            hint = did_you_mean(one.container, template.names)
-            yield Problem("container-missing", "", (*one.where, "container"), absent, hint=hint)
+        yield from _container_problems(one, template, hpa.target)
+
+
+def container_problems(hpa: HPASpec, template: Template, root: Where) -> Iterator[Problem]:
+    """The metrics of containers that these pods do not have."""
+    for where, metric in effective_metrics(hpa, hpa, root):
+        one = resource_metric(where, metric)
+        yield from _container_problems(one, template, hpa.target) if one is not None else ()
+
+
+def _container_problems(metric: ResourceMetric, template: Template, of: object) -> Iterator[Problem]:
+    absent = missing_container(metric, template, of)
+    if absent:
+        hint = did_you_mean(metric.container, template.names)
+        yield Problem("container-missing", "", (*metric.where, "container"), absent, hint=hint)

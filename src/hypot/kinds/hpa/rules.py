@@ -28,6 +28,7 @@ _POLICY_HINTS = {
     "MaxUnavailable": "Pods is how many pods may be added or removed in a period",
     "Disabled": "selectPolicy: Disabled stops scaling in this direction",
 }
+_STOPS = "selectPolicy: Disabled stops scaling in this direction; in Python that is FROZEN"
 MAX_WINDOW = 3600
 MAX_PERIOD = 1800
 
@@ -244,7 +245,7 @@ def _pace_problems(pace: ScalingRules, where: Where) -> Iterator[Problem]:
         message = unsupported(SELECT_POLICIES)
         yield Problem("select-policy", "NotSupported", (*where, "selectPolicy"), message, pace.select)
     if not pace.limits:
-        hint = "leave policies out for the defaults; selectPolicy: Disabled stops this direction"
+        hint = f"leave policies out for the defaults; {_STOPS}"
         message = "must specify at least one Policy"
         yield Problem("policies", "Required", (*where, "policies"), message, hint=hint)
     for i, policy in enumerate(pace.limits or ()):
@@ -260,7 +261,7 @@ def _policy_problems(policy: Limit, where: Where) -> Iterator[Problem]:
         message = unsupported(POLICY_TYPES)
         yield Problem("policy-type", "NotSupported", (*where, "type"), message, kind, _POLICY_HINTS.get(kind, ""))
     if value <= 0:
-        hint = "selectPolicy: Disabled stops scaling in this direction" if value == 0 else ""
+        hint = _STOPS if value == 0 else ""
         yield _invalid("policy-value", (*where, "value"), value, "must be greater than zero", hint)
     if period <= 0:
         yield _invalid("policy-period", (*where, "periodSeconds"), period, "must be greater than zero")

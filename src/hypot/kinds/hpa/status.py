@@ -1,10 +1,12 @@
 """The status of a HorizontalPodAutoscaler, as the API server decodes it, and what was reported for one metric."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 from hypot.kinds.base import Ref
 from hypot.kinds.conditions import Conditions
 from hypot.kinds.meta import INT64, TIME, MetricName, StatusCondition
+from hypot.kinds.nested import inner, mappings
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, wire
 
 
@@ -100,10 +102,22 @@ def identity_of(metric: AnyMetric) -> tuple[object, ...]:
     named = getattr(source, "metric", None)
     described = getattr(source, "described", None) or getattr(source, "described_object", None)
     selector = getattr(named, "selector", None) or {}
-    labels = (selector.get("matchLabels") or {}, selector.get("matchExpressions") or [])
     name = named.name if named is not None else getattr(source, "name", None)
     of = None if described is None else (described.group, described.kind, described.name)
-    return metric.type, name, getattr(source, "container", None), of, repr(labels)
+    return metric.type, name, getattr(source, "container", None), of, _labels(selector)
+
+
+def _labels(selector: Mapping[str, Any]) -> frozenset[str]:
+    """What must hold of the series, in any order."""
+    labels, expressions = inner(selector, "matchLabels"), selector.get("matchExpressions")
+    one_by_one = [repr(one) for one in labels.items()]
+    return frozenset([*one_by_one, *[_expression(one) for one in mappings(expressions)]])
+
+
+def _expression(written: Mapping[str, Any]) -> str:
+    values = written.get("values")
+    told = sorted(map(repr, values)) if isinstance(values, list) else []
+    return repr((written.get("key"), written.get("operator"), told))
 
 
 @node

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
+from hypot.kinds.decode import python_path
 from hypot.kinds.derived import derived
 from hypot.kinds.floor import Floor
 from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hpa.fields import Behavior, Metric, ScalingRules
+from hypot.kinds.hpa.resource_metric import container_problems as metric_container_problems
 from hypot.kinds.hpa.rules import spec_problems as hpa_problems
 from hypot.kinds.hpa.rules import strictness
 from hypot.kinds.hvpa.fields import (
@@ -31,23 +33,29 @@ from hypot.kinds.hvpa.rules import IN_HPA, IN_VPA, spec_problems
 from hypot.kinds.hvpa.status import HvpaStatus
 from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
+from hypot.kinds.plain import plain
 from hypot.kinds.pod_template import Template
-from hypot.kinds.problem import Problem
+from hypot.kinds.problem import Problem, Where
 from hypot.kinds.version import NEWEST, Version, as_version
-from hypot.kinds.vpa.fields import ContainerPolicies, ResourcePolicy, VPASpec, policies_from
+from hypot.kinds.vpa.fields import ContainerPolicies, ContainerPolicy, ResourcePolicy, VPASpec, policies_from
 from hypot.kinds.vpa.rules import container_problems
 
 
 @node
 class Hvpa(HvpaSpec):
-    """An Hvpa."""
+    """An Hvpa.
 
-    @authored("Hvpa()", OF_STATUS)
+    >>> sizes = [interval(1, cpu="500m", memory="2Gi"), interval(3, cpu="2", memory="8Gi")]
+    >>> Hvpa("deployment/web", intervals=sizes, overlap={"cpu": "30%"}).intervals[1].max_replicas
+    3
+    """
+
+    @authored("Hvpa()", OF_STATUS, "kind")
     def __init__(
         self,
         target: TargetLike,
         *,
-        intervals: Iterable[ScalingInterval],
+        intervals: Iterable[ScalingInterval] | ScalingInterval,
         overlap: ResourceChangesLike | None = None,
         base: ResourceChangesLike | None = None,
         limits_gap: ResourceChangesLike | None = None,
@@ -77,13 +85,14 @@ class Hvpa(HvpaSpec):
         hpa = HPATemplateSpec(
             min_replicas,
             max_replicas,
-            None if metrics is None else (metrics,) if isinstance(metrics, Metric) else tuple(metrics),
+            cast("tuple[Metric, ...] | None", metrics),
             Behavior(hpa_scale_up, hpa_scale_down) if paced else None,
         )
         policy = None if containers is None else ResourcePolicy(policies_from(containers))
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
+            given.problems(namespace, counts=True),
             replicas=None,
             target=given.ref,
             hpa=_hpa_block(hpa, use=use_hpa),
@@ -92,11 +101,45 @@ class Hvpa(HvpaSpec):
             scale_down=scale_down,
             base=ResourceChanges.of(base),
             limits_gap=ResourceChanges.of(limits_gap),
-            intervals=tuple(intervals),
+            intervals=intervals,
             overlap=ResourceChanges.of(overlap),
-            window=MaintenanceWindow(*window) if isinstance(window, tuple) else window,
+            window=MaintenanceWindow(*window) if isinstance(window, tuple | list) and len(window) == 2 else window,
             weights=None,
         )
+
+    @property
+    def metrics(self) -> tuple[Metric, ...] | None:
+        """As in the constructor: the metrics of its HPA."""
+        return self.hpa_spec.metrics
+
+    @property
+    def hpa_scale_up(self) -> ScalingRules | None:
+        """As in the constructor: the behavior of its HPA."""
+        return self._behavior.scale_up
+
+    @property
+    def hpa_scale_down(self) -> ScalingRules | None:
+        """As in the constructor: the behavior of its HPA."""
+        return self._behavior.scale_down
+
+    @property
+    def containers(self) -> tuple[ContainerPolicy, ...] | None:
+        """As in the constructor."""
+        return self.container_policies.containers if self.container_policies is not None else None
+
+    @property
+    def _behavior(self) -> Behavior:
+        return self.hpa_spec.behavior if isinstance(self.hpa_spec.behavior, Behavior) else _NO_BEHAVIOR
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of the constructor."""
+        words = (
+            *("target", "intervals", "overlap", "base", "limits_gap", "scale_up", "scale_down", "window", "metrics"),
+            *("hpa_scale_up", "hpa_scale_down", "containers"),
+        )
+        counts = {"min_replicas": self.hpa_spec.min_replicas, "max_replicas": self.hpa_spec.max_replicas}
+        uses = {"knobs": self.knob_annotations, "use_hpa": self.uses_hpa, "use_vpa": self.uses_vpa}
+        return {**{word: getattr(self, word) for word in words}, **counts, **uses, **self.named()}
 
     def floored(self, floor: Floor) -> Self:
         """With a floor that is not above the last interval, and without the intervals below it."""
@@ -118,8 +161,17 @@ class Hvpa(HvpaSpec):
         return HvpaStatus.read(self.status).readable() if isinstance(self.status, dict) else HvpaStatus()
 
     def pod_problems(self, template: Template) -> Iterator[Problem]:
-        """Policies for containers that these pods do not have."""
-        return container_problems(self.container_policies, (*IN_VPA, "resourcePolicy"), template, self.target)
+        """Metrics and policies of containers that these pods do not have."""
+        yield from metric_container_problems(hpa_of(self), template, IN_HPA)
+        yield from container_problems(self.container_policies, (*IN_VPA, "resourcePolicy"), template, self.target)
+
+    def author_path(self, where: Where) -> str:
+        """The behavior of the template and its annotations have keywords of their own."""
+        path = python_path(self, where)
+        if where[: len(_BEHAVIOR)] == _BEHAVIOR:
+            return f"hpa_{path}"
+        inner = ".".join(str(part) for part in where[len(_KNOBS) :])
+        return ".".join(filter(None, ("knobs", inner))) if where[: len(_KNOBS)] == _KNOBS else path
 
     def effective(self, kubernetes: str | Version = NEWEST) -> Self:
         """The object with its controller's defaults, and those of the API server for its HPA template."""
@@ -128,22 +180,29 @@ class Hvpa(HvpaSpec):
         return complete(self, as_version(kubernetes))
 
 
+_NO_BEHAVIOR = Behavior()
+_BEHAVIOR = (*IN_HPA[1:], "behavior")
+_KNOBS = (*IN_VPA[1:-1], "metadata", "annotations")
+
+
 @derived
 def refusals(hvpa: Hvpa) -> tuple[Problem, ...]:
     """The errors in this object."""
     return tuple([problem for problem in hvpa.problems() if problem.severity == "error"])
 
 
-def _hpa_block(spec: HPATemplateSpec, *, use: bool) -> HPABlock | None:
+def _hpa_block(spec: HPATemplateSpec, *, use: Any) -> HPABlock | None:
+    use = True if use is None else use
     template = HPATemplate(spec=spec) if spec.write() else None
-    return HPABlock(use, template=template) if template is not None or not use else None
+    return HPABlock(use, template=template) if template is not None or use is not True else None
 
 
-def _vpa_block(policy: ResourcePolicy | None, knobs: Mapping[str, str] | None, *, use: bool) -> VPABlock | None:
+def _vpa_block(policy: ResourcePolicy | None, knobs: Mapping[str, str] | None, *, use: Any) -> VPABlock | None:
+    use = True if use is None else use
     spec = None if policy is None else VPATemplateSpec(resource_policy=policy)
-    metadata = {"annotations": dict(knobs)} if knobs else None
+    metadata = None if knobs is None or knobs == {} else {"annotations": plain(knobs)}
     template = VPATemplate(metadata, spec) if metadata or spec else None
-    return VPABlock(use, template=template) if template is not None or not use else None
+    return VPABlock(use, template=template) if template is not None or use is not True else None
 
 
 def _template_problems(hvpa: HvpaSpec, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:

@@ -1,15 +1,18 @@
 """The fields of an Hvpa: its templates, its intervals, and the conditions that hold a change back."""
 
+import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 from hypot.core import instant, timeofday
 from hypot.core.axes.interval import HORIZONTAL_ONLY, LINEAR, LINEAR_PER_POD
-from hypot.kinds.base import Kind, Ref, seconds
-from hypot.kinds.hpa.fields import Behavior, Duration, Metric
+from hypot.kinds.base import Duration, Kind, Ref, seconds
+from hypot.kinds.hpa.fields import Behavior, Metric
 from hypot.kinds.hpa.versions import V2BETA1, upgraded
+from hypot.kinds.keywords import authored
 from hypot.kinds.meta import ObjectMeta
 from hypot.kinds.node import BOOL, INT32, MAPPING, STRING, Node, Scalar, node, wire
+from hypot.kinds.plain import GivenAmount, plain
 from hypot.kinds.vpa.fields import AMOUNT, RESOURCE_LIST, Amount, ResourceList, ResourcePolicy, UpdatePolicy
 
 AUTO, OFF, MAINTENANCE_WINDOW = "Auto", "Off", "MaintenanceWindow"
@@ -19,9 +22,20 @@ ScaleMode = Literal["Auto", "Off", "MaintenanceWindow"]
 LEAST_CHANGE: Mapping[str, str] = {"cpu": "200m", "memory": "200M"}
 
 
+_SCALE_TYPE = {
+    "update_policy": 'write mode="Auto"',
+    "limits": "it is a keyword of ScalingRules(): write hpa_scale_up or hpa_scale_down of the Hvpa",
+    "window": "write stabilization, for how long to wait; ScalingRules() has a window",
+}
+
+
 @node
 class Change(Node):
-    """An amount and a percentage: for `minChange` the smaller of the two applies, everywhere else the larger."""
+    """An amount and a percentage: for `minChange` the smaller of the two applies, everywhere else the larger.
+
+    >>> Change(value="200m", percentage=30).percentage
+    30
+    """
 
     GO: ClassVar[str] = "v1alpha1.ChangeParams"
 
@@ -31,7 +45,11 @@ class Change(Node):
 
 @node
 class ResourceChanges(Node):
-    """A change for each resource."""
+    """A change for each resource.
+
+    >>> ResourceChanges(cpu=Change(percentage=10)) == ResourceChanges.of({"cpu": "10%"})
+    True
+    """
 
     GO: ClassVar[str] = "v1alpha1.ResourceChangeParams"
 
@@ -43,7 +61,9 @@ class ResourceChanges(Node):
         """From `{"cpu": "30%", "memory": "200M"}`: a percentage or an amount, or a `Change` with both."""
         if written is None or isinstance(written, cls):
             return written
-        given = written.write() if isinstance(written, ResourceChanges) else written
+        given: Any = written.write() if isinstance(written, ResourceChanges) else plain(written)
+        if not isinstance(given, dict):
+            return cast("Self", given)  # for the rules
         return cls.read({resource: _change(each) for resource, each in given.items()})
 
 
@@ -53,12 +73,13 @@ def _change(written: Any) -> Any:
         return written.write()
     if isinstance(written, str) and written.endswith("%"):
         share = written.removesuffix("%").strip()
-        return {"percentage": int(share) if share.isdecimal() else written}
+        return {"percentage": int(share) if _SHARE.fullmatch(share) else written}
     return {"value": written} if isinstance(written, str | int) else written
 
 
+_SHARE = re.compile(r"[0-9]{1,9}")
 # Also `{"cpu": "30%"}`, a percentage or an amount of each resource.
-ResourceChangesLike = ResourceChanges | Mapping[str, Change | Amount]
+ResourceChangesLike = ResourceChanges | Mapping[str, Change | GivenAmount]
 
 
 @node
@@ -74,16 +95,22 @@ class MinChange(ResourceChanges):
 class ScalePolicy(Node):
     GO: ClassVar[str] = "v1alpha1.UpdatePolicy"
 
-    mode: str | None = wire("updateMode", STRING, "when to act; Auto if absent", schema={"enum": list(MODES)}, path="")
+    mode: str | None = wire("updateMode", STRING, "when to act; Auto if absent", schema={"enum": list(MODES)})
 
 
 @node
 class ScaleType(Node):
-    """What holds one direction back. In Python the mode may be a string, and the duration a number of seconds."""
+    """What holds one direction back.
+
+    >>> ScaleType("Auto", min_change={"cpu": "10%"}, stabilization="5m").mode
+    'Auto'
+    """
 
     GO: ClassVar[str] = "v1alpha1.ScaleType"
 
-    update_policy: ScalePolicy | None = wire("updatePolicy", ScalePolicy, "whether and when to act in this direction")
+    update_policy: ScalePolicy | None = wire(
+        "updatePolicy", ScalePolicy, "whether and when to act in this direction", path=""
+    )
     min_change: MinChange | None = wire(
         "minChange", MinChange, "the least change of a total that is applied; 200m and 200M if absent"
     )
@@ -91,23 +118,22 @@ class ScaleType(Node):
         "stabilizationDuration", STRING, "how long to wait after the last change, such as 3m; 0 if absent"
     )
 
+    @authored("ScaleType()", _SCALE_TYPE, "rules")
     def __init__(
         self,
-        update_policy: ScalePolicy | ScaleMode | None = None,
+        mode: ScaleMode | ScalePolicy | None = None,
         min_change: ResourceChangesLike | None = None,
         stabilization: Duration | None = None,
+        *,
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
-        """Accept a mode as a string, changes as a mapping, and durations in seconds."""
-        waits = stabilization if isinstance(stabilization, str) else seconds(stabilization)
-        put = object.__setattr__
-        put(self, "update_policy", ScalePolicy(update_policy) if isinstance(update_policy, str) else update_policy)
-        put(
-            self,
-            "min_change",
-            MinChange.of(min_change) if isinstance(min_change, Mapping | ResourceChanges) else min_change,
+        """`ScaleType("Auto", min_change={"cpu": "10%"}, stabilization="5m")`."""
+        self.set_up(
+            extra,
+            update_policy=mode if mode is None or isinstance(mode, ScalePolicy) else ScalePolicy(mode),
+            min_change=MinChange.of(min_change),
+            stabilization=_go_duration(stabilization),
         )
-        put(self, "stabilization", f"{waits}s" if type(waits) in {int, float} else waits)
-        put(self, "extra", {})
 
     @property
     def mode(self) -> str:
@@ -124,9 +150,19 @@ class ScaleType(Node):
             return None
 
 
+def _go_duration(given: Duration | None) -> Any:
+    """Text such as 3m; also from seconds or a timedelta."""
+    length = plain(given) if isinstance(given, str) else plain(seconds(given))
+    return f"{length}s" if type(length) in {int, float} else length
+
+
 @node
 class MaintenanceWindow(Node):
-    """When directions with the mode MaintenanceWindow may act: every day from `begin` to `end`."""
+    """When directions with the mode MaintenanceWindow may act: every day from `begin` to `end`.
+
+    >>> MaintenanceWindow("220000+0100", "230000+0100").bounds
+    (75600, 79200)
+    """
 
     GO: ClassVar[str] = "v1alpha1.MaintenanceTimeWindow"
 
@@ -432,13 +468,18 @@ def _current(metric: Any) -> Any:
     return upgraded({"apiVersion": V2BETA1, "spec": {"metrics": [metric]}})["spec"]["metrics"][0]
 
 
+@authored("interval()", {}, "part")
 def interval(
     max_replicas: int | None = None,
     *,
-    cpu: Amount | None = None,
-    memory: Amount | None = None,
+    cpu: GivenAmount | None = None,
+    memory: GivenAmount | None = None,
     extrapolation: Extrapolation | None = None,
 ) -> ScalingInterval:
-    """An interval of up to this many replicas, each of at most this size."""
-    sizes = {name: amount for name, amount in (("cpu", cpu), ("memory", memory)) if amount is not None}
+    """An interval of up to this many replicas, each of at most this size.
+
+    >>> interval(3, cpu="2", memory="8Gi").max_resources
+    {'cpu': '2', 'memory': '8Gi'}
+    """
+    sizes = {name: plain(amount) for name, amount in (("cpu", cpu), ("memory", memory)) if amount is not None}
     return ScalingInterval(max_replicas, sizes or None, extrapolation)

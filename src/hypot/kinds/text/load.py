@@ -23,7 +23,14 @@ from hypot.kinds.text.yamltext import Document, Fault, LocatedValue, Path, Take
 
 
 class LoadError(Exception):
-    """An input that could not be read, with file and line, and the kinds of the objects that seem to be in it."""
+    """An input that could not be read, with file and line, and the kinds of the objects that seem to be in it.
+
+    >>> try:
+    ...     from_yaml("kind: [")
+    ... except LoadError as error:
+    ...     print(error.line)
+    1
+    """
 
     def __init__(
         self, file: str, line: int | None, message: str, why: Why = "broken", kinds: frozenset[str] = frozenset()

@@ -1,34 +1,39 @@
 """Tortoise, autoscaling.mercari.com/v1beta3: bounds, target and size learned from a workload's own weeks."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Self, TypeVar
 
 from hypot.core.amount import RESOURCES
+from hypot.kinds.decode import python_path
 from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.hpa.fields import Behavior, ScalingRules
 from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
 from hypot.kinds.pod_template import Template, policy_problems
-from hypot.kinds.problem import Problem
-from hypot.kinds.tortoise.containers import ContainerScaling, ScalingKeywords, bounds_in, scaling_from, types_in
+from hypot.kinds.problem import Problem, Where, shown
+from hypot.kinds.tortoise.containers import Containers, ContainerScaling, bounds_in, scaling_from, scaling_of, types_in
 from hypot.kinds.tortoise.fields import NO_DELETE, ContainerResourcePolicy, TargetRefs, TortoiseMode, TortoiseSpec
 from hypot.kinds.tortoise.policies import OFF, AutoscalingTypes, ContainerAutoscalingPolicy
 from hypot.kinds.tortoise.rules import spec_problems
-from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.version import NEWEST, Version, as_version
 
 
 @node
 class Tortoise(TortoiseSpec):
-    """A Tortoise."""
+    """A Tortoise.
 
-    @authored("Tortoise()", OF_STATUS)
+    >>> Tortoise("deployment/web", mode="Auto", containers={"app": {"cpu": "Horizontal"}}).containers[0].cpu
+    'Horizontal'
+    """
+
+    @authored("Tortoise()", OF_STATUS, "kind")
     def __init__(
         self,
         target: TargetLike,
         *,
         mode: TortoiseMode | None = None,
         hpa: str | None = None,
-        containers: Sequence[ContainerScaling] | Mapping[str, ScalingKeywords] | None = None,
+        containers: Containers | None = None,
         deletion_policy: Literal["DeleteAll", "NoDelete"] | None = None,
         max_replicas: int | None = None,
         scale_up: ScalingRules | None = None,
@@ -47,6 +52,7 @@ class Tortoise(TortoiseSpec):
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
+            given.problems(namespace, counts=True),
             target_refs=TargetRefs(given.ref, hpa),
             update_mode=mode,
             resource_policy=bounds_in(scaled),
@@ -56,6 +62,31 @@ class Tortoise(TortoiseSpec):
             behavior=Behavior(scale_up, scale_down) if paced else None,
         )
 
+    @property
+    def containers(self) -> tuple[ContainerScaling, ...] | None:
+        """As in the constructor: how each container is scaled, and the bounds of its requests."""
+        return scaling_of(self.autoscaling_policy, self.resource_policy) or None
+
+    @property
+    def hpa(self) -> str | None:
+        """As in the constructor: the HPA that it names; `hpa_name` is the one that it edits."""
+        return self.hpa_name if self.names_hpa else None
+
+    @property
+    def scale_up(self) -> ScalingRules | None:
+        """As in the constructor."""
+        return self.behavior.scale_up if isinstance(self.behavior, Behavior) else None
+
+    @property
+    def scale_down(self) -> ScalingRules | None:
+        """As in the constructor."""
+        return self.behavior.scale_down if isinstance(self.behavior, Behavior) else None
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of the constructor."""
+        words = ("target", "hpa", "containers", "deletion_policy", "max_replicas", "scale_up", "scale_down")
+        return {"mode": self.update_mode, **{word: getattr(self, word) for word in words}, **self.named()}
+
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """The problems of this object."""
         return spec_problems(self, kubernetes, gates)
@@ -64,12 +95,23 @@ class Tortoise(TortoiseSpec):
         """Policies for containers that these pods do not have."""
         return policy_problems(self.container_places, template, self.target)
 
+    def author_path(self, where: Where) -> str:
+        """A container by its name: a manifest has two lists of them, the constructor one."""
+        path = python_path(self, where)
+        if len(where) < 2 or where[0] not in _LISTS:
+            return path
+        i, listed = where[1], getattr(self, self.BY_KEY[str(where[0])][0])
+        if not isinstance(i, int) or not isinstance(listed, tuple) or i >= len(listed):
+            return path
+        name = getattr(listed[i], "container_name", None)
+        return path if name is None else path.replace(f"[{i}]", f"[{shown(name)}]", 1)
+
     def effective(self, kubernetes: str | Version = NEWEST, *, containers: Iterable[str] | None = None) -> Self:
         """The object with its controller's defaults, for a workload with these containers.
 
         Without them, the containers that its resource policy names are known.
         """
-        del kubernetes
+        as_version(kubernetes)
         return with_defaults(self, self._sized_containers() if containers is None else containers)
 
     def _sized_containers(self) -> list[str]:
@@ -78,6 +120,7 @@ class Tortoise(TortoiseSpec):
         return [one.container_name for one in sized if isinstance(one.container_name, str)]
 
 
+_LISTS = frozenset({"autoscalingPolicy", "resourcePolicy"})
 T = TypeVar("T", bound=TortoiseSpec)
 
 

@@ -11,7 +11,7 @@ from hypot.kinds.names import SUBDOMAIN
 from hypot.kinds.node import INT32, STRING, Node, node, replaced, wire
 from hypot.kinds.problem import Problem, Where
 from hypot.kinds.tortoise.policies import OFF, ContainerAutoscalingPolicy, Policies, written_policies
-from hypot.kinds.tortoise.status import TortoiseStatus
+from hypot.kinds.tortoise.status import Conditions, TortoiseStatus
 from hypot.kinds.tortoise.versions import CURRENT, FORMER, old_places, upgraded
 from hypot.kinds.vpa.fields import (
     ANY_CONTAINER,
@@ -201,8 +201,9 @@ class TortoiseSpec(Kind):
 
     @property
     def reported(self) -> TortoiseStatus:
-        """The readable part of its status; empty if there is none."""
-        return TortoiseStatus.read(self.status).readable() if isinstance(self.status, dict) else TortoiseStatus()
+        """The readable part of its status; empty if there is none. `reported.conditions` has conditions by type."""
+        found = TortoiseStatus.read(self.status).readable() if isinstance(self.status, dict) else TortoiseStatus()
+        return found if found.conditions is not None else replaced(found, conditions=Conditions())
 
 
 _NO_REFS = TargetRefs()

@@ -29,7 +29,7 @@ class ContainerAutoscalingPolicy(Node):
     GO: ClassVar[str] = "v1beta3.ContainerAutoscalingPolicy"
 
     container_name: str | None = wire("containerName", STRING, "the container", schema={"minLength": 1})
-    policy: AutoscalingTypes | None = wire("policy", AutoscalingTypes, "how each of its resources is scaled")
+    policy: AutoscalingTypes | None = wire("policy", AutoscalingTypes, "how each of its resources is scaled", path="")
 
 
 def written_policies(items: Any) -> dict[str, dict[str, str]]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from hypot.kinds.base import Ref
+from hypot.kinds.conditions import Conditions as ByType
 from hypot.kinds.meta import INT64, TIME, StatusCondition
 from hypot.kinds.node import INT32, STRING, WHOLE_OR_QUANTITY, Node, Scalar, node, wire
 from hypot.kinds.tortoise.policies import OFF, ContainerAutoscalingPolicy
@@ -214,6 +215,10 @@ class Conditions(Node):
         "containerResourceRequests", ContainerRequests, "the requests of each container", many=True
     )
 
+    def __getitem__(self, type_: str) -> TortoiseCondition:
+        """A condition by its type."""
+        return ByType(self.conditions)[type_]
+
 
 @node
 class TortoiseStatus(Node):
@@ -232,6 +237,26 @@ class TortoiseStatus(Node):
     min_replicas: int | None = wire("minReplicas", INT32, "the minimum that the HPA should have now")
     max_replicas: int | None = wire("maxReplicas", INT32, "the maximum that the HPA should have now")
     generation: int | None = wire("observedGeneration", INT64, "the generation of the spec that this status describes")
+
+    @property
+    def tortoise_phase(self) -> str | None:
+        """The name in Kubernetes of `phase`."""
+        return self.phase
+
+    @property
+    def container_resource_phases(self) -> tuple[ContainerPhases, ...] | None:
+        """The name in Kubernetes of `phases`."""
+        return self.phases
+
+    @property
+    def autoscaling_policy(self) -> tuple[ContainerAutoscalingPolicy, ...] | None:
+        """The name in Kubernetes of `policies`."""
+        return self.policies
+
+    @property
+    def observed_generation(self) -> int | None:
+        """The name in Kubernetes of `generation`."""
+        return self.generation
 
     @property
     def hpa(self) -> str:

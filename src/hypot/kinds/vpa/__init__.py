@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
-from hypot.kinds.base import Kind, seconds
+from hypot.kinds.base import Duration, Kind, seconds
+from hypot.kinds.decode import python_path
 from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import Node, node, replaced
 from hypot.kinds.pod_template import Template
-from hypot.kinds.problem import Problem
-from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.problem import Problem, Where
+from hypot.kinds.version import NEWEST, Version, as_version
 from hypot.kinds.vpa.fields import (
     AUTO,
     IN_PLACE,
@@ -39,20 +40,24 @@ RESIZES_IN_PLACE: Version = (1, 33)
 
 @node
 class VPA(VPASpec):
-    """A VerticalPodAutoscaler."""
+    """A VerticalPodAutoscaler.
+
+    >>> VPA("deployment/web", mode="Off", containers={"istio-proxy": "Off"}).containers[0].container_name
+    'istio-proxy'
+    """
 
     FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ("autoscaling.k8s.io/v1beta2", "autoscaling.k8s.io/v1beta1")
     STATUS: ClassVar[type[Node] | None] = VPAStatus
 
-    @authored("VPA()", OF_STATUS)
+    @authored("VPA()", OF_STATUS, "kind")
     def __init__(
         self,
         target: TargetLike,
         *,
         mode: UpdateMode | None = None,
         min_replicas: int | None = None,
-        eviction_requirements: Iterable[EvictionRequirement] | None = None,
-        evict_after_oom: Any = None,
+        eviction_requirements: Iterable[EvictionRequirement] | EvictionRequirement | None = None,
+        evict_after_oom: Duration | None = None,
         containers: ContainerPolicies | None = None,
         recommender: str | None = None,
         startup_boost: StartupBoost | None = None,
@@ -63,17 +68,55 @@ class VPA(VPASpec):
     ) -> None:
         """Create an autoscaler, named like its target by default. Raises one exception with all problems."""
         given = given_target(target)
-        requirements = None if eviction_requirements is None else tuple(eviction_requirements)
+        requirements: Any = eviction_requirements
         updates = UpdatePolicy(mode, min_replicas, requirements, seconds(evict_after_oom))
         self.author(
             given.metadata(name, namespace, labels, annotations),
             given.template,
+            given.problems(namespace, counts=False),
             target=given.ref,
             update_policy=updates if updates.write() else None,
             resource_policy=None if containers is None else ResourcePolicy(policies_from(containers)),
             recommenders=None if recommender is None else (RecommenderRef(recommender),),
             startup_boost=startup_boost,
         )
+
+    @property
+    def containers(self) -> tuple[ContainerPolicy, ...] | None:
+        """As in the constructor."""
+        return self.container_policies.containers if self.container_policies is not None else None
+
+    @property
+    def min_replicas(self) -> int | None:
+        """As in the constructor: no pod is disrupted while fewer are alive."""
+        return self._updates.min_replicas
+
+    @property
+    def eviction_requirements(self) -> tuple[EvictionRequirement, ...] | None:
+        """As in the constructor."""
+        return self._updates.eviction_requirements
+
+    @property
+    def evict_after_oom(self) -> int | None:
+        """As in the constructor, in seconds."""
+        return self._updates.evict_after_oom
+
+    @property
+    def recommender(self) -> str | None:
+        """The name of the recommender; None for the default one."""
+        return self.recommenders[0].name if self.recommenders else None
+
+    @property
+    def _updates(self) -> UpdatePolicy:
+        return self.update_policy if isinstance(self.update_policy, UpdatePolicy) else _NO_UPDATES
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of the constructor."""
+        words = (
+            *("target", "min_replicas", "eviction_requirements", "evict_after_oom", "containers", "recommender"),
+            "startup_boost",
+        )
+        return {"mode": self._updates.mode, **{word: getattr(self, word) for word in words}, **self.named()}
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """The problems of this object. A gate is closed only if `gates` says so."""
@@ -93,9 +136,13 @@ class VPA(VPASpec):
         """Policies for containers that these pods do not have."""
         return container_problems(self.container_policies, ("spec", "resourcePolicy"), template, self.target)
 
+    def author_path(self, where: Where) -> str:
+        """The constructor takes one recommender, by its name."""
+        return "recommender" if where[:1] == ("recommenders",) else python_path(self, where)
+
     def effective(self, kubernetes: str | Version = NEWEST) -> Self:
         """The object with its controllers' defaults; they are the same in every Kubernetes version."""
-        del kubernetes
+        as_version(kubernetes)
         return with_defaults(self)
 
     def unreadable_status(self) -> Iterator[Problem]:
@@ -103,6 +150,7 @@ class VPA(VPASpec):
         return (problem for problem in Kind.unreadable_status(self) if problem.rule != "unknown-field")
 
 
+_NO_UPDATES = UpdatePolicy()
 V = TypeVar("V", bound=VPASpec)
 
 

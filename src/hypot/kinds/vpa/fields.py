@@ -1,7 +1,7 @@
 """The parts of a VerticalPodAutoscaler, which an Hvpa's VPA template shares."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, TypedDict
+from typing import Any, ClassVar, Literal, Self, TypedDict, cast
 
 from hypot.core.amount import of_milli, readable
 from hypot.core.quantity import QuantityError, milli
@@ -9,6 +9,7 @@ from hypot.kinds.base import Kind, Ref
 from hypot.kinds.floor import Floor, higher
 from hypot.kinds.meta import INT64
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Scalar, node, replaced, wire
+from hypot.kinds.plain import plain
 
 Amount = str | int
 ResourceList = Mapping[str, Amount]
@@ -22,9 +23,11 @@ CONTAINER_MODES = (AUTO, OFF)
 # The mode of a container that is not sized.
 NOT_SIZED: ContainerMode = "Off"
 REQUESTS_AND_LIMITS, REQUESTS_ONLY = "RequestsAndLimits", "RequestsOnly"
+ControlledValues = Literal["RequestsAndLimits", "RequestsOnly"]
 CONTROLLED_VALUES = (REQUESTS_AND_LIMITS, REQUESTS_ONLY)
 RESOURCES = ("cpu", "memory")
 HIGHER, LOWER = "TargetHigherThanRequests", "TargetLowerThanRequests"
+ChangeRequirement = Literal["TargetHigherThanRequests", "TargetLowerThanRequests"]
 CHANGES = (HIGHER, LOWER)
 FACTOR, FIXED = "Factor", "Quantity"
 BOOST_TYPES = (FACTOR, FIXED)
@@ -74,15 +77,13 @@ TEXT_LIST = Scalar(
 )
 
 
-def _as_read(part: Node, name: str) -> None:
-    """Authors may pass a tuple; it is stored as the list that reading would give."""
-    if isinstance(value := getattr(part, name), tuple):
-        object.__setattr__(part, name, list(value))
-
-
 @node
 class CPUBoost(Node):
-    """More cpu while a container starts."""
+    """More cpu while a container starts.
+
+    >>> CPUBoost("Factor", factor=2, duration=60).factor
+    2
+    """
 
     GO: ClassVar[str] = "v1.GenericStartupBoost"
 
@@ -96,6 +97,12 @@ class CPUBoost(Node):
 
 @node
 class StartupBoost(Node):
+    """More of a resource while a container starts.
+
+    >>> VPA("deployment/web", startup_boost=StartupBoost(CPUBoost("Factor", 2))).startup_boost.cpu.factor
+    2
+    """
+
     GO: ClassVar[str] = "v1.StartupBoost"
 
     cpu: CPUBoost | None = wire("cpu", CPUBoost, "the boost of cpu")
@@ -103,7 +110,11 @@ class StartupBoost(Node):
 
 @node
 class ContainerPolicy(Node):
-    """How one container is sized. The name `*` applies to all containers without their own policy."""
+    """How one container is sized. The name `*` applies to all containers without their own policy.
+
+    >>> ContainerPolicy("app", max_allowed={"cpu": "2"}, controlled_values="RequestsOnly").max_allowed
+    {'cpu': '2'}
+    """
 
     GO: ClassVar[str] = "v1.ContainerResourcePolicy"
 
@@ -118,7 +129,7 @@ class ContainerPolicy(Node):
     controlled_resources: Sequence[str] | None = wire(
         "controlledResources", TEXT_LIST, "cpu, memory or both; both if absent, none if empty"
     )
-    controlled_values: str | None = wire(
+    controlled_values: ControlledValues | None = wire(
         "controlledValues",
         STRING,
         "whether limits follow the requests in proportion; RequestsAndLimits if absent",
@@ -140,9 +151,6 @@ class ContainerPolicy(Node):
     )
     startup_boost: StartupBoost | None = wire("startupBoost", StartupBoost, "this container's own boost")
 
-    def __post_init__(self) -> None:
-        _as_read(self, "controlled_resources")
-
 
 class PolicyKeywords(TypedDict, total=False):
     """What may be written of a container whose name is the key."""
@@ -151,7 +159,7 @@ class PolicyKeywords(TypedDict, total=False):
     min_allowed: ResourceList
     max_allowed: ResourceList
     controlled_resources: Sequence[str]
-    controlled_values: str
+    controlled_values: ControlledValues
     oom_bump_up_ratio: Amount
     oom_min_bump_up: Amount
     memory_interval: int
@@ -160,14 +168,29 @@ class PolicyKeywords(TypedDict, total=False):
 
 
 # In Python also by name: `{"app": {"max_allowed": {"cpu": "2"}}, "istio-proxy": {"mode": "Off"}}`.
-ContainerPolicies = Sequence[ContainerPolicy] | Mapping[str, PolicyKeywords]
+# A word is the mode: `{"istio-proxy": "Off"}`.
+ContainerPolicies = (
+    Sequence[ContainerPolicy] | ContainerPolicy | Mapping[str, PolicyKeywords | ContainerPolicy | ContainerMode]
+)
 
 
-def policies_from(containers: ContainerPolicies) -> tuple[ContainerPolicy, ...]:
-    """The policies of containers, also from a mapping by name."""
+def policies_from(containers: ContainerPolicies) -> Any:
+    """The policies of containers, also from a mapping by name. What is no policy stays, for the rules."""
     if not isinstance(containers, Mapping):
-        return tuple(containers)
-    return tuple([ContainerPolicy(name, **written) for name, written in containers.items()])
+        return containers
+    return tuple([_policy_from(name, written) for name, written in containers.items()])
+
+
+def _policy_from(name: str, written: Any) -> Any:
+    if isinstance(written, ContainerPolicy):
+        return replaced(written, container_name=name) if written.container_name is None else written
+    if isinstance(written, str):
+        return ContainerPolicy(name, cast("ContainerMode", written))
+    if not isinstance(written, Mapping):
+        return written
+    known = PolicyKeywords.__optional_keys__
+    unknown = {str(word): plain(value) for word, value in written.items() if word not in known}
+    return ContainerPolicy(name, **{word: written[word] for word in written if word in known}, extra=unknown)
 
 
 @node
@@ -184,17 +207,18 @@ class ResourcePolicy(Node):
 
 @node
 class EvictionRequirement(Node):
-    """A pod is disrupted only if one of these resources would change this way."""
+    """A pod is disrupted only if one of these resources would change this way.
+
+    >>> EvictionRequirement(["cpu", "memory"], "TargetHigherThanRequests").resources
+    ['cpu', 'memory']
+    """
 
     GO: ClassVar[str] = "v1.EvictionRequirement"
 
     resources: Sequence[str] | None = wire("resources", TEXT_LIST, "cpu, memory or both; one of them is enough")
-    change: str | None = wire(
+    change: ChangeRequirement | None = wire(
         "changeRequirement", STRING, "how the target must differ from the request", schema={"enum": list(CHANGES)}
     )
-
-    def __post_init__(self) -> None:
-        _as_read(self, "resources")
 
 
 @node

@@ -58,6 +58,8 @@ _NANOS_PER_MILLI, _NANOS_PER_UNIT = 10**6, 10**9
 # Resource -> its smallest unit, in nano-units, and the name of that unit.
 _GRAINS = {"cpu": (_NANOS_PER_MILLI, "milli CPUs"), "memory": (_NANOS_PER_UNIT, "bytes")}
 
+_NO_MODE = 'write updateMode: Recreate, which is the default without an updatePolicy; in Python mode="Recreate"'
+
 
 @dataclass(frozen=True, slots=True)
 class VpaStrictness:
@@ -145,7 +147,7 @@ def update_policy_problems(policy: UpdatePolicy, where: Where, strict: VpaStrict
 def _mode_problems(mode: str | None, where: Where, strict: VpaStrictness) -> Iterator[Problem]:
     if mode is None:
         message = "must be set if there is an updatePolicy"
-        yield Problem("update-mode", "Required", where, message, hint="Recreate is the default without an updatePolicy")
+        yield Problem("update-mode", "Required", where, message, hint=_NO_MODE)
     elif mode not in UPDATE_MODES:
         message = unsupported(word for word in UPDATE_MODES if word != AUTO)
         yield Problem("update-mode", "NotSupported", where, message, mode, did_you_mean(mode, UPDATE_MODES))

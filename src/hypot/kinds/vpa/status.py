@@ -32,6 +32,11 @@ class PodRecommendation(Node):
         "containerRecommendations", ContainerRecommendation, many=True
     )
 
+    @property
+    def container_recommendations(self) -> tuple[ContainerRecommendation, ...] | None:
+        """The name in Kubernetes of `containers`."""
+        return self.containers
+
 
 @node
 class VPACondition(StatusCondition):

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, overload
 
 from hypot.kinds.address import LONGEST_URL
-from hypot.kinds.base import Kind, Ref
+from hypot.kinds.base import Duration, Kind, Ref
 from hypot.kinds.floor import Floor
+from hypot.kinds.keywords import authored
 from hypot.kinds.node import (
     BOOL,
     FRACTION,
@@ -20,6 +21,7 @@ from hypot.kinds.node import (
     replaced,
     wire,
 )
+from hypot.kinds.plain import GivenAmount, plain
 from hypot.kinds.wpa.status import WPAStatus
 
 Amount = str | int | float
@@ -78,6 +80,12 @@ class BandMetric(Node):
 
 @node
 class TLSConfig(Node):
+    """How the service of a recommender is reached over TLS.
+
+    >>> Recommender(url="https://forecast", low=1, high=2, tls=TLSConfig(ca_file="/etc/ca.pem")).tls.ca_file
+    '/etc/ca.pem'
+    """
+
     GO: ClassVar[str] = "v2.TLSConfig"
 
     ca_file: str | None = wire("caFile", STRING, "file with the certificate authorities to trust")
@@ -95,7 +103,12 @@ class TLSConfig(Node):
 
 @node
 class Recommender(Node):
-    """An external service that recommends a count."""
+    """An external service that recommends a count.
+
+    >>> asked = Recommender(url="https://forecast.example.com", low=40, high=50)
+    >>> WPA("deployment/web", max_replicas=10, recommender=asked).recommender.high
+    50
+    """
 
     GO: ClassVar[str] = "v2.RecommenderSpec"
 
@@ -112,31 +125,83 @@ class Recommender(Node):
     tls: TLSConfig | None = wire("tlsConfig", TLSConfig, "TLS settings for the service")
 
 
+_BAND = dict.fromkeys(("average", "value", "utilization"), "write the watermarks: low=40, high=50")
+_RULES = {
+    "window": "write forbidden_window, the pause after any scaling; ScalingRules() has a window",
+    **dict.fromkeys(("limits", "pods"), "write percent, the largest step; ScalingRules() has limits"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class WatermarkRules:
-    """One direction: the largest step, the pause after any scaling, and how long a value must be outside the band."""
+    """One direction: the largest step, the pause after any scaling, and how long a value must be outside the band.
+
+    >>> WatermarkRules(percent=20, forbidden_window="5m", delay="2m").percent
+    20
+    """
 
     percent: Amount | None = None
-    forbidden_window: Any = None
-    delay: Any = None
+    forbidden_window: Duration | None = None
+    delay: Duration | None = None
+
+    @authored("WatermarkRules()", _RULES, "rules")
+    def __init__(
+        self,
+        percent: GivenAmount | None = None,
+        forbidden_window: Duration | None = None,
+        delay: Duration | None = None,
+    ) -> None:
+        """`WatermarkRules(percent=50, forbidden_window="1m", delay="30s")`."""
+        for name, value in (("percent", percent), ("forbidden_window", forbidden_window), ("delay", delay)):
+            object.__setattr__(self, name, plain(value))
 
 
+@overload
 def band(
-    name: str, *, high: Amount | None = None, low: Amount | None = None, labels: Mapping[str, str] | None = None
+    name: str, *, high: GivenAmount, low: GivenAmount | None = None, labels: Mapping[str, str] | None = None
+) -> BandMetric: ...
+@overload
+def band(name: str, *, low: GivenAmount, labels: Mapping[str, str] | None = None) -> BandMetric: ...
+@authored("band()", _BAND, "metric")
+def band(
+    name: str,
+    *,
+    high: GivenAmount | None = None,
+    low: GivenAmount | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> BandMetric:
-    """Keep an external metric between two watermarks."""
-    return BandMetric("External", external=ExternalBand(name, _selector(labels), high, low))
+    """Keep an external metric between two watermarks.
+
+    >>> band("nginx.net.request_per_s", low=40, high=50).type
+    'External'
+    """
+    return BandMetric("External", external=ExternalBand(name, _selector(labels), plain(high), plain(low)))
 
 
+@overload
 def resource_band(
-    name: str, *, high: Amount | None = None, low: Amount | None = None, labels: Mapping[str, str] | None = None
+    name: str, *, high: GivenAmount, low: GivenAmount | None = None, labels: Mapping[str, str] | None = None
+) -> BandMetric: ...
+@overload
+def resource_band(name: str, *, low: GivenAmount, labels: Mapping[str, str] | None = None) -> BandMetric: ...
+@authored("resource_band()", _BAND, "metric")
+def resource_band(
+    name: str,
+    *,
+    high: GivenAmount | None = None,
+    low: GivenAmount | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> BandMetric:
-    """Keep a resource of the pods between two watermarks. With `algorithm="average"` the watermarks are per pod."""
-    return BandMetric("Resource", resource=ResourceBand(name, _selector(labels), high, low))
+    """Keep a resource of the pods between two watermarks. With `algorithm="average"` the watermarks are per pod.
+
+    >>> resource_band("cpu", low="200m", high="400m", labels={"app": "web"}).type
+    'Resource'
+    """
+    return BandMetric("Resource", resource=ResourceBand(name, _selector(labels), plain(high), plain(low)))
 
 
 def _selector(labels: Mapping[str, str] | None) -> dict[str, Any]:
-    return {"matchLabels": dict(labels)} if labels else {}
+    return {"matchLabels": plain(labels)} if labels else {}
 
 
 @node

@@ -1,10 +1,13 @@
 """The status of a WatermarkPodAutoscaler."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hypot.kinds.conditions import Conditions
 from hypot.kinds.meta import INT64, TIME, StatusCondition
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, wire
+
+if TYPE_CHECKING:
+    from hypot.kinds.wpa.fields import BandMetric
 
 
 @node
@@ -45,3 +48,16 @@ class WPAStatus(Node):
     def conditions(self) -> Conditions[StatusCondition]:
         """The conditions by type."""
         return Conditions(self.listed_conditions)
+
+    def __getitem__(self, metric: "BandMetric") -> BandStatus:
+        """What was reported for a metric, which may be the value that the autoscaler was built with."""
+        for one in self.current_metrics or ():
+            told = one.external if one.type == "External" else one.resource
+            if one.type == metric.type and told is not None and _name(told) == _name(metric.source):
+                return told
+        raise KeyError(f"nothing is reported for this {metric.type} metric")
+
+
+def _name(part: Any) -> Any:
+    """Its name in the metrics API: an External status has it under another key."""
+    return getattr(part, "metric_name", None) or getattr(part, "name", None)

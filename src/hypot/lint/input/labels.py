@@ -2,22 +2,12 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from hypot.kinds.selector import Selector, SelectorError, read_selector
+from hypot.kinds.selector import Selector
 
 T = TypeVar("T")
 _Pair = tuple[str, str, str]
-
-
-def selector_of(data: Any) -> Selector | None:
-    """The parsed selector, or None if it is missing or invalid."""
-    if not isinstance(data, Mapping):
-        return None
-    try:
-        return read_selector(data)
-    except SelectorError:
-        return None
 
 
 class SelectorIndex(Generic[T]):

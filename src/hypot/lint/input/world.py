@@ -14,10 +14,11 @@ from hypot.kinds.hpa.resource_metric import ResourceMetric, effective_metrics, r
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import OFF
 from hypot.kinds.hvpa.rules import IN_HPA
+from hypot.kinds.known_kinds import WORKLOAD_GROUPS
 from hypot.kinds.names import group_of
 from hypot.kinds.pod_template import Defaults, Template, read_template, template_in
 from hypot.kinds.problem import Where
-from hypot.kinds.selector import Selector
+from hypot.kinds.selector import Selector, selector_of
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.version import Version
@@ -25,22 +26,12 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.wpa import WPA
 from hypot.lint.input.item import Item, Key, dig, mapping, text, whole
-from hypot.lint.input.labels import SelectorIndex, selector_of
+from hypot.lint.input.labels import SelectorIndex
 from hypot.lint.input.limit_ranges import defaults_of
 
 K = TypeVar("K", HPA, WPA, VPA, Hvpa, Tortoise)
 
 _PAUSED = "autoscaling.keda.sh/paused"
-# Built-in workload kinds and the API group of each.
-WORKLOAD_GROUPS = {
-    "Deployment": "apps",
-    "StatefulSet": "apps",
-    "ReplicaSet": "apps",
-    "ReplicationController": "",
-    "DaemonSet": "apps",
-    "Job": "batch",
-    "CronJob": "batch",
-}
 # Kinds whose scaling is done by a HorizontalPodAutoscaler.
 BY_HPA = frozenset({HPA.KIND, "ScaledObject"})
 # Datadog's own autoscaler, which sets counts and sizes.

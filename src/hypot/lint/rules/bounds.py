@@ -9,9 +9,9 @@ from hypot.kinds.base import count_of
 from hypot.kinds.nested import amount
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import some
-from hypot.kinds.selector import Selector
+from hypot.kinds.selector import Selector, selector_of
 from hypot.lint.input.item import Item, mapping, text, whole
-from hypot.lint.input.labels import SelectorIndex, selector_of
+from hypot.lint.input.labels import SelectorIndex
 from hypot.lint.input.world import InputWorkload, InputWorld
 from hypot.lint.rule import BOTH, Hit, RuleFamily
 

@@ -7,26 +7,16 @@ from hypot.kinds.base import count_of
 from hypot.kinds.catalogue import info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.known_kinds import WORKLOAD_GROUPS, unfit
 from hypot.kinds.problem import some
 from hypot.kinds.version import SCALE_TARGET_NEEDS_GROUP
 from hypot.lint.input.item import Item, Key, whole
-from hypot.lint.input.world import WORKLOAD_GROUPS, AnyAutoscaler, InputWorkload, InputWorld
+from hypot.lint.input.world import AnyAutoscaler, InputWorkload, InputWorld
 from hypot.lint.rule import HPA_ONLY, POINTING, Hit, RuleFamily
 
 TARGET_NOT_GIVEN = "target-not-given"
 TARGET = RuleFamily("Target", "The object that an autoscaler points at.", kinds=POINTING)
 
-# Built-in workloads without a scale subresource. They can still be sized.
-_NOT_SCALABLE = {
-    ("apps", "DaemonSet"): "it runs one pod on each node",
-    ("batch", "Job"): "its parallelism is not a replica count",
-    ("batch", "CronJob"): "it creates Jobs",
-}
-# Kinds that can be neither scaled nor sized.
-_NO_WORKLOAD = {
-    ("", "Pod"): "point at the workload that created it",
-    ("", "Service"): "point at the workload behind it",
-}
 _SPELLINGS = {kind.lower(): kind for kind in WORKLOAD_GROUPS}
 
 
@@ -64,7 +54,7 @@ def _meant(one: AnyAutoscaler) -> str | None:
     kind = _SPELLINGS.get(one.target.kind.lower()) if one.target is not None else None
     if kind is None or not info_of(one.written).counts:
         return kind
-    return None if (WORKLOAD_GROUPS[kind], kind) in _NOT_SCALABLE else kind
+    return None if unfit(WORKLOAD_GROUPS[kind], kind, counts=True) else kind
 
 
 def _refused(world: InputWorld, one: AnyAutoscaler) -> bool:
@@ -86,16 +76,22 @@ def target_not_scalable(world: InputWorld) -> Iterator[Hit]:
     for one in world.autoscalers:
         why = _unfit(one)
         if why and one.target is not None and not _refused(world, one):
-            yield Hit(one.item, (*one.reference, "kind"), f"a {one.target.kind} has no scale subresource ({why})")
+            yield Hit(
+                one.item,
+                (*one.reference, "kind"),
+                f"{_article(one.target.kind)} {one.target.kind} has no scale subresource ({why})",
+            )
+
+
+def _article(word: str) -> str:
+    return "an" if word[:1] in "AEIO" else "a"
 
 
 def _unfit(one: AnyAutoscaler) -> str:
     """Why the autoscaler cannot act on such a target; empty if it can."""
     if one.target is None:
         return ""
-    of_target = (one.target.group, one.target.kind)
-    scaled = _NOT_SCALABLE.get(of_target, "") if info_of(one.written).counts else ""
-    return _NO_WORKLOAD.get(of_target, scaled)
+    return unfit(one.target.group, one.target.kind, counts=info_of(one.written).counts)
 
 
 def _absent(world: InputWorld) -> Iterator[tuple[AnyAutoscaler, Key]]:

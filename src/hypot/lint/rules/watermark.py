@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
 from hypot.kinds.nested import amount
 from hypot.kinds.problem import Where, some
-from hypot.kinds.selector import Selector
+from hypot.kinds.selector import Selector, selector_of
 from hypot.kinds.wpa import DEFAULTS, WPA
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, BandMetric, ResourceBand
+from hypot.kinds.wpa.pods import missed_pods
 from hypot.lint.input.item import Key, annotation_places
-from hypot.lint.input.labels import SelectorIndex, selector_of
+from hypot.lint.input.labels import SelectorIndex
 from hypot.lint.input.world import Autoscaler, InputWorld
 from hypot.lint.rule import WPA_ONLY, Hit, RuleFamily
 
@@ -44,12 +45,10 @@ def _resources(world: InputWorld) -> Iterator[tuple[Autoscaler[WPA], Where, Reso
 )
 def wpa_selector_misses_pods(world: InputWorld) -> Iterator[Hit]:
     for wpa, where, source in _resources(world):
-        template, selector = world.template_of(wpa), selector_of(source.selector)
-        if template is None or selector is None or selector.matches(template.labels):
-            continue
-        labels = ", ".join(f"{name}={value}" for name, value in template.labels.items()) or "none"
-        message = f"the selector does not match the pods of {wpa.target} (labels {labels})"
-        yield Hit(wpa.item, (*where, "metricSelector"), message)
+        template = world.template_of(wpa)
+        missed = "" if template is None else missed_pods(source, template, wpa.target)
+        if missed:
+            yield Hit(wpa.item, (*where, "metricSelector"), missed)
 
 
 @WATERMARKS.rule(

@@ -350,7 +350,14 @@ class Move(NamedTuple):
 
 
 class Decision(Move):
-    """A complete decision: the move and its report."""
+    """A complete decision: the move and its report.
+
+    >>> from hypot.policy.model.seen import Failure
+    >>> seen = Seen(now=0.0, scale=Failure("not found"))
+    >>> decision, after = decide(HPA("deployment/web", max_replicas=10), seen, State(), Settings())
+    >>> isinstance(decision, Decision)
+    True
+    """
 
     __slots__ = ()
 

@@ -271,7 +271,12 @@ class UsageView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The observed state for one autoscaler. A metric that was not asked for is absent."""
+    """The observed state for one autoscaler. A metric that was not asked for is absent.
+
+    >>> from hypot.policy.model.seen import Scale
+    >>> Seen(now=0.0, scale=Scale(3, 3, "app=web")).scale.replicas
+    3
+    """
 
     now: float
     scale: Scale | Failure

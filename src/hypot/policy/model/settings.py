@@ -28,7 +28,11 @@ def _number(default: float, why: str, flag: str = "") -> float:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings; each default is that of the Kubernetes controller."""
+    """All settings; each default is that of the Kubernetes controller.
+
+    >>> Settings(kubernetes=(1, 34)).tolerance
+    0.1
+    """
 
     kubernetes: Version = field(default=NEWEST, metadata={"why": "The version of the cluster, whose rules apply."})
     gates: Mapping[str, bool] = field(

@@ -218,7 +218,11 @@ EMPTY = TimedValues()
 
 
 class State(NamedTuple):
-    """The history of one autoscaler."""
+    """The history of one autoscaler.
+
+    >>> State().recommendations is None
+    True
+    """
 
     # Raw recommendations; None if the autoscaler was never observed, which differs from empty.
     recommendations: TimedValues | None = None

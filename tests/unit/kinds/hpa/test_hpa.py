@@ -168,13 +168,13 @@ class TestWriting:
             ("max_replicas", "min-over-max"),
             ("metrics[0].utilization", "utilization"),
             ("scale_down.window", "window"),
-            ("scale_down.limits[0].value", "policy-value"),
-            ("scale_down.limits[0].period", "policy-period"),
+            ("scale_down.limits[0].pods", "policy-value"),
+            ("scale_down.limits[0].per", "policy-period"),
         ]
         lines = str(raised.value).splitlines()
         assert lines[0] == "HorizontalPodAutoscaler default/web: 6 problems"
-        assert "  5. scale_down.limits[0].value: 0 must be greater than zero [policy-value]" in lines
-        assert "      try: selectPolicy: Disabled stops scaling in this direction" in lines
+        assert "  5. scale_down.limits[0].pods: 0 must be greater than zero [policy-value]" in lines
+        assert "      try: selectPolicy: Disabled stops scaling in this direction; in Python that is FROZEN" in lines
 
     @pytest.mark.parametrize(
         ("arguments", "path"),
@@ -192,7 +192,7 @@ class TestWriting:
             ({"metrics": [on("ingress", "q", value=1)]}, "metrics[0].of.name"),
             ({"scale_up": ScalingRules([])}, "scale_up.limits"),
             ({"scale_up": ScalingRules([Limit("MaxPods", 5, 30)])}, "scale_up.limits[0].type"),
-            ({"scale_up": ScalingRules(limit(pods=1))}, "scale_up.limits"),
+            ({"scale_up": ScalingRules(3)}, "scale_up.limits"),
             ({"scale_up": ScalingRules(select="Most")}, "scale_up.select"),
             ({"scale_down": ScalingRules(window="soon")}, "scale_down.window"),
             ({"scale_down": ScalingRules(tolerance="-0.1")}, "scale_down.tolerance"),

@@ -1,12 +1,17 @@
 """The status of a live object: conditions and metrics under their Kubernetes names."""
 
+import copy
+import pickle
+
 import pytest
 
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import cpu, external, memory, on, pods
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
+from hypot.kinds.wpa.fields import band, resource_band
 
 NAMED = {"name": "hits", "selector": {"matchLabels": {"verb": "GET"}}}
 STATUS = {
@@ -111,3 +116,44 @@ def test_the_other_kinds():
     vpa = VPA.from_dict({"metadata": {"name": "web"}, "status": {"recommendation": sizes, "conditions": conditions}})
     assert vpa.reported.containers["app"].target == {"cpu": "1"}
     assert vpa.reported.conditions.Ready.status == "True"
+
+
+def test_conditions_are_copied_and_pickled():
+    """Python asks a copy for attributes before it has any."""
+    given = HPA.from_dict({"status": {"conditions": [{"type": "ScalingActive", "status": "True"}]}}).reported.conditions
+    for after in (pickle.loads(pickle.dumps(given)), copy.copy(given), copy.deepcopy(given)):  # noqa: S301
+        assert after.ScalingActive.status == "True"
+
+
+def test_a_metric_is_found_in_whatever_order_its_labels_are():
+    """A live object has them in the order of a server."""
+    told = {"metric": {"name": "depth", "selector": {"matchLabels": {"b": "2", "a": "1"}}}, "current": {"value": "3"}}
+    live = {"status": {"currentMetrics": [{"type": "External", "external": told}]}}
+    metric = external("depth", value=1, labels={"a": "1", "b": "2"})
+    assert HPA.from_dict(live).reported[metric].current.value == "3"
+
+
+def test_the_status_of_a_tortoise_is_read_by_its_names_and_types():
+    """As the status of the other kinds; without a status there are no conditions."""
+    one = {"type": "FailedToReconcile", "status": "False"}
+    status = {"tortoisePhase": "Working", "observedGeneration": 3, "conditions": {"tortoiseConditions": [one]}}
+    reported = Tortoise.from_dict({"status": status}).reported
+    assert (reported.tortoise_phase, reported.observed_generation) == ("Working", 3)
+    assert reported.conditions["FailedToReconcile"].status == "False"
+    with pytest.raises(KeyError, match="not reported yet"):
+        Tortoise.from_dict({}).reported.conditions["FailedToReconcile"]
+
+
+def test_the_status_of_a_wpa_is_found_by_metric():
+    """As that of an HPA."""
+    status = {
+        "currentMetrics": [
+            {"type": "External", "external": {"metricName": "jobs", "currentValue": "41"}},
+            {"type": "Resource", "resource": {"name": "cpu", "currentAverageValue": "200m"}},
+        ]
+    }
+    reported = WPA.from_dict({"status": status}).reported
+    assert reported[band("jobs", low=40, high=50)].current_value == "41"
+    assert reported[resource_band("cpu", low=1)].current_average_value == "200m"
+    with pytest.raises(KeyError, match="nothing is reported for this External metric"):
+        reported[band("other", low=1)]

@@ -278,7 +278,7 @@ class TestWriting:
         assert paths == [
             "min_replicas",
             "containers[0].max_allowed.cpu",
-            "scale_up.update_policy",
+            "scale_up.mode",
             "intervals[1].max_replicas",
             "intervals[0].max_resources.cpu",
             "intervals[1].max_resources.cpu",

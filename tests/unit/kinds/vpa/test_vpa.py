@@ -129,7 +129,7 @@ class TestWriting:
                 {"containers": [ContainerPolicy("a", controlled_resources=("disk",))]},
                 "containers[0].controlled_resources[0]",
             ),
-            ({"recommender": ""}, "recommenders[0].name"),
+            ({"recommender": ""}, "recommender"),
             ({"startup_boost": StartupBoost(CPUBoost())}, "startup_boost.cpu.type"),
             ({"annotations": {"hypot.dev/safety-margin": "-1"}}, "annotations.hypot.dev/safety-margin"),
         ],
