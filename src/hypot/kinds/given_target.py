@@ -63,7 +63,7 @@ def unknown_kind(ref: Ref, path: str) -> Iterator[Problem]:
         return
     hint = meant_by(kind) or f'write Ref("GROUP/VERSION", "{kind}", "{ref.name}"), or "GROUP/VERSION/{kind}/{ref.name}"'
     message = "is not a kind that every cluster has, and there is no API version"
-    yield Problem("reference-kind", "Invalid", ("target", "kind"), message, kind, hint, path=f"{path}.kind")
+    yield Problem("target-kind", "Invalid", ("target", "kind"), message, kind, hint, path=f"{path}.kind")
 
 
 def given_target(target: TargetLike) -> GivenTarget:

@@ -234,4 +234,23 @@ ADDED: dict[str, tuple[str, Call]] = {
         "a policy for a container that the pods do not have is never used, and the pods of this target are known",
         Call(VPA, (workload(SIZED),), {"containers": {"nope": {"mode": "Off"}}}),
     ),
+    "target-kind": (
+        "a kind that not every cluster has is never found without its API version",
+        Call(VPA, ("deploymnt/web",), {"mode": "Off"}),
+    ),
+    "target-not-scalable": (
+        "a DaemonSet runs one pod on each node, so nothing can set its number of replicas",
+        Call(WPA, ("daemonset/web",), {"max_replicas": 3, "metrics": [Call(band, ("hits",), {"low": 1, "high": 2})]}),
+    ),
+    "wpa-selector-misses-pods": (
+        "the usage of no pod is measured, and the labels of the pods are known",
+        Call(
+            WPA,
+            (workload(SIZED),),
+            {
+                "max_replicas": 3,
+                "metrics": [Call(resource_band, ("cpu",), {"low": "1", "high": "2", "labels": {"app": "nope"}})],
+            },
+        ),
+    ),
 }

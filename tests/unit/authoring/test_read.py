@@ -88,7 +88,7 @@ def test_a_tortoise_knows_containers_that_its_caller_or_its_spec_names():
 
 def test_a_template_is_recognised():
     """Its braces are no YAML."""
-    with pytest.raises(LoadError, match="render it first, with helm template"):
+    with pytest.raises(LoadError, match="this is a template; render it first"):
         from_yaml("apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata:\n  name: {{ .Values.name }}\n")
 
 

@@ -189,11 +189,9 @@ def test_a_dump_that_is_cut_off():
 def test_targets_that_are_not_in_the_input_are_named_together():
     """One line says it; programs get each of them."""
     text = "---\n".join(to_yaml(hpa(name, target={"name": name})) for name in ("a", "b", "c", "d", "e"))
-    lines = run("-", input=text).stdout.splitlines()
-    assert lines[0].startswith(
-        "Deployment shop/a, Deployment shop/b, Deployment shop/c and 2 more are not in the input"
-    )
-    assert lines[-1] == "0 errors, 0 warnings, 5 advice in 1 file, 5 objects"
+    shown = " ".join(run("-", input=text).stdout.split())
+    assert shown.startswith("Deployment shop/a, Deployment shop/b, Deployment shop/c and 2 more are not in the input")
+    assert shown.endswith("0 errors, 0 warnings, 5 advice in 1 file, 5 objects")
     assert len(json.loads(run("-", "-o", "json", input=text).stdout)["findings"]) == 5
 
 

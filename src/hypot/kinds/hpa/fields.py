@@ -74,7 +74,12 @@ class ExternalSource(Node):
 
 @node
 class Metric(Node):
-    """One metric: a type, and the source of that type. Write it with `cpu`, `memory`, `pods`, `on` or `external`."""
+    """One metric: a type, and the source of that type. Write it with `cpu`, `memory`, `pods`, `on` or `external`.
+
+    >>> metrics: list[Metric] = [cpu(utilization=70)]
+    >>> metrics[0].type
+    'Resource'
+    """
 
     GO: ClassVar[str] = "v2.MetricSpec"
     BUILT_IN: ClassVar[bool] = True
