@@ -15,6 +15,7 @@ from hypot.serving.text_format import MetricFamily, Sample, family_table, labell
 LEADER = "hypot_metrics_leader"
 TARGETS = "hypot_metrics_targets"
 FAULTY = "hypot_metrics_targets_faulty"
+WITHOUT_METRIC = "hypot_metrics_targets_without_metric"
 WITHOUT_VALUE = "hypot_metrics_targets_without_value"
 VALUE_AGE = "hypot_metrics_oldest_value_age_seconds"
 SCRAPES = "hypot_metrics_scrapes_total"
@@ -36,6 +37,12 @@ FAMILIES = (
     MetricFamily(LEADER, "gauge", "1 in the replica that leads and serves, 0 in the others."),
     MetricFamily(TARGETS, "gauge", "Pods that the rule chooses.", ("rule",)),
     MetricFamily(FAULTY, "gauge", "Pods whose last scrape or query failed.", ("rule",)),
+    MetricFamily(
+        WITHOUT_METRIC,
+        "gauge",
+        "Pods that did not have all metrics of the rule at the last scrape or query that did not fail.",
+        ("rule",),
+    ),
     MetricFamily(WITHOUT_VALUE, "gauge", "Pods without a value that may be served.", ("rule",)),
     MetricFamily(VALUE_AGE, "gauge", "The age of the oldest value that is served; absent without one.", ("rule",)),
     MetricFamily(SCRAPES, "counter", "Scrapes that ended, in any way."),
@@ -151,6 +158,7 @@ def _of_rule(rule: str, targets: list[ScrapeTarget], state: ServerState) -> Iter
     complete = [target for target in targets if target.is_complete(state.now, state.ages)]
     yield Sample(TARGETS, own, len(targets))
     yield Sample(FAULTY, own, sum(target.faults > 0 for target in targets))
+    yield Sample(WITHOUT_METRIC, own, sum(bool(target.missing) for target in targets))
     yield Sample(WITHOUT_VALUE, own, len(targets) - len(complete))
     ages = [state.now - sample.new.at for target in complete for sample in target.samples if sample.new is not None]
     if ages:

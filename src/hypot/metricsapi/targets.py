@@ -1,5 +1,6 @@
 """The pods to measure, and what is known of each: its last samples, and how its scrapes or queries went."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,8 @@ from hypot.metricsapi.plan import RulePlan, ScrapePlan
 from hypot.metricsapi.served_pods import ServedPod
 
 Named = tuple[str, str]
+# The largest value that readers of Kubernetes take, in milli-units: theirs are numbers of 64 bits.
+LARGEST_MILLI = 10**18
 
 
 @dataclass(slots=True, eq=False)
@@ -34,6 +37,10 @@ class ScrapeTarget:
     # How many scrapes failed since the last one that did not, and why the last one did.
     faults: int = 0
     trouble: str = ""
+    # How many periods may be between two scrapes, however many failed.
+    longest_pause: float = math.inf
+    # The metrics that were not there at the last scrape or query; the others were.
+    missing: tuple[str, ...] = ()
     # What was made of the last samples to answer requests.
     made: dict[Any, Any] = field(default_factory=dict)
     # Changes with whatever an answer is made of.
@@ -47,8 +54,18 @@ class ScrapeTarget:
 
     def sampled(self, scraped: Scraped, ages: Ages) -> list[str]:
         """Take the samples of a scrape. Returns why some of them do not count."""
-        rejected, after = [], []
-        for served, counter, total in zip(self.rule.served, self.known, scraped.totals, strict=True):
+        rejected, after, missing = [], [], []
+        for i, (served, counter) in enumerate(zip(self.rule.served, self.known, strict=True)):
+            total = scraped.totals[i]
+            if total is None and i not in scraped.declared:
+                missing.append(self.rule.wanted[i].name)
+            if total is None and served.is_counter and i in scraped.declared and not _has_counted(counter):
+                # A program that has not counted yet often has no line either.
+                total = 0.0
+            if total is None:
+                # The next line may be of another process, so it is not compared with one before the gap.
+                after.append(Counter())
+                continue
             sample = CounterSample(scraped.at, scraped.wall, total)
             if not served.is_counter:
                 after.append(Counter(None, sample))
@@ -59,7 +76,7 @@ class ScrapeTarget:
             elif counter.new is not None and taken.old is None:
                 rejected.append("reset")
             after.append(taken)
-        self.take(after)
+        self.take(after, tuple(dict.fromkeys(missing)))
         return rejected
 
     @property
@@ -67,16 +84,16 @@ class ScrapeTarget:
         """The last two samples of each wanted metric, also if there are none."""
         return self.samples or [Counter()] * len(self.rule.wanted)
 
-    def take(self, samples: list[Counter]) -> None:
-        """Take these samples of a scrape or a query that did not fail."""
-        self.faults, self.trouble = 0, ""
+    def take(self, samples: list[Counter], missing: tuple[str, ...] = ()) -> None:
+        """Take these samples of a scrape or a query that did not fail. It may say nothing of some metrics."""
+        self.faults, self.trouble, self.missing = 0, "", missing
         self.samples = samples
         self.renew()
 
-    def failed(self, trouble: str) -> None:
+    def failed(self, trouble: str, longest_pause: float = math.inf) -> None:
         """A scrape or a query gave nothing. The samples stay until they are too old."""
         self.faults += 1
-        self.trouble = trouble
+        self.trouble, self.longest_pause = trouble, longest_pause
 
     def value(self, i: int, now: float, ages: Ages) -> MetricValue | None:
         """The value of its metric number `i`; None if there is none, or if it is too old."""
@@ -85,10 +102,12 @@ class ScrapeTarget:
         counter = self.samples[i]
         if self.rule.served[i].is_counter:
             rate = counter.rate(now, ages.longest_gap, ages.oldest)
-            return None if rate is None else MetricValue(rate.milli, rate.wall, rate.window)
-        if counter.new is None or now - counter.new.at > ages.oldest:
-            return None
-        return MetricValue(round(counter.new.value * 1000), counter.new.wall, 0.0)
+            found = None if rate is None else MetricValue(rate.milli, rate.wall, rate.window)
+        elif counter.new is None or now - counter.new.at > ages.oldest:
+            found = None
+        else:
+            found = MetricValue(round(counter.new.value * 1000), counter.new.wall, 0.0)
+        return found if found is not None and abs(found.milli) <= LARGEST_MILLI else None
 
     def expires(self, i: int, ages: Ages) -> float:
         """Until when its value number `i` is served, if no other sample follows."""
@@ -106,6 +125,10 @@ class ScrapeTarget:
     def is_complete(self, now: float, ages: Ages) -> bool:
         """Whether all its metrics have a value."""
         return all(self.value(i, now, ages) is not None for i in range(len(self.rule.served)))
+
+
+def _has_counted(counter: Counter) -> bool:
+    return counter.new is not None and counter.new.value != 0
 
 
 class ScrapeTargets:
@@ -184,8 +207,9 @@ class ScrapeTargets:
 
     def _update(self, target: ScrapeTarget, pod: ServedPod, url: URL | None) -> None:
         """Most events of a pod change nothing here."""
-        if (target.pod, target.url) != (pod, url):
-            target.pod, target.url = pod, url
+        same = target.pod._replace(ready=pod.ready) == pod and target.url == url
+        target.pod, target.url = pod, url
+        if not same:
             target.renew()
             self._changed(target)
 

@@ -1,7 +1,6 @@
 """The requests of a body by class, and the cpu that they took: what the cost of a request is learned from.
 
-The lines are those that are read anyway. What is wrong with labels or cpu here fails no scrape: then nothing is learned
-of it.
+The lines are those that are read anyway. What is wrong with cpu fails no scrape: then nothing is learned of it.
 """
 
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from typing import NamedTuple
 
 from hypot.kinds.names import label_value
 from hypot.kinds.selector import Selector
-from hypot.metricsapi.body.exposition import BodyLine, ExpositionError, labels_of, samples_of
+from hypot.metricsapi.body.exposition import BodyLine, labels_of
 
 # Classes of a rule; further ones are one class.
 MOST_CLASSES = 32
@@ -76,36 +75,25 @@ class RequestCounts:
 
     def __init__(self, classes: RequestClasses, metric: int, cpu: str) -> None:
         self.metric = metric
-        self._classes, self._cpu_name = classes, cpu
+        self._classes, self.cpu = classes, cpu
         self._requests: list[float] = []
         self._cpu = 0.0
-        self._has_cpu = self._broken = False
+        self._has_cpu = False
+        # Whether what was read cannot be used: then nothing is learned of this body.
+        self.broken = False
 
     def add(self, line: BodyLine) -> None:
-        if self._broken:
-            return
-        try:
-            column = self._classes.column(line)
-        except ExpositionError:
-            self._broken = True
-            return
+        column = self._classes.column(line)
         if column >= 0:
             self._requests += [0.0] * (column + 1 - len(self._requests))
             self._requests[column] += line.value
 
-    def add_cpu(self, lines: bytes) -> None:
-        """Take the cpu of complete lines."""
-        if self._broken:
-            return
-        try:
-            for line in samples_of(lines, self._cpu_name):
-                self._has_cpu = True
-                self._cpu += line.value
-        except ExpositionError:
-            self._broken = True
+    def add_cpu(self, line: BodyLine) -> None:
+        self._has_cpu = True
+        self._cpu += line.value
 
     def close(self) -> ScrapedRequests | None:
         """The counts after the last line; None if they cannot be used."""
-        if self._broken or not self._has_cpu or not all(0 <= each <= _LARGEST for each in (self._cpu, *self._requests)):
+        if self.broken or not self._has_cpu or not all(0 <= each <= _LARGEST for each in (self._cpu, *self._requests)):
             return None
         return ScrapedRequests(tuple(self._requests), self._cpu)
