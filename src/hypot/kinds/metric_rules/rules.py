@@ -33,13 +33,12 @@ MOST_CLASS_LABELS = 4
 SHORTEST_HALF_LIFE, LONGEST_HALF_LIFE = 600, 30 * 86_400
 LEAST_CHANGE, LARGEST_CHANGE = 1.2, 10
 _METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-_LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _PORT_NAME = re.compile(r"(?=.{1,15}$)(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
 _SECRET_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 _LABEL_NAME = re.compile(LABEL_NAME)
 _NO_LABEL = "is not the name of a label in Prometheus"
 _LONGEST_PATH = 2048
-_HIGHEST_PORT = 65535
+HIGHEST_PORT = 65535
 
 
 def spec_problems(spec: MetricRulesSpec) -> Iterator[Problem]:
@@ -153,7 +152,7 @@ def _scrape_problems(scrape: Scrape, where: Where) -> Iterator[Problem]:
     if port is None:
         yield _required((*where, "port"), "the port of the pods is missing")
     elif isinstance(port, int):
-        if not 1 <= port <= _HIGHEST_PORT:
+        if not 1 <= port <= HIGHEST_PORT:
             yield _invalid("port", (*where, "port"), port, "must be between 1 and 65535")
     elif not _PORT_NAME.fullmatch(port):
         yield _invalid("port", (*where, "port"), port, "is not the name of a port")
