@@ -1,5 +1,6 @@
 """What `/metrics` says about the metrics server itself."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -9,12 +10,13 @@ from hypot.metricsapi.costs import families as cost_families
 from hypot.metricsapi.prometheus.querier import QueryCounts
 from hypot.metricsapi.scrape.scraper import ScrapeCounts
 from hypot.metricsapi.serve.api import Others
-from hypot.metricsapi.targets import ScrapeTarget
+from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets
 from hypot.serving.text_format import MetricFamily, Sample, family_table, labelled, rendered, sort_in
 
 LEADER = "hypot_metrics_leader"
 TARGETS = "hypot_metrics_targets"
 FAULTY = "hypot_metrics_targets_faulty"
+UNREACHABLE = "hypot_metrics_pods_unreachable"
 WITHOUT_METRIC = "hypot_metrics_targets_without_metric"
 WITHOUT_VALUE = "hypot_metrics_targets_without_value"
 VALUE_AGE = "hypot_metrics_oldest_value_age_seconds"
@@ -36,6 +38,13 @@ CERTIFICATE = "hypot_metrics_certificate_expiry_seconds"
 FAMILIES = (
     MetricFamily(LEADER, "gauge", "1 in the replica that leads and serves, 0 in the others."),
     MetricFamily(TARGETS, "gauge", "Pods that the rule chooses.", ("rule",)),
+    MetricFamily(
+        UNREACHABLE,
+        "gauge",
+        "Pods that the rule chooses but cannot scrape: they have no port of that name (port), or no address that may "
+        "be scraped (address).",
+        ("rule", "reason"),
+    ),
     MetricFamily(FAULTY, "gauge", "Pods whose last scrape or query failed.", ("rule",)),
     MetricFamily(
         WITHOUT_METRIC,
@@ -108,6 +117,7 @@ def exposition(state: ServerState) -> Iterator[bytes]:
     lines: dict[str, list[str]] = {}
     sort_in(_of_server(state), lines)
     if state.collector is not None:
+        sort_in(_unreachable(state.collector.targets), lines)
         for rule in state.collector.plan.rules:
             targets = [
                 target
@@ -151,6 +161,12 @@ def _of_others(others: Others) -> Iterator[Sample]:
         yield Sample(FORWARDED, labelled(code=str(int(code))), count)
     for reason, faults in sorted(others.forwarder.counts.faults.items()):
         yield Sample(FORWARD_FAULTS, labelled(reason=reason), faults)
+
+
+def _unreachable(targets: ScrapeTargets) -> Iterator[Sample]:
+    found = Counter(each for several in targets.unreachable.values() for each in several.items())
+    for (rule, reason), pods in sorted(found.items()):
+        yield Sample(UNREACHABLE, labelled(rule=rule, reason=reason), pods)
 
 
 def _of_rule(rule: str, targets: list[ScrapeTarget], state: ServerState) -> Iterator[Sample]:

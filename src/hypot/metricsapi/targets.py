@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from yarl import URL
 
@@ -16,6 +16,8 @@ from hypot.metricsapi.plan import RulePlan, ScrapePlan
 from hypot.metricsapi.served_pods import ServedPod
 
 Named = tuple[str, str]
+# Why a pod has no target: it has no port of the name in the rule, or no address that may be scraped.
+Unreachable = Literal["port", "address"]
 # The largest value that readers of Kubernetes take, in milli-units: theirs are numbers of 64 bits.
 LARGEST_MILLI = 10**18
 
@@ -143,8 +145,8 @@ class ScrapeTargets:
         self._generations: dict[Named, int] = {}
         self._changes = 0
         self._count = self._scraped = 0
-        # Pods without the port that a rule names.
-        self.without_port: dict[Named, str] = {}
+        # Pods that a rule chooses and that cannot be scraped: the rule, and why.
+        self.unreachable: dict[Named, dict[str, Unreachable]] = {}
 
     def __iter__(self) -> Iterator[ScrapeTarget]:
         return (target for several in self._by_pod.values() for target in several)
@@ -182,7 +184,7 @@ class ScrapeTargets:
         A pod of the same name with another uid is another pod. A changed label or address keeps the samples.
         """
         before = {target.rule.name: target for target in self._by_pod.pop(key, ())}
-        self.without_port.pop(key, None)
+        self.unreachable.pop(key, None)
         kept, new = [], []
         for rule, url in [] if pod is None else self._choosing(pod, namespace_labels):
             known = before.get(rule.name)
@@ -225,11 +227,10 @@ class ScrapeTargets:
             if rule.prometheus is not None:
                 yield rule, None
                 continue
-            if not pod.address:
-                continue
-            url = _url(rule, pod)
+            url = _url(rule, pod) if pod.address else None
             if url is None:
-                self.without_port[pod.namespace, pod.name] = f"{rule.name}: the pod has no port {rule.scrape.port}"
+                why = self.unreachable.setdefault((pod.namespace, pod.name), {})
+                why[rule.name] = "port" if pod.address else "address"
             else:
                 yield rule, url
 

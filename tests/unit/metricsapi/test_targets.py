@@ -1,9 +1,28 @@
 """Targets: which pods, by which address, with which values."""
 
+from types import SimpleNamespace
+
 import pytest
+from structlog.testing import capture_logs
 
 from hypot.metricsapi.ages import Ages
-from unit.metricsapi.pods_world import AHEAD, DEPTH, NAMESPACE, RATE, add, only, pod, rule, scraped, targets_of
+from hypot.metricsapi.costs.learner import CostLearner
+from hypot.metricsapi.own_metrics import ServerState, exposition
+from hypot.metricsapi.served_pods import PodAddresses
+from hypot.metricsapi.watch import PodWatch
+from unit.metricsapi.pods_world import (
+    AHEAD,
+    DEPTH,
+    NAMESPACE,
+    RATE,
+    add,
+    only,
+    plan_with,
+    pod,
+    rule,
+    scraped,
+    targets_of,
+)
 
 AGES = Ages()
 KEY = (NAMESPACE, "web-0")
@@ -242,7 +261,12 @@ def test_a_rule_without_scrapes():
         ("a", "web-1", True),
         ("b", "web-1", False),
     ]
-    assert (len(targets), targets.scraped, targets.has("a"), targets.without_port) == (3, 1, True, {})
+    assert (len(targets), targets.scraped, targets.has("a"), targets.unreachable) == (
+        3,
+        1,
+        True,
+        {KEY: {"b": "address"}},
+    )
     targets.update((NAMESPACE, "web-1"), None, None)
     assert (targets.scraped, targets.has("b")) == (0, False)
     assert [each.pod.name for each in targets.all_of_rule("a")] == ["web-0"]
@@ -260,10 +284,35 @@ def test_samples_after_a_change_of_rules(changed, adopted):
 def test_a_pod_without_the_port():
     """That is reported until the pod has it, or is gone."""
     targets = targets_of(rule(scrape={"port": "http"}), pods=[pod()])
-    assert targets.without_port == {KEY: "web: the pod has no port http"}
+    assert targets.unreachable == {KEY: {"web": "port"}}
     assert len(targets) == 0
     add(targets, pod(ports={"http": 80}))
-    assert (len(targets), targets.without_port) == (1, {})
+    assert (len(targets), targets.unreachable) == (1, {})
     add(targets, pod())
     targets.update(KEY, None, None)
-    assert targets.without_port == {}
+    assert targets.unreachable == {}
+
+
+def test_pods_that_cannot_be_scraped_are_logged_a_few_times():
+    """A wrong name of a port is wrong for all of them."""
+    plan = plan_with(rule("a", scrape={"port": "http"}), rule("b"))
+    watch = PodWatch(None, plan, PodAddresses(), list)
+    with capture_logs() as logs:
+        for i in range(9):
+            for _ in range(2):
+                watch._changed((NAMESPACE, f"web-{i}"), pod(f"web-{i}"))
+        watch._changed((NAMESPACE, "web-9"), pod("web-9", address="", ports={"http": 80}))
+    assert [(each["rule"], each["times"]) for each in logs] == [
+        *[("a", times) for times in (1, 2, 4, 8)],
+        ("a", 1),
+        ("b", 1),
+    ]
+    state = ServerState(
+        0.0, AGES, collector=SimpleNamespace(plan=plan, targets=watch.targets, costs=CostLearner(plan, 60.0, AGES))
+    )
+    lines = [line for line in b"".join(exposition(state)).decode().splitlines() if "unreachable{" in line]
+    assert lines == [
+        'hypot_metrics_pods_unreachable{rule="a",reason="address"} 1',
+        'hypot_metrics_pods_unreachable{rule="a",reason="port"} 9',
+        'hypot_metrics_pods_unreachable{rule="b",reason="address"} 1',
+    ]

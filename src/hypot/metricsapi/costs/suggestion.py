@@ -12,6 +12,7 @@ from hypot.metricsapi.costs import families
 
 # Below this share of explained variance, something else uses the cpu.
 LEAST_EXPLAINED = 0.5
+_SMALL = 0.1
 
 
 class ClassCost(NamedTuple):
@@ -76,7 +77,7 @@ def lines_of(suggestion: Suggestion) -> Iterator[str]:
         yield "# Write them into the metric with learnCost. The sum of the mix stays, and so does the HPA target."
         yield "weights:"
         for each in suggestion.weighted:
-            entry = {"where": where_of(each.name), "weight": round(each.weight or 0.0, 2)}
+            entry = {"where": where_of(each.name), "weight": _rounded(each.weight or 0.0)}
             text = yaml.safe_dump(entry, default_flow_style=True, sort_keys=False, width=10_000).strip()
             yield f"- {text} # {_reason(each)}"
     else:
@@ -85,6 +86,11 @@ def lines_of(suggestion: Suggestion) -> Iterator[str]:
         yield f"# Not known yet, so they count 1: {', '.join(unknown)}"
     if any(each.name == OTHER and each.weight is not None for each in suggestion.classes):
         yield f"# {OTHER}: more classes than are told apart, or labels that no weight can select; they count 1."
+
+
+def _rounded(weight: float) -> float:
+    """Two decimals, and two digits of a small one: 0.0025 is not nothing."""
+    return round(weight, 2) if weight >= _SMALL else float(f"{weight:.2g}")
 
 
 def _reason(each: ClassCost) -> str:
