@@ -21,9 +21,9 @@ from hypot.kinds.metric_rules.fields import (
     ServedMetric,
 )
 from hypot.kinds.metric_values import ALL
-from hypot.kinds.names import dns_label, dns_subdomain, path_segment, qualified_name
+from hypot.kinds.names import dns_label, dns_subdomain, path_segment
 from hypot.kinds.problem import Problem, Where, unsupported
-from hypot.kinds.selector import SelectorError, read_selector
+from hypot.kinds.selector import SelectorError, read_line_selector, read_selector
 
 MOST_RULES, MOST_METRICS = 200, 20
 LARGEST_WEIGHT = 1_000_000_000
@@ -120,7 +120,7 @@ def _prometheus_problems(given: FromPrometheus, where: Where) -> Iterator[Proble
 def _line_problems(selector: Any, where: Where) -> Iterator[Problem]:
     """A selector of lines: their labels are those of Prometheus, not of Kubernetes."""
     try:
-        requirements = read_selector(selector).requirements
+        requirements = read_line_selector(selector).requirements
     except SelectorError as error:
         yield _invalid("selector", where, selector, str(error))
         return
@@ -165,10 +165,17 @@ def _scrape_problems(scrape: Scrape, where: Where) -> Iterator[Problem]:
         message = "must begin with / and have no space, ? or #"
         yield _invalid("path", (*where, "path"), path, message, "use `parameters`" if "?" in path else "")
     if scrape.server_name is not None:
-        for message in dns_subdomain(scrape.server_name):
-            yield _invalid("server-name", (*where, "serverName"), scrape.server_name, message)
+        yield from _server_name_problems(scrape.server_name, (*where, "serverName"), tls=scrape.scheme == "https")
     if scrape.credentials is not None:
         yield from _credential_problems(scrape.credentials, (*where, "credentials"), tls=scrape.scheme == "https")
+
+
+def _server_name_problems(name: str, where: Where, *, tls: bool) -> Iterator[Problem]:
+    if not tls:
+        message = "no certificate is verified without TLS"
+        yield Problem("name-without-tls", "Forbidden", where, message, hint="write scheme: https")
+    for message in dns_subdomain(name):
+        yield _invalid("server-name", where, name, message)
 
 
 def _credential_problems(credentials: ScrapeCredentials, where: Where, *, tls: bool) -> Iterator[Problem]:
@@ -235,9 +242,8 @@ def _learning_problems(learn: LearnCost, where: Where) -> Iterator[Problem]:
     if learn.by and len(learn.by) > MOST_CLASS_LABELS:
         yield Problem("too-many-labels", "TooMany", (*where, "by"), f"must have at most {MOST_CLASS_LABELS} items")
     for i, label in enumerate(learn.by or ()):
-        # A weight selects by this label, as selectors of Kubernetes do.
-        if not _LABEL_NAME.fullmatch(label) or any(qualified_name(label)):
-            yield _invalid("class-label", (*where, "by", i), label, "is not a label that a weight can select by")
+        if not _LABEL_NAME.fullmatch(label):
+            yield _invalid("class-label", (*where, "by", i), label, _NO_LABEL)
         if label in (learn.by or ())[:i]:
             yield Problem("duplicate-label", "Duplicate", (*where, "by", i), "it is named already", label)
     if learn.cpu is not None and not _METRIC_NAME.fullmatch(learn.cpu):

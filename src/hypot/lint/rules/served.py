@@ -8,7 +8,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.meta import MetricName
 from hypot.kinds.metric_rules import MetricRules
 from hypot.kinds.metric_rules.fields import MetricRule
-from hypot.kinds.metric_rules.read import words
+from hypot.kinds.metric_rules.read import problems_of, words
 from hypot.kinds.names import group_of
 from hypot.kinds.selector import Selector, SelectorError, read_selector
 from hypot.lint.input.item import Item
@@ -29,7 +29,7 @@ SERVED = RuleFamily("Metrics server", "The rules of `hypot metrics`, and the met
 )
 def metric_rules(world: InputWorld) -> Iterator[Hit]:
     for item in _items(world):
-        for problem in MetricRules.from_dict(dict(item.data)).problems():
+        for problem in problems_of(MetricRules.from_dict(dict(item.data)), item.data):
             yield Hit(item, problem.where, words(problem))
 
 
@@ -39,8 +39,8 @@ def metric_rules(world: InputWorld) -> Iterator[Hit]:
     title="A metric that no rule of the metrics server serves",
     why="The metrics server answers 404 or an empty list, so the HorizontalPodAutoscaler does not scale by it. A rule "
     "must choose the pods of the target, and an External metric needs `external: true`. A metric of pods has no "
-    "labels, so a selector that requires some matches nothing. Only one server of a cluster serves custom metrics; with "
-    "`forwardTo` it asks another one for what no rule serves.",
+    "labels, so a selector that requires some matches nothing. Only one server of a cluster serves custom metrics; "
+    "with `forwardTo` it asks another one for what no rule serves.",
     fix="write a name that a rule serves, or let a rule serve it for these pods",
     example="no rule serves hit in the namespace shop; did you mean hits?",
     kinds=MEASURING,

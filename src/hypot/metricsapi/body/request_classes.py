@@ -3,19 +3,24 @@
 The lines are those that are read anyway. What is wrong with cpu fails no scrape: then nothing is learned of it.
 """
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from hypot.kinds.names import label_value
 from hypot.kinds.selector import Selector
 from hypot.metricsapi.body.exposition import BodyLine, labels_of
 
 # Classes of a rule; further ones are one class.
 MOST_CLASSES = 32
+LONGEST_VALUE = 63
 OTHER = "other"
 # Lines whose class is remembered by their labels as they are written, and how long these may be.
 _MOST_LINES, _LONGEST_LINE = 4096, 2048
 _LARGEST = 1e15
+# Values that are written as they are in the name of a class; the others are in quotes.
+_PLAIN = re.compile(r"[-_.a-zA-Z0-9/]+")
+_PART = re.compile(r'(?:!(\w+)|(\w+)=("(?:[^"\\]|\\.)*"|[^,"]*))(?:,|$)', re.ASCII)
 # A line that the rule does not select.
 _NONE = -1
 
@@ -27,10 +32,25 @@ class ScrapedRequests(NamedTuple):
     cpu: float
 
 
+def name_of(values: Iterable[tuple[str, str]]) -> str:
+    """The name of a class by the labels that make it; an empty value is an absent label."""
+    return ",".join([f"{key}={_text(value)}" if value else f"!{key}" for key, value in values])
+
+
+def values_in(name: str) -> list[tuple[str, str]]:
+    """The labels of the class of this name."""
+    found = [(match[1] or match[2], match[3] or "") for match in _PART.finditer(name)]
+    return [(key, json.loads(value) if value.startswith('"') else value) for key, value in found]
+
+
+def _text(value: str) -> str:
+    return value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+
+
 class RequestClasses:
     """The classes of a rule, the same for all its pods. The first ones that are met have a class of their own.
 
-    A name is a selector, such as `verb=LIST`, so that a weight can select the class.
+    A name has the labels of the class, such as `verb=LIST`, so that a weight can select it.
     """
 
     def __init__(self, by: Sequence[str], where: Selector) -> None:
@@ -56,9 +76,9 @@ class RequestClasses:
         if not self._where.matches(labels):
             return _NONE
         values = [(key, labels.get(key, "")) for key in self._by]
-        if any(problem for _, value in values for problem in label_value(value)):
+        if any(len(value) > LONGEST_VALUE for _, value in values):
             return self._column_of(OTHER)
-        return self._column_of(",".join([f"{key}={value}" if value else f"!{key}" for key, value in values]))
+        return self._column_of(name_of(values))
 
     def _column_of(self, name: str) -> int:
         if name not in self._columns:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hypot.kinds.metric_rules.fields import ServedMetric
-from hypot.kinds.selector import Selector, read_selector
+from hypot.kinds.selector import Selector, read_line_selector
 from hypot.metricsapi.body.exposition import BodyLine, ExpositionError, Met, declares_family, labels_of, read
 from hypot.metricsapi.body.request_classes import RequestCounts, ScrapedRequests
 
@@ -43,8 +43,8 @@ class Wanted(NamedTuple):
 
 
 def wanted_of(metric: ServedMetric) -> Wanted:
-    weights = tuple([(read_selector(one.where), float(one.weight or 0.0)) for one in metric.weights or ()])
-    return Wanted(metric.source, read_selector(metric.where), weights)
+    weights = tuple([(read_line_selector(one.where), float(one.weight or 0.0)) for one in metric.weights or ()])
+    return Wanted(metric.source, read_line_selector(metric.where), weights)
 
 
 class Scraped(NamedTuple):
