@@ -7,6 +7,7 @@ parsed.
 import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from functools import lru_cache
 from math import isfinite
 from typing import NamedTuple
 
@@ -35,6 +36,8 @@ _SUFFIXES = {
     "_sum": (b"histogram", b"summary"),
     "_bucket": (b"histogram",),
 }
+# Longer labels are read anew each time, so that what is known of others takes a few megabytes.
+_LONGEST_KNOWN = 512
 # How often a name may occur, without its line being wanted, before other tasks have their turn.
 _AT_ONCE = 64
 
@@ -119,16 +122,24 @@ def labels_of(sample: BodyLine) -> Mapping[str, str]:
 
     A label without a value is the same as no label, as in Prometheus.
     """
+    return _known(sample.labels) if len(sample.labels) <= _LONGEST_KNOWN else _labels(sample.labels)
+
+
+def _labels(written: bytes) -> Mapping[str, str]:
     try:
-        pairs = _PAIR.findall(sample.labels.decode("utf-8"))
+        pairs = _PAIR.findall(written.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise ExpositionError(f"labels are not UTF-8: {_shown(sample.labels)}") from error
+        raise ExpositionError(f"labels are not UTF-8: {_shown(written)}") from error
     found = {name: quoted[1:-1] for name, quoted in pairs}
     if len(found) < len(pairs):
-        raise ExpositionError(f"a label occurs twice: {_shown(sample.labels)}")
-    if b"\\" in sample.labels:
+        raise ExpositionError(f"a label occurs twice: {_shown(written)}")
+    if b"\\" in written:
         found = {name: _ESCAPE.sub(lambda match: _ESCAPES[match.group()], text) for name, text in found.items()}
-    return {key: value for key, value in found.items() if value} if b'""' in sample.labels else found
+    return {key: value for key, value in found.items() if value} if b'""' in written else found
+
+
+# The pods of a workload have the same labels, at each scrape again.
+_known = lru_cache(8192)(_labels)
 
 
 def _shown(text: bytes) -> str:

@@ -14,7 +14,7 @@ ACCEPTED = "zstd, gzip"
 # What is unpacked at once.
 PIECE = 256 * 1024
 # What is given to the unpacker at once: it copies what is left after each of many small members.
-PACKED = 16 * 1024
+_PACKED = 16 * 1024
 # The window that every HTTP client must accept is 8 MB; a larger one costs memory.
 _LARGEST_WINDOW = 23
 _GZIP = 16 + zlib.MAX_WBITS
@@ -50,6 +50,10 @@ class _Gzip:
         self._object = zlib.decompressobj(_GZIP)
 
     def pieces(self, packed: bytes) -> Iterator[bytes]:
+        for at in range(0, len(packed), _PACKED):
+            yield from self._pieces(packed[at : at + _PACKED])
+
+    def _pieces(self, packed: bytes) -> Iterator[bytes]:
         left = packed
         while left:
             if self._object.eof:
@@ -76,6 +80,10 @@ class _Zstd:
         return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _LARGEST_WINDOW})
 
     def pieces(self, packed: bytes) -> Iterator[bytes]:
+        for at in range(0, len(packed), _PACKED):
+            yield from self._pieces(packed[at : at + _PACKED])
+
+    def _pieces(self, packed: bytes) -> Iterator[bytes]:
         left = packed
         while True:
             if self._object.eof:

@@ -16,15 +16,16 @@ from hypot.cluster.prometheus import PrometheusApi, PrometheusError, VectorAnswe
 from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.plan import RulePlan
 from hypot.metricsapi.prometheus.promql import labels_of_pods, query_of
-from hypot.metricsapi.prometheus.samples import PodFault, PodFaultError, QueryTime, by_pod, take
+from hypot.metricsapi.prometheus.samples import Named, Parts, PodFault, PodFaultError, QueryTime, by_pod, take
 from hypot.metricsapi.served_pods import ServedPod
 from hypot.metricsapi.targets import ScrapeTargets
+from hypot.serving.time_slice import TimeSlice
 
 log = structlog.get_logger()
 # How often it is decided which queries begin, how many of a rule begin per period, and how many run at once.
 TICK, PER_PERIOD, MOST_QUERIES = 0.2, 4, 4
 ANSWER_WITHIN = 10.0
-# How many pods are read before other tasks have their turn.
+# How many series are read before other tasks may have their turn.
 AT_ONCE = 200
 # About 180,000 series, or one counter of 45,000 pods. Four answers at once fit into the memory of the pod.
 LARGEST_ANSWER = 24 << 20
@@ -142,11 +143,16 @@ class Querier:
 
     async def _taken(self, rule: RulePlan, series: list[VectorSeries], began: float) -> list[PodTrouble]:
         """The samples of each pod; returns the pods of which something is missing."""
-        found, troubles = by_pod(series, labels_of_pods(rule)), list[PodTrouble]()
+        found: dict[Named, Parts] = {}
+        troubles, part, labels = list[PodTrouble](), TimeSlice(), labels_of_pods(rule)
         time = QueryTime(began, series[0].value[0] if series else 0.0)
-        for count, target in enumerate(self.targets.all_of_rule(rule.name)):
-            if count % AT_ONCE == 0:
-                await asyncio.sleep(0)
+        for start in range(0, len(series), AT_ONCE):
+            by_pod(series[start : start + AT_ONCE], labels, found)
+            if part.is_due():
+                await part.take()
+        for target in self.targets.all_of_rule(rule.name):
+            if part.is_due():
+                await part.take()
             parts = found.get((target.pod.namespace, target.pod.name), {})
             try:
                 answer = take(target, parts, time, self.ages.least_gap)

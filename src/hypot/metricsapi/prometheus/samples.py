@@ -50,13 +50,11 @@ class PodFaultError(Exception):
         self.fault: PodFault = fault
 
 
-def by_pod(series: Iterable[VectorSeries], labels: PodLabels) -> dict[Named, Parts]:
-    """The numbers of each pod by their part of the query. What is no number stays, as NaN: its pod is faulty."""
-    found: dict[Named, Parts] = {}
+def by_pod(series: Iterable[VectorSeries], labels: PodLabels, found: dict[Named, Parts]) -> None:
+    """Sort in the numbers of each pod by their part of the query. What is no number is NaN: its pod is faulty."""
     for each in series:
         named = each.metric.get(labels.namespace, ""), each.metric.get(labels.pod, "")
         found.setdefault(named, {})[each.metric.get(PART_LABEL, "")] = _number(each.value[1])
-    return found
 
 
 def _number(text: str) -> float:

@@ -12,7 +12,7 @@ from hypot.cluster.clock import boot, wall
 from hypot.metricsapi.body.exposition import ExpositionError
 from hypot.metricsapi.body.request_classes import RequestCounts
 from hypot.metricsapi.body.totals import Scraped, Totals, Wanted
-from hypot.metricsapi.body.unpack import ACCEPTED, PACKED, UnpackError, unpacker
+from hypot.metricsapi.body.unpack import ACCEPTED, UnpackError, unpacker
 from hypot.serving.time_slice import SharedSlice
 
 # Why a scrape failed.
@@ -117,14 +117,13 @@ class _Body:
     def steps(self, packed: bytes) -> Iterator[None]:
         """Other tasks may run after each step."""
         self._packed += len(packed)
-        for at in range(0, len(packed), PACKED):
-            for piece in self._unpacked.pieces(packed[at : at + PACKED]):
-                self._size += len(piece)
-                if max(self._size, self._packed) > self._largest:
-                    # The rest is not read, so the connection is not used again.
-                    raise ScrapeError("too-large", f"the body has more than {self._largest:,} bytes")
-                yield from self._totals.steps(piece)
-                yield
+        for piece in self._unpacked.pieces(packed):
+            self._size += len(piece)
+            if max(self._size, self._packed) > self._largest:
+                # The rest is not read, so the connection is not used again.
+                raise ScrapeError("too-large", f"the body has more than {self._largest:,} bytes")
+            yield from self._totals.steps(piece)
+            yield
 
     def close(self, at: float, shown: float) -> Scraped:
         self._unpacked.close()

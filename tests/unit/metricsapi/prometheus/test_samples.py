@@ -159,7 +159,8 @@ def test_parts_by_pod():
         VectorSeries({"namespace": "shop", "pod": "web-0", "hypot_part": "0 now at"}, (1.0, "seven")),
         VectorSeries({}, (1.0, "1")),
     ]
-    found = by_pod(series, PodLabels("namespace", "pod"))
+    found = {}
+    by_pod(series, PodLabels("namespace", "pod"), found)
     assert found["shop", "web-0"]["0 now total"] == 7
     assert str(found["shop", "web-0"]["0 now at"]) == "nan"
     assert set(found) == {("shop", "web-0"), ("", "")}
