@@ -111,7 +111,9 @@ def metrics_files() -> dict[str, str]:
 
 def kustomize_base() -> str:
     """The metrics server with a rule for all pods that have a port called metrics, and a label to ask for it."""
-    rule = _rules("opted-in", pods={"matchLabels": {"hypot.dev/metrics": "true"}})
+    # The names that `hypot pair` uses.
+    metrics = [{"counter": "http_requests_total", "names": ["http_requests_per_second"]}]
+    rule = _rules("opted-in", pods={"matchLabels": {"hypot.dev/metrics": "true"}}, metrics=metrics)
     written = rules_of({**_HEAD_OF_RULES, "metadata": {"name": "rules"}, "spec": {"rules": [rule]}})
     made = manifests(written, MetricsConfig(), f"hypot:{version('hypot')}", REPLICAS)
     return NOT_EDITED + documents(*made)
