@@ -18,7 +18,8 @@ def rules(namespaces=None, *, external=False):
     """The preset with other namespaces."""
     data = copy.deepcopy(GARDENER)
     (rule,) = data["spec"]["rules"]
-    rule["namespaces"] = namespaces
+    rule.pop("namespaces")
+    rule |= {} if namespaces is None else {"namespaces": namespaces}
     rule["metrics"][0]["external"] = external
     return rules_of(data)
 
