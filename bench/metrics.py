@@ -1,18 +1,22 @@
 """The metrics server: reading bodies next to prometheus_client, scraping thousands of pods, and answering meanwhile."""
 
 import asyncio
+import gzip
 import json
 import multiprocessing
 import os
 import resource
 import socket
+import ssl
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import asynccontextmanager, contextmanager
 from itertools import cycle
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
@@ -135,9 +139,29 @@ def learning_costs():
         )
 
 
-def answering(listening, body):
+class Encoding(NamedTuple):
+    """How pods answer, and what they are asked with."""
+
+    name: str
+    header: str = ""
+    scrape: Mapping[str, str] = MappingProxyType({})
+    # The files of their certificate and its key, if they speak TLS.
+    certificate: str = ""
+    key: str = ""
+
+
+PLAIN = Encoding("plain")
+
+
+def answering(listening, body, encoding):
     """Pods: they answer every request with the same body."""
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    head = (
+        f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n{encoding.header}Content-Length: {len(body)}\r\n\r\n".encode()
+    )
+    tls = None
+    if encoding.certificate:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(encoding.certificate, encoding.key)
 
     class Pod(asyncio.Protocol):
         def connection_made(self, transport):
@@ -149,18 +173,18 @@ def answering(listening, body):
 
     async def serve():
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(Pod, sock=listening)
+        server = await loop.create_server(Pod, sock=listening, ssl=tls)
         await server.serve_forever()
 
     asyncio.run(serve())
 
 
-def targets_of(port, *, learn):
+def targets_of(port, encoding=PLAIN, *, learn):
     more = {"learnCost": {"by": ["verb"]}} if learn else {}
     rule = {
         "name": "web",
         "pods": {},
-        "scrape": {"port": port},
+        "scrape": {"port": port, **encoding.scrape},
         "metrics": [{"counter": NAME, "names": ["requests"], **more}],
     }
     head = {"apiVersion": "metrics.hypot.dev/v1alpha1", "kind": "MetricRules", "metadata": {"name": "bench"}}
@@ -222,8 +246,8 @@ async def served(targets):
             await listener.stop()
 
 
-async def scraped(port, *, learn):
-    targets, new = targets_of(port, learn=learn)
+async def scraped(port, encoding, *, learn):
+    targets, new = targets_of(port, encoding, learn=learn)
     async with new_session(2 * PERIOD) as session, served(targets) as api:
         scraper = Scraper(targets, session, Secrets(None), PERIOD)
         sampled(new, learn=learn)
@@ -239,7 +263,7 @@ async def scraped(port, *, learn):
         assert not scraper.counts.faults, scraper.counts.faults
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     assert not learn or all(costs.fit.observations > 0 for costs in scraper.costs)
-    print("With learnCost:" if learn else "Without learnCost:")
+    print("With learnCost:" if learn else f"Without learnCost, {encoding.name}:")
     print(
         f"{PODS:,} pods with bodies of {SMALL / 1e6:.0f} MB, one scrape each in {PERIOD:.0f} s: "
         f"{scrapes.per_second:.0f} scrapes/s, {scrapes.cores:.2f} cores (bar 0.5) and {peak:.0f} MB (bar 500)."
@@ -281,14 +305,35 @@ async def listed(port, *files):
 
 
 def scraping():
+    body = body_of(SMALL, WANTED_LINES)
+    with pods_of(body, PLAIN) as port:
+        for learn in (False, True):
+            asyncio.run(scraped(port, PLAIN, learn=learn))
+    issued = issue(["localhost"], wall())
+    with tempfile.TemporaryDirectory() as folder:
+        files = [str(Path(folder, name)) for name in ("ca.crt", "tls.crt", "tls.key")]
+        for file, text in zip(files, (issued.ca_pem, issued.cert_pem, issued.key_pem), strict=True):
+            Path(file).write_text(text, encoding="ascii")
+        # The authority of all pods is one of the system then, so that no Secret is read.
+        os.environ["SSL_CERT_FILE"] = files[0]
+        scrape = {"scheme": "https", "serverName": "localhost"}
+        packed = Encoding("gzip over TLS", "Content-Encoding: gzip\r\n", scrape, *files[1:])
+        with pods_of(gzip.compress(body), packed) as port:
+            asyncio.run(scraped(port, packed, learn=False))
+
+
+@contextmanager
+def pods_of(body, encoding):
+    """A process that answers for all pods. Yields its port."""
     listening = socket.create_server(("0.0.0.0", 0), backlog=1024)  # noqa: S104  only loopback addresses are asked
-    pods = multiprocessing.Process(target=answering, args=(listening, body_of(SMALL, WANTED_LINES)), daemon=True)
+    pods = multiprocessing.Process(target=answering, args=(listening, body, encoding), daemon=True)
     pods.start()
-    for learn in (False, True):
-        asyncio.run(scraped(listening.getsockname()[1], learn=learn))
-    pods.terminate()
-    pods.join()
-    listening.close()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        pods.terminate()
+        pods.join()
+        listening.close()
 
 
 if __name__ == "__main__":

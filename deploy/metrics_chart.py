@@ -22,22 +22,36 @@ from templating import (
     when,
 )
 
+from hypot.cluster.config import SERVICE_ACCOUNT
 from hypot.kinds.metric_rules.fields import ScrapeCredentials, SecretKey
 from hypot.kinds.metric_rules.read import rules_of
 from hypot.kinds.metric_rules.schema import rules_schema
 from hypot.kinds.names import wire_name
 from hypot.kinds.text.write import documents
 from hypot.metricsapi.config import MetricsConfig, config_schema
-from hypot.metricsapi.install import CONFIG_KEY, RULES_KEY, manifests
+from hypot.metricsapi.install import (
+    CERTIFICATE_VOLUME,
+    CONFIG_KEY,
+    FORWARD_VOLUME,
+    METRICS,
+    PROMETHEUS_VOLUME,
+    RULES_KEY,
+    UNMOUNTABLE,
+    manifests,
+)
 from hypot.run.install.manifests import OWN_ADDRESS
 from hypot.run.install.objects import CONTROLLER
 from hypot.serving.component import Manifest
 
 _HEAD_OF_RULES = {"apiVersion": "metrics.hypot.dev/v1alpha1", "kind": "MetricRules"}
 _MONITORING, _FOLDER = "release-monitoring", "/release-certificate"
+_OTHER = "https://other.example"
 _NAMESPACE, _SECRET = "rule-namespace", "rule-secret"
 _VALUES, _CONFIG = ".Values.metrics", ".Values.metrics.config"
-_FACTS = '{{- $facts := include "hypot.metrics.facts" . | fromJson }}\n'
+_FACTS = (
+    '{{- $facts := include "hypot.metrics.facts" . | fromJson }}\n'
+    '{{- $folders := include "hypot.metrics.folders" . | fromJson }}\n'
+)
 REPLICAS = 2
 
 
@@ -48,7 +62,8 @@ def _rules(name: str, **changes: Any) -> dict[str, Any]:
 
 def _printed(*rules: dict[str, Any], **config: Any) -> dict[tuple[str, str], Manifest]:
     """What `hypot manifests --metrics` prints for these rules, by kind and name."""
-    made = MetricsConfig(namespace=HERE, service=METRICS_SERVICE, monitoring_namespace=_MONITORING, **config)
+    stand_ins = {"namespace": HERE, "service": METRICS_SERVICE, "monitoringNamespace": _MONITORING}
+    made = MetricsConfig.from_dict({**stand_ins, **config})
     written = rules_of({**_HEAD_OF_RULES, "metadata": {"name": "rules"}, "spec": {"rules": list(rules)}})
     image = computed('include "hypot.image" . | quote')
     return {(each["kind"], each["metadata"]["name"]): each for each in manifests(written, made, image, REPLICAS)}
@@ -60,8 +75,15 @@ _ANYWHERE = _printed(_rules("web"))
 _BY_NAME = _printed(_rules("web", namespaces=_NAMED))
 _BY_LABEL = _printed(_rules("web", namespaces={**_NAMED, "selector": {"matchLabels": {"a": "b"}}}))
 _WITH_SECRETS = _printed(_rules("web", namespaces=_NAMED, scrape={"port": "metrics", **_CREDENTIALS}))
-_EXTERNAL = _printed(_rules("web", metrics=[{"gauge": "depth", "names": ["depth"], "external": True}]))
+_DEPTH = {"gauge": "depth", "names": ["depth"], "external": True}
+_EXTERNAL = _printed(_rules("web", metrics=[_DEPTH]))
+_LEARNING = _printed(
+    _rules("web", namespaces=_NAMED, metrics=[{"counter": "a", "names": ["a"], "learnCost": {"by": ["verb"]}}])
+)
 _GIVEN = _printed(_rules("web"), certificate=_FOLDER)
+_GIVEN_EXTERNAL = _printed(_rules("web", metrics=[_DEPTH]), certificate=_FOLDER)
+_TOKEN = _printed(_rules("web"), forwardTo=_OTHER, forwardTokenFile=f"{SERVICE_ACCOUNT}/token")
+_ASKING = _printed(_rules("web"), prometheus=_OTHER, prometheusTokenFile=f"{_FOLDER}/token")
 
 
 def _only(found: dict[tuple[str, str], Manifest], kind: str, namespace: str | None = None) -> Manifest:
@@ -78,6 +100,10 @@ def _more(one: list[Any], other: list[Any]) -> list[Any]:
     return [each for each in one if each not in other]
 
 
+def _both(one: list[Any], other: list[Any]) -> list[Any]:
+    return [each for each in one if each in other]
+
+
 def metrics_files() -> dict[str, str]:
     """The generated files, by path."""
     return {"templates/_metrics.tpl": helpers(), "templates/metrics.yaml": metrics()}
@@ -85,7 +111,9 @@ def metrics_files() -> dict[str, str]:
 
 def kustomize_base() -> str:
     """The metrics server with a rule for all pods that have a port called metrics, and a label to ask for it."""
-    rule = _rules("opted-in", pods={"matchLabels": {"hypot.dev/metrics": "true"}})
+    # The names that `hypot pair` uses.
+    metrics = [{"counter": "http_requests_total", "names": ["http_requests_per_second"]}]
+    rule = _rules("opted-in", pods={"matchLabels": {"hypot.dev/metrics": "true"}}, metrics=metrics)
     written = rules_of({**_HEAD_OF_RULES, "metadata": {"name": "rules"}, "spec": {"rules": [rule]}})
     made = manifests(written, MetricsConfig(), f"hypot:{version('hypot')}", REPLICAS)
     return NOT_EDITED + documents(*made)
@@ -114,23 +142,70 @@ def helpers() -> str:
 {{{{- $selects := false -}}}}
 {{{{- $external := false -}}}}
 {{{{- $secrets := dict -}}}}
+{{{{- $learning := dict -}}}}
 {{{{- range $rule := {_VALUES}.rules -}}}}
 {{{{- $names := dig "namespaces" "names" list $rule -}}}}
 {{{{- if not $names }}}}{{{{ $named = false }}}}{{{{ end -}}}}
 {{{{- if dig "namespaces" "selector" dict $rule }}}}{{{{ $selects = true }}}}{{{{ end -}}}}
-{{{{- range $rule.metrics }}}}{{{{ if .external }}}}{{{{ $external = true }}}}{{{{ end }}}}{{{{ end -}}}}
+{{{{- $learns := false -}}}}
+{{{{- range $rule.metrics -}}}}
+{{{{- if .external }}}}{{{{ $external = true }}}}{{{{ end -}}}}
+{{{{- if hasKey . "learnCost" }}}}{{{{ $learns = true }}}}{{{{ end -}}}}
+{{{{- end -}}}}
 {{{{- range $namespace := $names | default (list "") -}}}}
 {{{{- $found := get $secrets $namespace | default list -}}}}
 {{{{- range $key := list {keys} -}}}}
 {{{{- with dig "scrape" "credentials" $key "name" "" $rule }}}}{{{{ $found = append $found . }}}}{{{{ end -}}}}
 {{{{- end -}}}}
 {{{{- $_ := set $secrets $namespace $found -}}}}
+{{{{- if $learns }}}}{{{{ $_ := set $learning $namespace true }}}}{{{{ end -}}}}
 {{{{- end -}}}}
 {{{{- end -}}}}
-{{{{- dict "named" $named "selects" $selects "external" $external "secrets" $secrets | toJson -}}}}
+{{{{- dict "named" $named "selects" $selects "external" $external "secrets" $secrets "learning" $learning | toJson -}}}}
+{{{{- end -}}}}
+{{{{- /* The directories where each Secret is mounted; "twice" is one in which two would be. */ -}}}}
+{{{{- define "hypot.metrics.folders" -}}}}
+{{{{- $found := dict -}}}}
+{{{{- $seen := list -}}}}
+{{{{- $twice := "" -}}}}
+{{{{- range $name, $files := {_files_by_volume()} -}}}}
+{{{{- $folders := list -}}}}
+{{{{- range compact $files -}}}}
+{{{{- if not (hasPrefix "{SERVICE_ACCOUNT}/" .) }}}}{{{{ $folders = append $folders (dir .) }}}}{{{{ end -}}}}
+{{{{- end -}}}}
+{{{{- $folders = uniq $folders -}}}}
+{{{{- range $folder := $folders -}}}}
+{{{{- range $other := $seen -}}}}
+{{{{- $one := printf "%s/" $folder -}}}}
+{{{{- $two := printf "%s/" $other -}}}}
+{{{{- if or (hasPrefix $one $two) (hasPrefix $two $one) }}}}{{{{ $twice = $folder }}}}{{{{ end -}}}}
+{{{{- end -}}}}
+{{{{- end -}}}}
+{{{{- $seen = concat $seen $folders -}}}}
+{{{{- $_ := set $found $name $folders -}}}}
+{{{{- end -}}}}
+{{{{- dict "twice" $twice "all" $seen "volumes" $found | toJson -}}}}
 {{{{- end -}}}}
 """
     )
+
+
+def _files_by_volume() -> str:
+    """The files of each Secret. Of a certificate the directory is given, so a file in it stands for it."""
+    both = "ternary (printf `%s/.` {0}) `` (ne {0} ``)"
+    files = {
+        CERTIFICATE_VOLUME: ["certificate/"],
+        PROMETHEUS_VOLUME: ["prometheusTokenFile", "prometheusCaFile"],
+        FORWARD_VOLUME: ["forwardTokenFile", "forwardCaFile", "forwardCertificate/"],
+    }
+    listed = {
+        name: " ".join(
+            f"({both.format(f'{_CONFIG}.{each[:-1]}')})" if each.endswith("/") else f"{_CONFIG}.{each}"
+            for each in several
+        )
+        for name, several in files.items()
+    }
+    return f"dict {' '.join(f'`{name}` (list {each})' for name, each in listed.items())}"
 
 
 def metrics() -> str:
@@ -156,10 +231,21 @@ def _roles() -> str:
     pods = _only(_BY_NAME, "Role", _NAMESPACE)["rules"]
     (secrets,) = _more(scraped["rules"], pods)
     (role, binding) = cluster
+    asked = _only(_ANYWHERE, "ClusterRole")["rules"]
+    given, external, both, token = (
+        _only(which, "ClusterRole")["rules"] for which in (_GIVEN, _EXTERNAL, _GIVEN_EXTERNAL, _TOKEN)
+    )
+    (events,) = _more(_only(_LEARNING, "Role", _NAMESPACE)["rules"], pods)
+    own_ca = f"not {_CONFIG}.certificate"
     everywhere = [
-        as_text(role),
+        as_text({**role, "rules": _both(role["rules"], given)}),
+        when(own_ca, as_text(_more(role["rules"], given))),
+        when("$facts.external", as_text(_more(both, given))),
+        when(f"and $facts.external ({own_ca})", as_text(_more(_more(external, asked), both))),
+        when(f"{_CONFIG}.forwardTokenFile", as_text(_more(token, asked))),
         when("$facts.selects", as_text(_more(_only(_BY_LABEL, "ClusterRole")["rules"], role["rules"]))),
-        when("not $facts.named", as_text(_more(_only(_ANYWHERE, "ClusterRole")["rules"], role["rules"]))),
+        when("not $facts.named", as_text(_more(asked, role["rules"]))),
+        when('hasKey $facts.learning ""', as_text([events])),
         _secrets(secrets, 'index $facts.secrets ""'),
     ]
     given = _only(_GIVEN, "Role", HERE)["rules"]
@@ -173,11 +259,12 @@ def _roles() -> str:
     in_each = [
         as_text({**scraped, "rules": "RULES"}).replace("rules: RULES\n", "rules:\n"),
         when("$facts.named", as_text(pods)),
+        when("hasKey $facts.learning $namespace", as_text([events])),
         _secrets(secrets, "$secrets"),
         "---\n",
         as_text(*by_namespace),
     ]
-    condition = "and $namespace (or $facts.named $secrets)"
+    condition = "and $namespace (or $facts.named $secrets (hasKey $facts.learning $namespace))"
     each = when(condition, "---\n" + "".join(in_each).replace(_NAMESPACE, "{{ $namespace | quote }}"))
     parts = ["".join(everywhere), as_text(binding), "".join(in_own), as_text(*others)]
     return "---\n".join(parts) + f"{{{{- range $namespace, $secrets := $facts.secrets }}}}\n{each}{{{{- end }}}}\n"
@@ -203,7 +290,7 @@ def _network_policy() -> str:
 
 
 def _deployment() -> str:
-    made, given = (_only(which, "Deployment") for which in (_ANYWHERE, _GIVEN))
+    made, asking = (_only(which, "Deployment") for which in (_ANYWHERE, _ASKING))
     made["spec"]["replicas"] = computed(f"{_VALUES}.replicas")
     template = made["spec"]["template"]
     template["metadata"]["annotations"] |= {
@@ -212,9 +299,9 @@ def _deployment() -> str:
         "prometheus.io/scheme": computed(f'ternary "https" "http" {_CONFIG}.metricsAuth'),
     }
     pod = template["spec"]
-    (container,), (other,) = pod["containers"], given["spec"]["template"]["spec"]["containers"]
+    (container,), (other,) = pod["containers"], asking["spec"]["template"]["spec"]["containers"]
     (mount,) = _more(other["volumeMounts"], container["volumeMounts"])
-    (volume,) = _more(given["spec"]["template"]["spec"]["volumes"], pod["volumes"])
+    (volume,) = _more(asking["spec"]["template"]["spec"]["volumes"], pod["volumes"])
     container["imagePullPolicy"] = computed(".Values.image.pullPolicy")
     container["resources"] = computed(f"toYaml {_VALUES}.resources | nindent 10")
     for port, setting in zip(container["ports"], ("securePort", "probePort", "metricsPort"), strict=True):
@@ -224,10 +311,21 @@ def _deployment() -> str:
     # The values have it for both servers, so that people can change parts of it.
     del pod["securityContext"]
     pod["POD"] = None
-    text = item_when(as_text(made), "MOUNT", mount, f"{_CONFIG}.certificate")
-    text = item_when(text, "VOLUME", volume, f"{_CONFIG}.certificate")
-    text = text.replace(_FOLDER, f"{{{{ {_CONFIG}.certificate | quote }}}}")
+    text = _for_each(as_text(made), "MOUNT", mount, "range $folder := $folders")
+    text = _for_each(text, "VOLUME", volume, "if $folders")
+    text = text.replace(_FOLDER, "{{ $folder | quote }}").replace(f"name: {PROMETHEUS_VOLUME}\n", "name: {{ $name }}\n")
+    secret = f'{{{{ ternary "{METRICS.name}" (printf "{METRICS.name}-%s" $name) (eq $name "{CERTIFICATE_VOLUME}") }}}}'
+    text = text.replace(f"{METRICS.name}-{PROMETHEUS_VOLUME}\n", f"{secret}\n")
     return text.replace("      POD: null\n", "{{- with .Values.pod }}\n{{- toYaml . | nindent 6 }}\n{{- end }}\n")
+
+
+def _for_each(text: str, marker: str, item: Manifest, loop: str) -> str:
+    """The item for each Secret that is mounted."""
+    text = item_when(text, marker, item, "CONDITION")
+    before, found = text.split("{{- if CONDITION }}\n")
+    listed, after = found.split("{{- end }}\n", 1)
+    head = f"{{{{- range $name, $folders := $folders.volumes }}}}\n{{{{- {loop} }}}}\n"
+    return f"{before}{head}{listed}{{{{- end }}}}\n{{{{- end }}}}\n{after}"
 
 
 def _api_services() -> str:
@@ -318,3 +416,66 @@ def metrics_checks(check: Callable[[str, str, str], str]) -> Iterator[str]:
             f"metrics.config.{name}: %v is not above the scrapePeriod: values are missing between scrapes",
             f"{_CONFIG}.{name}",
         )
+    yield from _address_checks(check)
+    folders = 'include "hypot.metrics.folders" . | fromJson'
+    unmountable = check(
+        f"regexMatch `{UNMOUNTABLE}` $folder",
+        "metrics.config: %v: this directory cannot be mounted; write another one, such as /etc/prometheus",
+        "$folder",
+    )
+    yield f"{{{{- $folders := {folders} -}}}}\n{{{{- range $folder := $folders.all -}}}}\n"
+    yield f"{unmountable}{{{{- end -}}}}\n"
+    message = "metrics.config: %v: two Secrets would be mounted there; write another directory"
+    yield check("$folders.twice", message, "$folders.twice")
+
+
+def _address_checks(check: Callable[[str, str, str], str]) -> Iterator[str]:
+    """What belongs to an address, and what is not sent without TLS."""
+    prometheus, other = f"{_CONFIG}.prometheus", f"{_CONFIG}.forwardTo"
+    plain = f"hasPrefix `http://` {prometheus}"
+    for setting, why in (("prometheusTokenFile", "a token is not sent"), ("prometheusCaFile", "nothing is verified")):
+        name, file = f"metrics.config.{setting}", f"{_CONFIG}.{setting}"
+        yield check(f"and {file} (not {prometheus})", f"{name}: %v belongs to prometheus, which is not set", file)
+        todo = f"{name}: {why} without TLS; write an https:// address instead of %v"
+        yield check(f"and {file} ({plain})", todo, prometheus)
+    yield check(
+        f"and ({plain}) (contains `@` {prometheus})",
+        "metrics.config.prometheus: a password is not sent without TLS; write an https:// address%v",
+        '""',
+    )
+    credentials = (f"{_CONFIG}.forwardCertificate", f"{_CONFIG}.forwardTokenFile")
+    for setting in ("forwardCaFile", "forwardCertificate", "forwardTokenFile"):
+        file = f"{_CONFIG}.{setting}"
+        yield check(
+            f"and {file} (not {other})", f"metrics.config.{setting}: %v belongs to forwardTo, which is not set", file
+        )
+    yield check(
+        f"and {other} (not (or {' '.join(credentials)}))",
+        "metrics.config.forwardTo: %v must know who asks; write a forwardCertificate or a forwardTokenFile",
+        other,
+    )
+    yield check(
+        f"and {other} (not (regexMatch `^https://[^/@?#]+/?$` {other}))",
+        "metrics.config.forwardTo: %v is not an address; write https:// and a host, and a port if it is not 443",
+        other,
+    )
+    own = r"^https://%s(\.%s(\.svc(\..*)?)?)?(:[0-9]+)?/?$"
+    yield check(
+        f"regexMatch (printf `{own}` {_CONFIG}.service .Release.Namespace) {other}",
+        "metrics.config.forwardTo: %v is this metrics server itself; name another one",
+        other,
+    )
+    window = "dig `prometheus` `window` 0.0 $rule"
+    asks = check(
+        f"and (hasKey $rule `prometheus`) (not {prometheus})",
+        "metrics.rules: %v asks a Prometheus; write its address as metrics.config.prometheus",
+        "$rule.name",
+    )
+    gap = check(
+        f"and ({window}) (or (le (float64 ({window})) (float64 {_CONFIG}.minSampleGap)) "
+        f"(gt (float64 ({window})) (float64 {_CONFIG}.maxSampleGap)))",
+        "metrics.rules: the window of %v must be above the minSampleGap and at most the maxSampleGap",
+        "$rule.name",
+    )
+    each = f"{asks}{gap}".replace(".Values", "$.Values")
+    yield f"{{{{- range $rule := {_VALUES}.rules -}}}}\n{each}{{{{- end -}}}}\n"

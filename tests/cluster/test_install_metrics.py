@@ -48,6 +48,19 @@ def secured(*secrets: str) -> Object:
 OWN_ACCOUNT = {**secured(), "credentials": {"serviceAccount": True}}
 SHOP, BOTH = {"names": ["shop"]}, {"names": ["shop", "pay"]}
 EXTERNAL = [{"gauge": "depth", "names": ["depth"], "external": True}]
+LEARNING = [{"counter": "requests_total", "names": ["requests_per_second"], "learnCost": {"by": ["verb"]}}]
+ASKED = {key: value for key, value in rule("asked", prometheus={"window": 30}).items() if key != "scrape"}
+TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105  a file
+FORWARD = {"forwardTo": "https://adapter.monitoring.svc:8443"}
+# One changed alone.
+SETTINGS: Object = {
+    "minSampleGap": 5.0,
+    "maxSampleGap": 300.0,
+    "maxSampleAge": 120.0,
+    "prometheus": "http://p.example:9090",
+    "listen": "::",
+    "probePort": 9081,
+}
 # The rules, and the configuration.
 CASES: dict[str, tuple[list[Object], Object]] = {
     "everywhere": ([rule()], {}),
@@ -60,6 +73,37 @@ CASES: dict[str, tuple[list[Object], Object]] = {
     ),
     "Secrets everywhere": ([rule(scrape=secured("a")), rule("api", namespaces=SHOP, scrape=secured("b"))], {}),
     "own account": ([rule(namespaces=SHOP, scrape=OWN_ACCOUNT)], {}),
+    "learning by name": ([rule(namespaces=BOTH, metrics=LEARNING), rule("api", namespaces=SHOP)], {}),
+    "learning and Secrets": ([rule(), rule("api", namespaces=SHOP, metrics=LEARNING, scrape=secured("a"))], {}),
+    "learning without names": ([rule(metrics=LEARNING), rule("api", namespaces=BOTH)], {}),
+    "learning in one of several": ([rule(), rule("api", namespaces=SHOP, metrics=LEARNING)], {}),
+    "external by name": ([rule(namespaces=SHOP, metrics=EXTERNAL)], {}),
+    "external with a certificate": ([rule(metrics=EXTERNAL)], {"certificate": "/certificate/of/others/"}),
+    "Prometheus": (
+        [ASKED],
+        {"prometheus": "https://p.example", "prometheusTokenFile": "/etc/p/token", "prometheusCaFile": "/etc/q/ca.crt"},
+    ),
+    "Prometheus, one directory": (
+        [ASKED],
+        {"prometheus": "https://p.example", "prometheusTokenFile": "/etc/p/token", "prometheusCaFile": "/etc/p/ca.crt"},
+    ),
+    "Prometheus with the own token": ([ASKED], {"prometheus": "https://p.example", "prometheusTokenFile": TOKEN}),
+    "forward with a token": (
+        [rule(metrics=EXTERNAL)],
+        {**FORWARD, "forwardTokenFile": "/etc/f/token", "forwardCaFile": "/etc/f/ca.crt"},
+    ),
+    "forward with the own token": ([rule()], {**FORWARD, "forwardTokenFile": TOKEN}),
+    "forward with a certificate": ([rule()], {**FORWARD, "forwardCertificate": "/etc/f", "forwardCaFile": "/etc/g/ca"}),
+    "everything": (
+        [rule(namespaces=BOTH, metrics=[*EXTERNAL, *LEARNING], scrape=secured("a")), {**ASKED, "namespaces": SHOP}],
+        {
+            **FORWARD,
+            "forwardTokenFile": "/etc/f/token",
+            "certificate": "/certificate",
+            "prometheus": "https://p.example",
+            "prometheusCaFile": "/etc/p/ca.crt",
+        },
+    ),
     "other settings": (
         [rule()],
         {
@@ -72,7 +116,14 @@ CASES: dict[str, tuple[list[Object], Object]] = {
             "podNetworks": ["10.0.0.0/8"],
         },
     ),
+    **{f"setting {name}": ([rule()], {name: value}) for name, value in SETTINGS.items()},
 }
+
+
+def test_every_setting_is_compared() -> None:
+    """A new one needs a case."""
+    settings = yaml.safe_load(VALUES.read_text(encoding="utf-8"))["metrics"]["config"]
+    assert set(settings) == {name for _, config in CASES.values() for name in config}
 
 
 def printed(rules: list[Object], config: Object, folder: Path, *flags: str) -> list[Object]:
@@ -119,6 +170,70 @@ def test_the_chart_is_the_same(case: str, tmp_path: Path) -> None:
     """The roles follow the rules in the values, as those that are printed follow the file."""
     rules, config = CASES[case]
     assert keyed(of_chart(rules, config, tmp_path)) == keyed(printed(rules, config, tmp_path))
+
+
+REFUSED: dict[str, tuple[list[Object], Object]] = {
+    "a rule asks no Prometheus": ([ASKED], {}),
+    "a window that gives no rate": ([{**ASKED, "prometheus": {"window": 5}}], {"prometheus": "https://p.example"}),
+    "a long window": ([{**ASKED, "prometheus": {"window": 900}}], {"prometheus": "https://p.example"}),
+    "a token of no Prometheus": ([rule()], {"prometheusTokenFile": "/etc/p/token"}),
+    "a CA file of no Prometheus": ([rule()], {"prometheusCaFile": "/etc/p/ca"}),
+    "a token without TLS": ([rule()], {"prometheus": "http://p.example", "prometheusTokenFile": "/etc/p/token"}),
+    "a CA file without TLS": ([rule()], {"prometheus": "http://p.example", "prometheusCaFile": "/etc/p/ca"}),
+    "a password without TLS": ([rule()], {"prometheus": "http://a:b@p.example"}),
+    "forward for nobody": ([rule()], FORWARD),
+    "forward without TLS": ([rule()], {"forwardTo": "http://adapter.svc", "forwardTokenFile": TOKEN}),
+    "forward with a path": ([rule()], {"forwardTo": "https://adapter.svc/a", "forwardTokenFile": TOKEN}),
+    "forward to itself": ([rule()], {"forwardTo": "https://hypot-metrics", "forwardTokenFile": TOKEN}),
+    "forward to itself, in full": (
+        [rule()],
+        {"forwardTo": "https://hypot-metrics.hypot-system.svc.cluster.local:443", "forwardTokenFile": TOKEN},
+    ),
+    **{
+        f"{name} without forwardTo": ([rule()], {name: "/etc/f/a"})
+        for name in ("forwardCaFile", "forwardCertificate", "forwardTokenFile")
+    },
+    **{
+        f"a file in {folder}": ([ASKED], {"prometheus": "https://p.example", "prometheusTokenFile": f"{folder}t"})
+        for folder in ("/etc/hypot/", "/", "/tmp/", "", "a/", "/etc/", "/etc/hypot/a/", "/etc/p/../hypot/")  # noqa: S108
+    },
+    **{
+        f"a certificate in {folder}": ([rule()], {"certificate": folder})
+        for folder in ("/etc/hypot", "/etc/hypot/", "/tmp", "certificate", "/", "/etc/hypot/tls", "/var/run")  # noqa: S108
+    },
+    "two Secrets in one directory": (
+        [rule()],
+        {
+            **FORWARD,
+            "forwardTokenFile": "/etc/p/token",
+            "prometheus": "https://p.example",
+            "prometheusCaFile": "/etc/p/ca.crt",
+        },
+    ),
+    "a Secret in another": ([rule()], {**FORWARD, "forwardCertificate": "/etc/p/f", "certificate": "/etc/p"}),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_the_chart_refuses_the_same(case: str, tmp_path: Path) -> None:
+    """What cannot work fails before anything is installed, with both."""
+    rules, config = REFUSED[case]
+    files = {"rules.yaml": {**HEAD, "spec": {"rules": rules}}, "config.yaml": config}
+    for name, content in files.items():
+        (tmp_path / name).write_text(to_yaml(content), encoding="utf-8")
+    asked = ["--metrics", str(tmp_path / "rules.yaml"), "--config", str(tmp_path / "config.yaml")]
+    assert CliRunner().invoke(command, asked).exit_code == 2
+    values = tmp_path / "values.yaml"
+    values.write_text(to_yaml({"metrics": {"enabled": True, "rules": rules, "config": config}}), encoding="utf-8")
+    done = subprocess.run(
+        [helm(), "template", "hypot", str(CHART), "-n", HERE, "--kube-version", "1.34", "-f", str(values)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "metrics" in done.stderr
+    assert "incompatible" not in done.stderr
 
 
 def test_other_namespaces_have_names_of_their_own(tmp_path: Path) -> None:

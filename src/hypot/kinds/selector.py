@@ -103,13 +103,21 @@ def _checked(requirement: Requirement) -> Requirement:
 
 def read_selector(data: Mapping[str, Any] | None) -> Selector:
     """Read matchLabels and matchExpressions. An absent selector matches everything here, but nothing elsewhere."""
+    read = read_line_selector(data)
+    for requirement in read.requirements:
+        _checked(requirement)
+    return read
+
+
+def read_line_selector(data: Mapping[str, Any] | None) -> Selector:
+    """The same for lines of metrics, whose labels may have any text; who reads it checks their names."""
     if not data:
         return Selector()
     labels = data.get("matchLabels") or {}
     expressions = data.get("matchExpressions") or ()
     if not isinstance(labels, Mapping) or not isinstance(expressions, list | tuple):
         raise SelectorError("matchLabels must be a mapping and matchExpressions a list")
-    equal = [_checked(Requirement(str(k), "in", (str(v),))) for k, v in labels.items()]
+    equal = [Requirement(str(k), "in", (str(v),)) for k, v in labels.items()]
     return Selector((*equal, *(_expression(e) for e in expressions)))
 
 
@@ -124,7 +132,7 @@ def _expression(data: Any) -> Requirement:
     values = tuple(str(v) for v in listed)
     if (operator in {"in", "notin"}) != bool(values):
         raise SelectorError(f"values must {'' if not values else 'not '}be given for operator {word}")
-    return _checked(Requirement(str(data.get("key") or ""), operator, values))
+    return Requirement(str(data.get("key") or ""), operator, values)
 
 
 def show_selector(data: Mapping[str, Any] | None) -> str:

@@ -1,5 +1,6 @@
 """All objects that install the metrics server, with the rights that its rules need and no more."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 from hashlib import sha256
@@ -20,8 +21,12 @@ from hypot.serving.config import ConfigError, installed_name
 METRICS = Component("hypot-metrics", "metrics-server")
 FOLDER, RULES_KEY, CONFIG_KEY = "/etc/hypot", "rules.yaml", "config.yaml"
 CERTIFICATE_VOLUME, PROMETHEUS_VOLUME, FORWARD_VOLUME = "certificate", "prometheus", "forward"
-# Directories of the container in which nothing can be mounted.
-_TAKEN = frozenset({"/", "/tmp", FOLDER})  # noqa: S108
+# Where nothing can be mounted: no absolute path, in or above a directory that the container has mounted already. The
+# chart has the same pattern, so it is one of RE2 too.
+UNMOUNTABLE = (
+    r"^[^/]|(^|/)\.\.(/|$)|^/(tmp|etc|var|var/run|var/run/secrets|var/run/secrets/kubernetes\.io)?/*$"
+    rf"|^{FOLDER}(/|$)|^{re.escape(str(SERVICE_ACCOUNT))}(/|$)"
+)
 # The Role of Kubernetes for those who check requests that the API server passes on.
 TRUST_NAMESPACE, READER = "kube-system", "extension-apiserver-authentication-reader"
 # Higher is preferred.
@@ -54,21 +59,36 @@ def cannot_be_installed(config: MetricsConfig, replicas: int) -> list[str]:
     """Settings that are valid for `hypot metrics` but do not work for pods behind a Service."""
     ports = {"securePort": config.secure_port, "probePort": config.probe_port, "metricsPort": config.metrics_port}
     found = [f"{name}: 0 means any port, but the pods need a known port" for name, port in ports.items() if not port]
-    found += [
-        f"{file}: its directory cannot be mounted; write another one, such as /etc/prometheus/token"
-        for folders in _secret_folders(config).values()
-        for folder, file in folders.items()
-        if folder in _TAKEN or not folder.startswith("/")
+    return [
+        *found,
+        *_wrong_folders(config),
+        *([f"replicas: {replicas} is too few; write 1 or more"] if replicas < 1 else []),
     ]
-    return [*found, *([f"replicas: {replicas} is too few; write 1 or more"] if replicas < 1 else [])]
+
+
+def _wrong_folders(config: MetricsConfig) -> Iterator[str]:
+    seen: list[tuple[PurePosixPath, str]] = []
+    for folders in _secret_folders(config).values():
+        for folder, file in folders.items():
+            if re.search(UNMOUNTABLE, folder):
+                yield f"{file}: its directory cannot be mounted; write another one, such as /etc/prometheus/token"
+        for folder, file in folders.items():
+            for other, others in seen:
+                if other.is_relative_to(folder) or PurePosixPath(folder).is_relative_to(other):
+                    yield f"{file}: the Secret with {others} is mounted there; write another directory"
+        seen += [(PurePosixPath(folder), file) for folder, file in folders.items()]
 
 
 def api_services(rules: MetricRules, config: MetricsConfig) -> Iterator[Manifest]:
     """Where the API server finds the APIs. External metrics only if a rule has some: often others serve them."""
     for version, priority in _PRIORITIES.items():
         yield _api_service(CUSTOM, version, priority, config)
-    if any(metric.external for rule in rules.rules or () for metric in rule.metrics or ()):
+    if _has_external(rules):
         yield _api_service(EXTERNAL, VERSION, 100, config)
+
+
+def _has_external(rules: MetricRules) -> bool:
+    return any(metric.external for rule in rules.rules or () for metric in rule.metrics or ())
 
 
 def _api_service(group: str, version: str, priority: int, config: MetricsConfig) -> Manifest:
@@ -143,13 +163,15 @@ def _cluster_rules(rules: MetricRules, config: MetricsConfig) -> Iterator[Rule]:
     if config.forward_token_file:
         # The other server sees this account, which asks only for what a client may read.
         yield {"apiGroups": [CUSTOM, EXTERNAL], "resources": ["*"], "verbs": ["get", "list"]}
-    # To write the CA certificate to where the API server reads it.
-    yield {
-        "apiGroups": ["apiregistration.k8s.io"],
-        "resources": ["apiservices"],
-        "resourceNames": list(API_SERVICES),
-        "verbs": ["get", "patch"],
-    }
+    for group in (CUSTOM, EXTERNAL) if _has_external(rules) else (CUSTOM,):
+        # To see which are its own, and to write its CA certificate to where the API server reads it.
+        for verb in ("get",) if config.certificate else ("get", "patch"):
+            yield {
+                "apiGroups": ["apiregistration.k8s.io"],
+                "resources": ["apiservices"],
+                "resourceNames": [name for name in API_SERVICES if name.endswith(f".{group}")],
+                "verbs": [verb],
+            }
 
 
 def _own_rules(config: MetricsConfig) -> list[Rule]:
@@ -184,7 +206,7 @@ def _config_map(rules: MetricRules, config: MetricsConfig) -> Manifest:
 
 
 def _secret_folders(config: MetricsConfig) -> dict[str, dict[str, str]]:
-    """For each volume of a Secret: the directories where it is mounted, each with the setting that needs it."""
+    """For each volume of a Secret: the directories where it is mounted, each with a file that is there."""
     needed = {
         PROMETHEUS_VOLUME: [config.prometheus_token_file, config.prometheus_ca_file],
         FORWARD_VOLUME: [config.forward_token_file, config.forward_ca_file],
@@ -193,9 +215,12 @@ def _secret_folders(config: MetricsConfig) -> dict[str, dict[str, str]]:
         name: {str(PurePosixPath(file).parent): file for file in files if file and not _is_of_account(file)}
         for name, files in needed.items()
     }
+    if config.certificate:
+        found[CERTIFICATE_VOLUME] = {str(PurePosixPath(config.certificate)): config.certificate}
     if config.forward_certificate:
         found[FORWARD_VOLUME][str(PurePosixPath(config.forward_certificate))] = config.forward_certificate
-    return found
+    # In the order of Helm.
+    return dict(sorted(found.items()))
 
 
 def _is_of_account(file: str) -> bool:
@@ -218,12 +243,10 @@ def _deployment(rules: MetricRules, config: MetricsConfig, image: str, replicas:
         {"name": "config", "configMap": {"name": METRICS.name}},
         {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
     ]
-    if config.certificate:
-        mounts.append({"name": CERTIFICATE_VOLUME, "mountPath": config.certificate, "readOnly": True})
-        volumes.append({"name": CERTIFICATE_VOLUME, "secret": {"secretName": METRICS.name}})
     for name, folders in _secret_folders(config).items():
         mounts += [{"name": name, "mountPath": folder, "readOnly": True} for folder in folders]
-        volumes += [{"name": name, "secret": {"secretName": f"{METRICS.name}-{name}"}}] if folders else []
+        secret = METRICS.name if name == CERTIFICATE_VOLUME else f"{METRICS.name}-{name}"
+        volumes += [{"name": name, "secret": {"secretName": secret}}] if folders else []
     # The rules are read again when they change; the configuration is not.
     seen = sha256(_files(rules, config)[CONFIG_KEY].encode()).hexdigest()[:16]
     annotations = {

@@ -1,5 +1,6 @@
 """What `/metrics` says about the metrics server itself."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -9,12 +10,14 @@ from hypot.metricsapi.costs import families as cost_families
 from hypot.metricsapi.prometheus.querier import QueryCounts
 from hypot.metricsapi.scrape.scraper import ScrapeCounts
 from hypot.metricsapi.serve.api import Others
-from hypot.metricsapi.targets import ScrapeTarget
+from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets
 from hypot.serving.text_format import MetricFamily, Sample, family_table, labelled, rendered, sort_in
 
 LEADER = "hypot_metrics_leader"
 TARGETS = "hypot_metrics_targets"
 FAULTY = "hypot_metrics_targets_faulty"
+UNREACHABLE = "hypot_metrics_pods_unreachable"
+WITHOUT_METRIC = "hypot_metrics_targets_without_metric"
 WITHOUT_VALUE = "hypot_metrics_targets_without_value"
 VALUE_AGE = "hypot_metrics_oldest_value_age_seconds"
 SCRAPES = "hypot_metrics_scrapes_total"
@@ -35,7 +38,20 @@ CERTIFICATE = "hypot_metrics_certificate_expiry_seconds"
 FAMILIES = (
     MetricFamily(LEADER, "gauge", "1 in the replica that leads and serves, 0 in the others."),
     MetricFamily(TARGETS, "gauge", "Pods that the rule chooses.", ("rule",)),
+    MetricFamily(
+        UNREACHABLE,
+        "gauge",
+        "Pods that the rule chooses but cannot scrape: they have no port of that name (port), or no address that may "
+        "be scraped (address).",
+        ("rule", "reason"),
+    ),
     MetricFamily(FAULTY, "gauge", "Pods whose last scrape or query failed.", ("rule",)),
+    MetricFamily(
+        WITHOUT_METRIC,
+        "gauge",
+        "Pods that did not have all metrics of the rule at the last scrape or query that did not fail.",
+        ("rule",),
+    ),
     MetricFamily(WITHOUT_VALUE, "gauge", "Pods without a value that may be served.", ("rule",)),
     MetricFamily(VALUE_AGE, "gauge", "The age of the oldest value that is served; absent without one.", ("rule",)),
     MetricFamily(SCRAPES, "counter", "Scrapes that ended, in any way."),
@@ -101,6 +117,7 @@ def exposition(state: ServerState) -> Iterator[bytes]:
     lines: dict[str, list[str]] = {}
     sort_in(_of_server(state), lines)
     if state.collector is not None:
+        sort_in(_unreachable(state.collector.targets), lines)
         for rule in state.collector.plan.rules:
             targets = [
                 target
@@ -146,11 +163,18 @@ def _of_others(others: Others) -> Iterator[Sample]:
         yield Sample(FORWARD_FAULTS, labelled(reason=reason), faults)
 
 
+def _unreachable(targets: ScrapeTargets) -> Iterator[Sample]:
+    found = Counter(each for several in targets.unreachable.values() for each in several.items())
+    for (rule, reason), pods in sorted(found.items()):
+        yield Sample(UNREACHABLE, labelled(rule=rule, reason=reason), pods)
+
+
 def _of_rule(rule: str, targets: list[ScrapeTarget], state: ServerState) -> Iterator[Sample]:
     own = labelled(rule=rule)
     complete = [target for target in targets if target.is_complete(state.now, state.ages)]
     yield Sample(TARGETS, own, len(targets))
     yield Sample(FAULTY, own, sum(target.faults > 0 for target in targets))
+    yield Sample(WITHOUT_METRIC, own, sum(bool(target.missing) for target in targets))
     yield Sample(WITHOUT_VALUE, own, len(targets) - len(complete))
     ages = [state.now - sample.new.at for target in complete for sample in target.samples if sample.new is not None]
     if ages:

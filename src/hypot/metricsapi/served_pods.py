@@ -31,6 +31,8 @@ class ServedPod(NamedTuple):
     created: float = 0.0
     # None if nothing owns it.
     owner: PodOwner | None = None
+    # Since when it is ready, in seconds of the epoch; 0 if it is not.
+    ready: float = 0.0
 
 
 class PodAddresses:
@@ -69,7 +71,13 @@ def read_served_pod(data: Mapping[str, Any], addresses: PodAddresses) -> ServedP
     labels = {str(key): str(value) for key, value in _mapping(metadata, "labels").items()}
     name, namespace, uid = (str(metadata.get(key) or "") for key in ("name", "namespace", "uid"))
     allowed, created = address if addresses.allow(address) else "", read_time(metadata.get("creationTimestamp")) or 0.0
-    return ServedPod(namespace, name, uid, labels, allowed, ports, created, _owner(metadata, namespace, labels))
+    owner, ready = _owner(metadata, namespace, labels), _ready(status)
+    return ServedPod(namespace, name, uid, labels, allowed, ports, created, owner, ready)
+
+
+def _ready(status: Mapping[str, Any]) -> float:
+    is_ready = (one for one in _list(status, "conditions") if (one.get("type"), one.get("status")) == ("Ready", "True"))
+    return next((read_time(one.get("lastTransitionTime")) or 1.0 for one in is_ready), 0.0)
 
 
 def _owner(metadata: Mapping[str, Any], namespace: str, labels: Mapping[str, str]) -> PodOwner | None:

@@ -1,8 +1,9 @@
 """The pods to measure, and what is known of each: its last samples, and how its scrapes or queries went."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from yarl import URL
 
@@ -15,6 +16,10 @@ from hypot.metricsapi.plan import RulePlan, ScrapePlan
 from hypot.metricsapi.served_pods import ServedPod
 
 Named = tuple[str, str]
+# Why a pod has no target: it has no port of the name in the rule, or no address that may be scraped.
+Unreachable = Literal["port", "address"]
+# The largest value that readers of Kubernetes take, in milli-units: theirs are numbers of 64 bits.
+LARGEST_MILLI = 10**18
 
 
 @dataclass(slots=True, eq=False)
@@ -34,6 +39,10 @@ class ScrapeTarget:
     # How many scrapes failed since the last one that did not, and why the last one did.
     faults: int = 0
     trouble: str = ""
+    # How many periods may be between two scrapes, however many failed.
+    longest_pause: float = math.inf
+    # The metrics that were not there at the last scrape or query; the others were.
+    missing: tuple[str, ...] = ()
     # What was made of the last samples to answer requests.
     made: dict[Any, Any] = field(default_factory=dict)
     # Changes with whatever an answer is made of.
@@ -47,8 +56,18 @@ class ScrapeTarget:
 
     def sampled(self, scraped: Scraped, ages: Ages) -> list[str]:
         """Take the samples of a scrape. Returns why some of them do not count."""
-        rejected, after = [], []
-        for served, counter, total in zip(self.rule.served, self.known, scraped.totals, strict=True):
+        rejected, after, missing = [], [], []
+        for i, (served, counter) in enumerate(zip(self.rule.served, self.known, strict=True)):
+            total = scraped.totals[i]
+            if total is None and i not in scraped.declared:
+                missing.append(self.rule.wanted[i].name)
+            if total is None and served.is_counter and i in scraped.declared and not _has_counted(counter):
+                # A program that has not counted yet often has no line either.
+                total = 0.0
+            if total is None:
+                # The next line may be of another process, so it is not compared with one before the gap.
+                after.append(Counter())
+                continue
             sample = CounterSample(scraped.at, scraped.wall, total)
             if not served.is_counter:
                 after.append(Counter(None, sample))
@@ -59,7 +78,7 @@ class ScrapeTarget:
             elif counter.new is not None and taken.old is None:
                 rejected.append("reset")
             after.append(taken)
-        self.take(after)
+        self.take(after, tuple(dict.fromkeys(missing)))
         return rejected
 
     @property
@@ -67,16 +86,16 @@ class ScrapeTarget:
         """The last two samples of each wanted metric, also if there are none."""
         return self.samples or [Counter()] * len(self.rule.wanted)
 
-    def take(self, samples: list[Counter]) -> None:
-        """Take these samples of a scrape or a query that did not fail."""
-        self.faults, self.trouble = 0, ""
+    def take(self, samples: list[Counter], missing: tuple[str, ...] = ()) -> None:
+        """Take these samples of a scrape or a query that did not fail. It may say nothing of some metrics."""
+        self.faults, self.trouble, self.missing = 0, "", missing
         self.samples = samples
         self.renew()
 
-    def failed(self, trouble: str) -> None:
+    def failed(self, trouble: str, longest_pause: float = math.inf) -> None:
         """A scrape or a query gave nothing. The samples stay until they are too old."""
         self.faults += 1
-        self.trouble = trouble
+        self.trouble, self.longest_pause = trouble, longest_pause
 
     def value(self, i: int, now: float, ages: Ages) -> MetricValue | None:
         """The value of its metric number `i`; None if there is none, or if it is too old."""
@@ -85,10 +104,12 @@ class ScrapeTarget:
         counter = self.samples[i]
         if self.rule.served[i].is_counter:
             rate = counter.rate(now, ages.longest_gap, ages.oldest)
-            return None if rate is None else MetricValue(rate.milli, rate.wall, rate.window)
-        if counter.new is None or now - counter.new.at > ages.oldest:
-            return None
-        return MetricValue(round(counter.new.value * 1000), counter.new.wall, 0.0)
+            found = None if rate is None else MetricValue(rate.milli, rate.wall, rate.window)
+        elif counter.new is None or now - counter.new.at > ages.oldest:
+            found = None
+        else:
+            found = MetricValue(round(counter.new.value * 1000), counter.new.wall, 0.0)
+        return found if found is not None and abs(found.milli) <= LARGEST_MILLI else None
 
     def expires(self, i: int, ages: Ages) -> float:
         """Until when its value number `i` is served, if no other sample follows."""
@@ -108,6 +129,10 @@ class ScrapeTarget:
         return all(self.value(i, now, ages) is not None for i in range(len(self.rule.served)))
 
 
+def _has_counted(counter: Counter) -> bool:
+    return counter.new is not None and counter.new.value != 0
+
+
 class ScrapeTargets:
     """All targets."""
 
@@ -120,8 +145,8 @@ class ScrapeTargets:
         self._generations: dict[Named, int] = {}
         self._changes = 0
         self._count = self._scraped = 0
-        # Pods without the port that a rule names.
-        self.without_port: dict[Named, str] = {}
+        # Pods that a rule chooses and that cannot be scraped: the rule, and why.
+        self.unreachable: dict[Named, dict[str, Unreachable]] = {}
 
     def __iter__(self) -> Iterator[ScrapeTarget]:
         return (target for several in self._by_pod.values() for target in several)
@@ -159,7 +184,7 @@ class ScrapeTargets:
         A pod of the same name with another uid is another pod. A changed label or address keeps the samples.
         """
         before = {target.rule.name: target for target in self._by_pod.pop(key, ())}
-        self.without_port.pop(key, None)
+        self.unreachable.pop(key, None)
         kept, new = [], []
         for rule, url in [] if pod is None else self._choosing(pod, namespace_labels):
             known = before.get(rule.name)
@@ -184,8 +209,9 @@ class ScrapeTargets:
 
     def _update(self, target: ScrapeTarget, pod: ServedPod, url: URL | None) -> None:
         """Most events of a pod change nothing here."""
-        if (target.pod, target.url) != (pod, url):
-            target.pod, target.url = pod, url
+        same = target.pod._replace(ready=pod.ready) == pod and target.url == url
+        target.pod, target.url = pod, url
+        if not same:
             target.renew()
             self._changed(target)
 
@@ -201,11 +227,10 @@ class ScrapeTargets:
             if rule.prometheus is not None:
                 yield rule, None
                 continue
-            if not pod.address:
-                continue
-            url = _url(rule, pod)
+            url = _url(rule, pod) if pod.address else None
             if url is None:
-                self.without_port[pod.namespace, pod.name] = f"{rule.name}: the pod has no port {rule.scrape.port}"
+                why = self.unreachable.setdefault((pod.namespace, pod.name), {})
+                why[rule.name] = "port" if pod.address else "address"
             else:
                 yield rule, url
 

@@ -1,16 +1,24 @@
 """Keeps the targets up to date with the pods and namespaces of the cluster."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
+
+import structlog
 
 from hypot.cluster.port import Port
 from hypot.cluster.reflector import NamespacedName, Reflector
 from hypot.kinds.nested import inner
 from hypot.metricsapi.plan import ScrapePlan
 from hypot.metricsapi.served_pods import PodAddresses, ServedPod, read_served_pod
-from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets
+from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets, Unreachable
 
 Labels = Mapping[str, str]
+log = structlog.get_logger()
+_TODO: Mapping[Unreachable, str] = {
+    "port": "no container of the pod has a port of the name in the rule: correct the rule, or write a number",
+    "address": "the pod has no address that may be scraped: see podNetworks in the configuration",
+}
 
 
 class PodWatch:
@@ -21,6 +29,8 @@ class PodWatch:
     ) -> None:
         self.targets = ScrapeTargets(plan)
         self._plan, self._addresses, self._on_new = plan, addresses, on_new
+        # How many pods of a rule could not be scraped.
+        self._unreachable: Counter[tuple[str, Unreachable]] = Counter()
         places = [f"/api/v1/namespaces/{name}/pods" for name in plan.watched()] or ["/api/v1/pods"]
         self._pods: list[Reflector[ServedPod]] = [
             Reflector(port, path, keep=self._keep, on_change=self._changed) for path in places
@@ -48,9 +58,23 @@ class PodWatch:
         return pod
 
     def _changed(self, key: NamespacedName, pod: ServedPod | None) -> None:
+        before = self.targets.unreachable.get(key)
         new = self.targets.update(key, pod, self._labels_of(key[0]))
+        for rule, why in self.targets.unreachable.get(key, {}).items():
+            if before is None or rule not in before:
+                self._say_unreachable(key, rule, why)
         if new:
             self._on_new(new)
+
+    def _say_unreachable(self, key: NamespacedName, rule: str, why: Unreachable) -> None:
+        """At 1, 2, 4, 8 … pods: a wrong name of a port is wrong for all of them."""
+        self._unreachable[rule, why] += 1
+        times = self._unreachable[rule, why]
+        if times & (times - 1) == 0:
+            namespace, pod = key
+            log.warning(
+                "a pod cannot be scraped", rule=rule, namespace=namespace, pod=pod, times=times, todo=_TODO[why]
+            )
 
     def _labels_of(self, namespace: str) -> Labels | None:
         return None if self._namespaces is None else self._namespaces.rows.get(("", namespace))

@@ -27,7 +27,7 @@ from hypot.run.observe.conflicts import Writers, conflict_hold, counters, lease_
 from hypot.run.observe.observer import WorldView
 from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.outcome import CARRIED_OUT, Acting, Judged, Key, Outcome
-from hypot.run.time_slice import TimeSlice
+from hypot.serving.time_slice import TimeSlice
 
 # The hold of a plan whose object is not valid any more.
 INVALID = "InvalidSpec"

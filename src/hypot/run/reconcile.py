@@ -31,7 +31,7 @@ from hypot.run.store.backfill import Backfill, HistoryResult
 from hypot.run.store.shards import LoadedState, Shards
 from hypot.run.store.usage_history import UsageHistory, entry_key
 from hypot.run.store.usage_store import UsageStore
-from hypot.run.time_slice import TimeSlice, rest
+from hypot.serving.time_slice import TimeSlice, rest
 
 log = structlog.get_logger()
 # Autoscalers whose writes run at the same time, and writes for their children.

@@ -24,7 +24,7 @@ CLOSED = 1
 
 
 def total_of(*pieces):
-    totals = Totals([Wanted(NAME)])
+    totals = Totals([Wanted(NAME)], delimited=True)
     for piece in pieces:
         totals.feed(piece)
     return totals.close()[0]

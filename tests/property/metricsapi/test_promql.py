@@ -103,7 +103,9 @@ async def by_query(session, address, metric, name):
     form = {"query": query_of(target.rule, GAP), "time": str(START + GAP)}
     status, body = await PrometheusApi(session, address).ask("query", form, 2**20)
     series = read_answer(msgspec.json.Decoder(VectorAnswer), status, body).data.result
-    parts = by_pod(series, labels_of_pods(target.rule)).get(("shop", name), {})
+    found = {}
+    by_pod(series, labels_of_pods(target.rule), found)
+    parts = found.get(("shop", name), {})
     try:
         take(target, parts, QueryTime(float(GAP), float(START + GAP)), AGES.least_gap)
     except PodFaultError:

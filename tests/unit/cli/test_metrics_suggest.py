@@ -1,10 +1,16 @@
 """hypot metrics suggest: weights as YAML from a page of metrics, and what is wrong with the page."""
 
+import contextlib
+import socket
+import time
+from threading import Thread
+
 import pytest
 import yaml
 from click.testing import CliRunner
 
 from hypot.cli.files import BadInput
+from hypot.cli.metrics import suggest
 from hypot.cli.metrics.command import command
 from hypot.kinds.metric_rules import GARDENER
 from hypot.kinds.metric_rules.read import rules_of
@@ -106,3 +112,37 @@ def test_a_page_that_is_none(asked):
 def test_options_of_the_server_do_not_apply():
     done = CliRunner().invoke(command, ["--warm", "suggest", "--from", "x"])
     assert "options of suggest belong after it" in done.output
+
+
+def test_small_weights_stay(asked):
+    """A weight of 0 would mean that such requests cost nothing."""
+    page = PAGE.replace("} 0.512", "} 0.0025").replace("} 5.12", "} 0.09876")
+    output, _, _ = asked(page)
+    assert [one["weight"] for one in yaml.safe_load(output)["weights"]] == [0.099, 0.0025]
+
+
+def test_any_text_of_a_label(asked):
+    """Its class is in quotes, and the weight selects it."""
+    page = PAGE.replace("verb=GET,!scope", r"verb=\"GET /x, \\u0001\",!scope")
+    output, _, _ = asked(page)
+    assert yaml.safe_load(output)["weights"][1]["where"]["matchLabels"] == {"verb": "GET /x, \x01"}
+
+
+def test_a_server_that_never_ends(monkeypatch):
+    """The time is for the whole page."""
+    monkeypatch.setattr(suggest, "_WITHIN", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/metrics"
+        Thread(target=dripping, args=(listening,), daemon=True).start()
+        done = CliRunner().invoke(command, ["suggest", "--from", url], standalone_mode=False)
+    assert "no complete answer within 0.5 s" in str(done.exception)
+
+
+def dripping(listening):
+    connection, _ = listening.accept()
+    connection.recv(4096)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    with connection, contextlib.suppress(OSError):
+        while True:
+            connection.sendall(b"#")
+            time.sleep(0.05)

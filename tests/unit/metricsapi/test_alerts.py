@@ -29,7 +29,12 @@ WITHOUT = [
     series("hypot_metrics_targets", 10, labels=RULE),
     series("hypot_metrics_targets_without_value", 2, labels=RULE),
 ]
+UNREACHABLE = series("hypot_metrics_pods_unreachable", 3, labels=f'{RULE},reason="port"')
 FIRED = {
+    "HypotMetricsPodsUnreachable": (
+        [LEADS, UNREACHABLE],
+        {"severity": "warning", "rule": "web", "reason": "port", "job": "hypot-metrics", "pod": "a"},
+    ),
     "HypotMetricsNoLeader": ([series("hypot_metrics_leader", 0)], {"severity": "critical"}),
     "HypotMetricsValuesMissing": (
         [LEADS, *WITHOUT],
@@ -55,6 +60,7 @@ FIRED = {
     ),
 }
 QUIET = {
+    "HypotMetricsPodsUnreachable": [series("hypot_metrics_leader", 0), UNREACHABLE],
     "HypotMetricsNoLeader": [LEADS, series("hypot_metrics_leader", 0, "b")],
     "HypotMetricsValuesMissing": [series("hypot_metrics_leader", 0), *WITHOUT],
     "HypotMetricsForwardDown": [LEADS, series("hypot_metrics_forward_up", 1)],

@@ -18,7 +18,8 @@ def rules(namespaces=None, *, external=False):
     """The preset with other namespaces."""
     data = copy.deepcopy(GARDENER)
     (rule,) = data["spec"]["rules"]
-    rule["namespaces"] = namespaces
+    rule.pop("namespaces")
+    rule |= {} if namespaces is None else {"namespaces": namespaces}
     rule["metrics"][0]["external"] = external
     return rules_of(data)
 
@@ -73,6 +74,27 @@ def test_external_metrics_are_registered_only_if_a_rule_has_some():
     assert names == ["v1beta2.custom.metrics.k8s.io", "v1beta1.custom.metrics.k8s.io"]
     more = [each["metadata"]["name"] for each in of("APIService", made(rules(external=True)))]
     assert more == [*names, "v1beta1.external.metrics.k8s.io"]
+
+
+@pytest.mark.parametrize(
+    ("external", "certificate", "verbs"),
+    [
+        (False, "", {"get": 2, "patch": 2}),
+        (True, "", {"get": 3, "patch": 3}),
+        (False, "/tls", {"get": 2}),
+        (True, "/tls", {"get": 3}),
+    ],
+)
+def test_only_own_apiservices_are_written(external, certificate, verbs):
+    """Those that are registered, and only by a server that keeps its own certificate."""
+    found = [
+        (verb, name)
+        for _, resource, verb, names in rights(made(rules(external=external), certificate=certificate), "ClusterRole")
+        if resource == "apiservices"
+        for name in names
+    ]
+    assert {verb: sum(one == verb for one, _ in found) for verb, _ in found} == verbs
+    assert any("external" in name for _, name in found) == external
 
 
 def test_neither_an_update_nor_a_drain_waits_for_a_replica_that_never_gets_ready():
@@ -180,6 +202,19 @@ def test_another_metrics_server(files, folders, may_read):
         ({**PROMETHEUS, "prometheus_ca_file": "/ca.crt"}, "/ca.crt: its directory cannot be mounted"),
         ({**PROMETHEUS, "prometheus_ca_file": "ca.crt"}, "ca.crt: its directory cannot be mounted"),
         ({**PROMETHEUS, "prometheus_ca_file": "/etc/hypot/ca.crt"}, "its directory cannot be mounted"),
+        ({**PROMETHEUS, "certificate": "/etc/hypot"}, "/etc/hypot: its directory cannot be mounted"),
+        ({**PROMETHEUS, "certificate": "/etc/hypot/tls"}, "/etc/hypot/tls: its directory cannot be mounted"),
+        ({**PROMETHEUS, "certificate": "/tmp/"}, "/tmp/: its directory cannot be mounted"),  # noqa: S108
+        ({**PROMETHEUS, "certificate": "certificate"}, "certificate: its directory cannot be mounted"),
+        ({**PROMETHEUS, "certificate": "/etc"}, "/etc: its directory cannot be mounted"),
+        (
+            {**PROMETHEUS, "prometheus_ca_file": "/etc/p/ca.crt", "certificate": "/etc/p"},
+            "/etc/p/ca.crt: the Secret with /etc/p is mounted there",
+        ),
+        (
+            {**PROMETHEUS, "prometheus_ca_file": "/etc/p/a/ca.crt", "certificate": "/etc/p"},
+            "/etc/p/a/ca.crt: the Secret with /etc/p is mounted there",
+        ),
     ],
 )
 def test_a_prometheus_that_cannot_be_installed(config, message):

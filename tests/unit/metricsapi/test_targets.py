@@ -1,9 +1,28 @@
 """Targets: which pods, by which address, with which values."""
 
+from types import SimpleNamespace
+
 import pytest
+from structlog.testing import capture_logs
 
 from hypot.metricsapi.ages import Ages
-from unit.metricsapi.pods_world import AHEAD, DEPTH, NAMESPACE, RATE, add, only, pod, rule, scraped, targets_of
+from hypot.metricsapi.costs.learner import CostLearner
+from hypot.metricsapi.own_metrics import ServerState, exposition
+from hypot.metricsapi.served_pods import PodAddresses
+from hypot.metricsapi.watch import PodWatch
+from unit.metricsapi.pods_world import (
+    AHEAD,
+    DEPTH,
+    NAMESPACE,
+    RATE,
+    add,
+    only,
+    plan_with,
+    pod,
+    rule,
+    scraped,
+    targets_of,
+)
 
 AGES = Ages()
 KEY = (NAMESPACE, "web-0")
@@ -71,12 +90,84 @@ def test_samples(samples, reasons, value):
     assert served(target, samples[-1][0]) == value
 
 
+NOTHING, EMPTY = None, "declared, without a line"
+
+
+@pytest.mark.parametrize(
+    ("totals", "value"),
+    [
+        # No request yet: 0, as soon as the program says that it will count.
+        ([EMPTY, EMPTY], 0),
+        ([EMPTY, 600], 10_000),
+        ([EMPTY, EMPTY, 60], 1000),
+        # A program that says nothing before its first request has no value; the first two scrapes with a line give one.
+        ([NOTHING, NOTHING], None),
+        ([NOTHING, 600], None),
+        ([NOTHING, 600, 660], 1000),
+        # It restarted, and has not counted again: neither negative, nor 0 requests of the process before.
+        ([900, 960, EMPTY], None),
+        ([900, 960, NOTHING], None),
+        ([900, 960, EMPTY, EMPTY], None),
+        ([900, 960, EMPTY, EMPTY, 60], 1000),
+        ([900, 960, NOTHING, NOTHING, EMPTY, 60], 1000),
+        # It disappears from a process: what comes back is compared with nothing before, and never with 0.
+        ([900, 960, EMPTY, 1020], None),
+        ([900, 960, NOTHING, 1020], None),
+        ([900, 960, EMPTY, 1020, 1080], 1000),
+        ([900, 960, NOTHING, 1020, 1080], 1000),
+        ([0, 0, NOTHING, 60], None),
+    ],
+)
+def test_a_counter_without_lines(totals, value):
+    """Never too low, never too high, and no fault."""
+    target, _ = target_with()
+    for i, total in enumerate(totals):
+        found = scraped(60 * i, None if total is EMPTY else total)
+        target.sampled(found._replace(declared=frozenset([0] if total is EMPTY else [])), AGES)
+        assert target.missing == (("requests_total",) if total is NOTHING else ())
+    found = target.value(0, 60 * (len(totals) - 1), AGES)
+    assert (found and found.milli) == value
+    assert target.faults == 0
+
+
+def test_a_metric_that_is_missing_costs_only_itself():
+    target, _ = target_with((0, 0, 7), (60, 60, None), metrics=(RATE, DEPTH))
+    assert (served(target, 60), served(target, 60, 1)) == ((1000, 60, 60), None)
+    assert (target.missing, target.is_complete(60, AGES)) == (("depth",), False)
+    target.sampled(scraped(120, 120, 8), AGES)
+    assert (served(target, 120, 1), target.missing) == ((8000, 120, 0), ())
+
+
+def test_a_gauge_without_lines_has_no_value():
+    """Its zero would be a value, unlike that of a counter."""
+    target, _ = target_with(metrics=(DEPTH,))
+    target.sampled(scraped(0, None)._replace(declared=frozenset([0])), AGES)
+    assert served(target, 0) is None
+
+
+def test_readiness_changes_no_answer():
+    """A pod that flaps must not have its lists made again."""
+    targets = targets_of(pods=[pod()])
+    target, before = only(targets), targets.generation("web", NAMESPACE)
+    add(targets, pod(ready=AHEAD))
+    assert (target.pod.ready, targets.generation("web", NAMESPACE)) == (AHEAD, before)
+
+
 def test_a_gauge():
     """One scrape is enough, and it may fall, also below zero."""
     target, _ = target_with((0, 7.5), metrics=(DEPTH,))
     assert served(target, 1) == (7500, 0, 0)
     assert target.sampled(scraped(60, -2), AGES) == []
     assert served(target, 61) == (-2000, 60, 0)
+
+
+def test_large_values():
+    """A counter may count nanoseconds; a value that no reader can take is not served."""
+    target, _ = target_with((0, 9e17, 1e15), (60, 9e17 + 6e10, 1.1e15), metrics=(RATE, DEPTH))
+    assert served(target, 60) == (10**12, 60, 60)
+    assert served(target, 60, 1) is None
+    target.sampled(scraped(120, 9e17 + 6e10, 1e15), AGES)
+    assert served(target, 120, 1) == (10**18, 120, 0)
 
 
 def test_a_target_without_samples():
@@ -170,7 +261,12 @@ def test_a_rule_without_scrapes():
         ("a", "web-1", True),
         ("b", "web-1", False),
     ]
-    assert (len(targets), targets.scraped, targets.has("a"), targets.without_port) == (3, 1, True, {})
+    assert (len(targets), targets.scraped, targets.has("a"), targets.unreachable) == (
+        3,
+        1,
+        True,
+        {KEY: {"b": "address"}},
+    )
     targets.update((NAMESPACE, "web-1"), None, None)
     assert (targets.scraped, targets.has("b")) == (0, False)
     assert [each.pod.name for each in targets.all_of_rule("a")] == ["web-0"]
@@ -188,10 +284,35 @@ def test_samples_after_a_change_of_rules(changed, adopted):
 def test_a_pod_without_the_port():
     """That is reported until the pod has it, or is gone."""
     targets = targets_of(rule(scrape={"port": "http"}), pods=[pod()])
-    assert targets.without_port == {KEY: "web: the pod has no port http"}
+    assert targets.unreachable == {KEY: {"web": "port"}}
     assert len(targets) == 0
     add(targets, pod(ports={"http": 80}))
-    assert (len(targets), targets.without_port) == (1, {})
+    assert (len(targets), targets.unreachable) == (1, {})
     add(targets, pod())
     targets.update(KEY, None, None)
-    assert targets.without_port == {}
+    assert targets.unreachable == {}
+
+
+def test_pods_that_cannot_be_scraped_are_logged_a_few_times():
+    """A wrong name of a port is wrong for all of them."""
+    plan = plan_with(rule("a", scrape={"port": "http"}), rule("b"))
+    watch = PodWatch(None, plan, PodAddresses(), list)
+    with capture_logs() as logs:
+        for i in range(9):
+            for _ in range(2):
+                watch._changed((NAMESPACE, f"web-{i}"), pod(f"web-{i}"))
+        watch._changed((NAMESPACE, "web-9"), pod("web-9", address="", ports={"http": 80}))
+    assert [(each["rule"], each["times"]) for each in logs] == [
+        *[("a", times) for times in (1, 2, 4, 8)],
+        ("a", 1),
+        ("b", 1),
+    ]
+    state = ServerState(
+        0.0, AGES, collector=SimpleNamespace(plan=plan, targets=watch.targets, costs=CostLearner(plan, 60.0, AGES))
+    )
+    lines = [line for line in b"".join(exposition(state)).decode().splitlines() if "unreachable{" in line]
+    assert lines == [
+        'hypot_metrics_pods_unreachable{rule="a",reason="address"} 1',
+        'hypot_metrics_pods_unreachable{rule="a",reason="port"} 9',
+        'hypot_metrics_pods_unreachable{rule="b",reason="address"} 1',
+    ]

@@ -58,6 +58,56 @@
 {{- if le (float64 .Values.metrics.config.maxSampleAge) (float64 .Values.metrics.config.scrapePeriod) -}}
 {{- $wrong = append $wrong (printf "metrics.config.maxSampleAge: %v is not above the scrapePeriod: values are missing between scrapes" .Values.metrics.config.maxSampleAge) -}}
 {{- end -}}
+{{- if and .Values.metrics.config.prometheusTokenFile (not .Values.metrics.config.prometheus) -}}
+{{- $wrong = append $wrong (printf "metrics.config.prometheusTokenFile: %v belongs to prometheus, which is not set" .Values.metrics.config.prometheusTokenFile) -}}
+{{- end -}}
+{{- if and .Values.metrics.config.prometheusTokenFile (hasPrefix `http://` .Values.metrics.config.prometheus) -}}
+{{- $wrong = append $wrong (printf "metrics.config.prometheusTokenFile: a token is not sent without TLS; write an https:// address instead of %v" .Values.metrics.config.prometheus) -}}
+{{- end -}}
+{{- if and .Values.metrics.config.prometheusCaFile (not .Values.metrics.config.prometheus) -}}
+{{- $wrong = append $wrong (printf "metrics.config.prometheusCaFile: %v belongs to prometheus, which is not set" .Values.metrics.config.prometheusCaFile) -}}
+{{- end -}}
+{{- if and .Values.metrics.config.prometheusCaFile (hasPrefix `http://` .Values.metrics.config.prometheus) -}}
+{{- $wrong = append $wrong (printf "metrics.config.prometheusCaFile: nothing is verified without TLS; write an https:// address instead of %v" .Values.metrics.config.prometheus) -}}
+{{- end -}}
+{{- if and (hasPrefix `http://` .Values.metrics.config.prometheus) (contains `@` .Values.metrics.config.prometheus) -}}
+{{- $wrong = append $wrong (printf "metrics.config.prometheus: a password is not sent without TLS; write an https:// address%v" "") -}}
+{{- end -}}
+{{- if and .Values.metrics.config.forwardCaFile (not .Values.metrics.config.forwardTo) -}}
+{{- $wrong = append $wrong (printf "metrics.config.forwardCaFile: %v belongs to forwardTo, which is not set" .Values.metrics.config.forwardCaFile) -}}
+{{- end -}}
+{{- if and .Values.metrics.config.forwardCertificate (not .Values.metrics.config.forwardTo) -}}
+{{- $wrong = append $wrong (printf "metrics.config.forwardCertificate: %v belongs to forwardTo, which is not set" .Values.metrics.config.forwardCertificate) -}}
+{{- end -}}
+{{- if and .Values.metrics.config.forwardTokenFile (not .Values.metrics.config.forwardTo) -}}
+{{- $wrong = append $wrong (printf "metrics.config.forwardTokenFile: %v belongs to forwardTo, which is not set" .Values.metrics.config.forwardTokenFile) -}}
+{{- end -}}
+{{- if and .Values.metrics.config.forwardTo (not (or .Values.metrics.config.forwardCertificate .Values.metrics.config.forwardTokenFile)) -}}
+{{- $wrong = append $wrong (printf "metrics.config.forwardTo: %v must know who asks; write a forwardCertificate or a forwardTokenFile" .Values.metrics.config.forwardTo) -}}
+{{- end -}}
+{{- if and .Values.metrics.config.forwardTo (not (regexMatch `^https://[^/@?#]+/?$` .Values.metrics.config.forwardTo)) -}}
+{{- $wrong = append $wrong (printf "metrics.config.forwardTo: %v is not an address; write https:// and a host, and a port if it is not 443" .Values.metrics.config.forwardTo) -}}
+{{- end -}}
+{{- if regexMatch (printf `^https://%s(\.%s(\.svc(\..*)?)?)?(:[0-9]+)?/?$` .Values.metrics.config.service .Release.Namespace) .Values.metrics.config.forwardTo -}}
+{{- $wrong = append $wrong (printf "metrics.config.forwardTo: %v is this metrics server itself; name another one" .Values.metrics.config.forwardTo) -}}
+{{- end -}}
+{{- range $rule := .Values.metrics.rules -}}
+{{- if and (hasKey $rule `prometheus`) (not $.Values.metrics.config.prometheus) -}}
+{{- $wrong = append $wrong (printf "metrics.rules: %v asks a Prometheus; write its address as metrics.config.prometheus" $rule.name) -}}
+{{- end -}}
+{{- if and (dig `prometheus` `window` 0.0 $rule) (or (le (float64 (dig `prometheus` `window` 0.0 $rule)) (float64 $.Values.metrics.config.minSampleGap)) (gt (float64 (dig `prometheus` `window` 0.0 $rule)) (float64 $.Values.metrics.config.maxSampleGap))) -}}
+{{- $wrong = append $wrong (printf "metrics.rules: the window of %v must be above the minSampleGap and at most the maxSampleGap" $rule.name) -}}
+{{- end -}}
+{{- end -}}
+{{- $folders := include "hypot.metrics.folders" . | fromJson -}}
+{{- range $folder := $folders.all -}}
+{{- if regexMatch `^[^/]|(^|/)\.\.(/|$)|^/(tmp|etc|var|var/run|var/run/secrets|var/run/secrets/kubernetes\.io)?/*$|^/etc/hypot(/|$)|^/var/run/secrets/kubernetes\.io/serviceaccount(/|$)` $folder -}}
+{{- $wrong = append $wrong (printf "metrics.config: %v: this directory cannot be mounted; write another one, such as /etc/prometheus" $folder) -}}
+{{- end -}}
+{{- end -}}
+{{- if $folders.twice -}}
+{{- $wrong = append $wrong (printf "metrics.config: %v: two Secrets would be mounted there; write another directory" $folders.twice) -}}
+{{- end -}}
 {{- if without (keys .Values.pod) "serviceAccountName" "automountServiceAccountToken" "terminationGracePeriodSeconds" "topologySpreadConstraints" "containers" "volumes" | len | ne (len .Values.pod) -}}
 {{- $wrong = append $wrong (printf "pod: the chart sets %v itself; remove these fields" "serviceAccountName, automountServiceAccountToken, terminationGracePeriodSeconds, topologySpreadConstraints, containers, volumes") -}}
 {{- end -}}

@@ -12,18 +12,47 @@
 {{- $selects := false -}}
 {{- $external := false -}}
 {{- $secrets := dict -}}
+{{- $learning := dict -}}
 {{- range $rule := .Values.metrics.rules -}}
 {{- $names := dig "namespaces" "names" list $rule -}}
 {{- if not $names }}{{ $named = false }}{{ end -}}
 {{- if dig "namespaces" "selector" dict $rule }}{{ $selects = true }}{{ end -}}
-{{- range $rule.metrics }}{{ if .external }}{{ $external = true }}{{ end }}{{ end -}}
+{{- $learns := false -}}
+{{- range $rule.metrics -}}
+{{- if .external }}{{ $external = true }}{{ end -}}
+{{- if hasKey . "learnCost" }}{{ $learns = true }}{{ end -}}
+{{- end -}}
 {{- range $namespace := $names | default (list "") -}}
 {{- $found := get $secrets $namespace | default list -}}
 {{- range $key := list "token" "ca" "certificate" -}}
 {{- with dig "scrape" "credentials" $key "name" "" $rule }}{{ $found = append $found . }}{{ end -}}
 {{- end -}}
 {{- $_ := set $secrets $namespace $found -}}
+{{- if $learns }}{{ $_ := set $learning $namespace true }}{{ end -}}
 {{- end -}}
 {{- end -}}
-{{- dict "named" $named "selects" $selects "external" $external "secrets" $secrets | toJson -}}
+{{- dict "named" $named "selects" $selects "external" $external "secrets" $secrets "learning" $learning | toJson -}}
+{{- end -}}
+{{- /* The directories where each Secret is mounted; "twice" is one in which two would be. */ -}}
+{{- define "hypot.metrics.folders" -}}
+{{- $found := dict -}}
+{{- $seen := list -}}
+{{- $twice := "" -}}
+{{- range $name, $files := dict `certificate` (list (ternary (printf `%s/.` .Values.metrics.config.certificate) `` (ne .Values.metrics.config.certificate ``))) `prometheus` (list .Values.metrics.config.prometheusTokenFile .Values.metrics.config.prometheusCaFile) `forward` (list .Values.metrics.config.forwardTokenFile .Values.metrics.config.forwardCaFile (ternary (printf `%s/.` .Values.metrics.config.forwardCertificate) `` (ne .Values.metrics.config.forwardCertificate ``))) -}}
+{{- $folders := list -}}
+{{- range compact $files -}}
+{{- if not (hasPrefix "/var/run/secrets/kubernetes.io/serviceaccount/" .) }}{{ $folders = append $folders (dir .) }}{{ end -}}
+{{- end -}}
+{{- $folders = uniq $folders -}}
+{{- range $folder := $folders -}}
+{{- range $other := $seen -}}
+{{- $one := printf "%s/" $folder -}}
+{{- $two := printf "%s/" $other -}}
+{{- if or (hasPrefix $one $two) (hasPrefix $two $one) }}{{ $twice = $folder }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- $seen = concat $seen $folders -}}
+{{- $_ := set $found $name $folders -}}
+{{- end -}}
+{{- dict "twice" $twice "all" $seen "volumes" $found | toJson -}}
 {{- end -}}

@@ -1,7 +1,10 @@
 """hypot metrics suggest: weights for the rules, from what the metrics server learned."""
 
 import sys
+from http.client import HTTPException
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
 from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -47,11 +50,31 @@ def _chosen(found: list[Suggestion], rule: str | None, source: str) -> list[Sugg
     return chosen
 
 
+def _fetched(source: str) -> bytes:
+    """The page, within a time for all of it: a timeout of `urlopen` is one for each single byte."""
+    answers: Queue[bytes | OSError | ValueError] = Queue()
+
+    def fetch() -> None:
+        try:
+            with urlopen(source, timeout=_WITHIN) as opened:  # noqa: S310  only http and https
+                answers.put(opened.read(_LARGEST + 1))
+        except (OSError, ValueError, HTTPException) as error:
+            answers.put(error if isinstance(error, OSError | ValueError) else OSError(str(error)))
+
+    Thread(target=fetch, daemon=True).start()
+    try:
+        answer = answers.get(timeout=_WITHIN)
+    except Empty:
+        raise TimeoutError(f"no complete answer within {_WITHIN:g} s") from None
+    if isinstance(answer, bytes):
+        return answer
+    raise answer
+
+
 def _page(source: str) -> bytes:
     try:
         if urlsplit(source).scheme in {"http", "https"}:
-            with urlopen(source, timeout=_WITHIN) as opened:  # noqa: S310  only these two schemes
-                page: bytes = opened.read(_LARGEST + 1)
+            page = _fetched(source)
         elif source == "-":
             page = sys.stdin.buffer.read(_LARGEST + 1)
         else:

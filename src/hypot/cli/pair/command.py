@@ -1,13 +1,14 @@
 """hypot pair: replicas by request rate and sizes by usage, two autoscalers that do not disturb each other."""
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from hypot.cli.files import BadInput, read_objects
 from hypot.cli.pair.manifests import Signal, by_rate, by_usage, rule_text, rules_text, text_of, written
-from hypot.cli.pair.rules_file import add_rule
+from hypot.cli.pair.rules_file import RuleText, add_rule
 from hypot.cli.pair.subject import PairSubject, read_subject
 from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.base import Ref, refer, target_problems
@@ -66,7 +67,7 @@ def _counter(_: click.Context, __: click.Parameter, text: str) -> str:
 )
 @click.option("-n", "--namespace", help="The namespace of the workload.")
 @click.option(
-    "--rate", metavar="N|auto", callback=_amount, help="Requests/s per pod; auto: the cheapest that keeps the SLO."
+    "--rate", metavar="N|auto", callback=_amount, help="Requests/s per pod; auto: the largest that keeps the SLO."
 )
 @click.option("--cpu", metavar="CORES", callback=_amount, help="Cores per pod instead, without a metrics server.")
 @click.option(
@@ -104,7 +105,8 @@ def command(
     signal = by_usage(cpu) if cpu is not None else _signal(subject, counter, rate or "", history, world_file)
     pair = written(subject, signal)
     if rules_file is not None and pair.rule is not None:
-        done = add_rule(rules_file, pair.rule, rules_text(subject, pair.rule), rule_text(subject, pair.rule))
+        text = RuleText(partial(rules_text, subject), partial(rule_text, subject))
+        done = add_rule(rules_file, pair.rule, text)
         click.echo(done, err=True)
     click.echo(text_of(subject, signal, pair, with_rule=rules_file is None), nl=False)
     return 0
@@ -113,7 +115,9 @@ def command(
 def _check(
     rate: str | None, cpu: str | None, history: str | None, world_file: str | None, rules_file: str | None
 ) -> None:
-    if (rate is None) == (cpu is None):
+    if rate is not None and cpu is not None:
+        raise click.UsageError("replicas follow either --rate or --cpu, not both: leave out one of them")
+    if rate is None and cpu is None:
         raise click.UsageError("write --rate 300 (requests/s per pod), --rate auto, or --cpu 6 (cores per pod)")
     if cpu == AUTO:
         raise click.UsageError("--cpu needs a number of cores; only --rate can be auto")

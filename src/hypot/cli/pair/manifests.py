@@ -1,6 +1,8 @@
 """The manifests of a pair, with reasons as comments: the HPA, the VPA, and the rule of the metrics server."""
 
+import re
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from hypot.cli.files import BadInput
@@ -11,11 +13,16 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Metric, ScalingRules, cpu, pods
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.metric_rules import MetricRules
+from hypot.kinds.metric_rules.read import RulesError
+from hypot.kinds.metric_rules.read import rules_of as checked
+from hypot.kinds.names import dns_label
 from hypot.kinds.text.write import Comments, Place, to_yaml
 from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.fields import UpdatePolicy
 
 # Pods are removed only after this time, so that the two autoscalers do not answer each other.
 WINDOW = 900
+_LONGEST, _HASH = 63, 8
 _TOTAL, _PER_SECOND = "_total", "_per_second"
 
 
@@ -70,20 +77,44 @@ def written(subject: PairSubject, signal: Signal) -> Written:
             scale_down=ScalingRules(window=WINDOW),
             namespace=namespace,
         )
-        vpa = VPA(subject.target, mode="InPlaceOrRecreate", containers=subject.containers.value, namespace=namespace)
+        updates = subject.updates or UpdatePolicy()
+        vpa = VPA(
+            subject.target,
+            mode="InPlaceOrRecreate",
+            min_replicas=updates.min_replicas,
+            eviction_requirements=updates.eviction_requirements,
+            evict_after_oom=updates.evict_after_oom,
+            containers=subject.containers.value,
+            namespace=namespace,
+        )
     except InvalidAutoscaler as error:
         raise BadInput(str(error)) from error
     return Written(hpa, vpa, _rule(subject, signal) if signal.counter else None)
 
 
 def _rule(subject: PairSubject, signal: Signal) -> dict[str, Any]:
-    return {
-        "name": subject.target.name,
+    made = {
+        "name": rule_name(subject.searched_namespace, subject.target.name or ""),
         "namespaces": {"names": [subject.searched_namespace]},
         "pods": subject.labels.value,
         "scrape": subject.scrape.value,
         "metrics": [{"counter": signal.counter, "names": [signal.name]}],
     }
+    try:
+        checked(rules_of(made))
+    except RulesError as error:
+        raise BadInput(f"hypot metrics could not use the rule: {error}") from error
+    return made
+
+
+def rule_name(namespace: str, name: str) -> str:
+    """The rule of a workload. A name that is no label of DNS gets a hash, so that it stays another one."""
+    whole = f"{namespace}-{name}"
+    if not any(dns_label(whole)):
+        return whole
+    seen = sha256(f"{namespace}/{name}".encode()).hexdigest()[:_HASH]
+    plain = re.sub(r"[^a-z0-9]+", "-", whole.lower())[: _LONGEST - _HASH - 1].strip("-")
+    return f"{plain}-{seen}"
 
 
 def rules_of(rule: dict[str, Any]) -> dict[str, Any]:

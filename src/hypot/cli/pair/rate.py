@@ -1,4 +1,4 @@
-"""The cheapest rate per pod that keeps the SLO: candidates around what was observed, each replayed on the history."""
+"""The largest rate per pod that keeps the SLO: candidates around what was observed, each replayed on the history."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -34,6 +34,9 @@ USUAL_SHARE = 0.5
 # A lower rate helps if it leaves less than this share of the late and lost requests.
 HELPS = 0.99
 QUARTILE = 25
+# A rate is too large if it costs more than this many times as much as the cheapest: few pods with much headroom each.
+# Less than that is noise of the replay.
+MOST_COST = 1.05
 
 
 class Tried(NamedTuple):
@@ -48,22 +51,35 @@ class Tried(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The cheapest of the rates that keep the SLO as all lower ones do, and all that were tried, in ascending order."""
+    """The chosen rate, and all that were tried, in ascending order."""
 
     rate: str
     tried: tuple[Tried, ...]
     start: str
+
+    @property
+    def largest(self) -> Tried:
+        """The largest that keeps the SLO as all lower ones do."""
+        return _kept(self.tried)[-1]
 
     def reasons(self, world: World) -> tuple[str, ...]:
         """How it was found, with the neighbours of the choice."""
         place = next(i for i, one in enumerate(self.tried) if one.rate == self.rate)
         shown = self.tried[max(place - 2, 0) : place + 3]
         cost = self.tried[place].scores.cost or 0.0
+        slo, but = f"{100 * world.service.slo:g} %", self._but(cost)
         return (
-            f"The cheapest rate that keeps the SLO of {100 * world.service.slo:g} % in a replay of the history.",
+            f"The largest rate that keeps the SLO of {slo} in a replay of the history{but}.",
             f"The search began at {self.start}.",
+            f"Each request takes {world.service.work * 1000:g} ms of cpu there, as the world says (--world).",
             *[_row(one, cost, chosen=one.rate == self.rate) for one in shown],
         )
+
+    def _but(self, cost: float) -> str:
+        if self.rate == self.largest.rate or not cost:
+            return ""
+        more = 100 * ((self.largest.scores.cost or 0.0) / cost - 1)
+        return f", and costs little more than lower ones: {self.largest.rate} would cost {more:.0f} % more"
 
 
 def _row(one: Tried, reference: float, *, chosen: bool) -> str:
@@ -79,6 +95,12 @@ def best_rate(trace: Trace, subject: PairSubject, counter: str, world: World, se
     first, why = start_rate(trace, subject, world)
     found = search(first, lambda rates: list(_replayed(rates, trace, subject, counter, world, settings)))
     kept = _kept(found)
+    if len(kept) == len(found):
+        raise BadInput(
+            f"the minimum of {subject.bounds.value[0]} replicas alone keeps the SLO of {100 * world.service.slo:g} % "
+            "in this history, so it does not say at which rate a pod is full; give a history with busier times, a "
+            "lower minimum (--replicas), or the rate itself (--rate 300)"
+        )
     if not kept:
         lowest = found[0]
         raise BadInput(
@@ -86,7 +108,13 @@ def best_rate(trace: Trace, subject: PairSubject, counter: str, world: World, se
             f"{_misses(lowest):.3f} % late or lost; raise the maximum of {subject.bounds.value[1]} "
             "replicas or the cpu limit of the pods, or check the world (--world)"
         )
-    return Choice(min(kept, key=lambda one: one.scores.cost or 0.0).rate, tuple(found), why)
+    return Choice(chosen(kept).rate, tuple(found), why)
+
+
+def chosen(kept: Sequence[Tried]) -> Tried:
+    """The largest of the rates that keep the SLO, unless it costs notably more than another of them."""
+    most = min(one.scores.cost or 0.0 for one in kept) * MOST_COST
+    return max((one for one in kept if (one.scores.cost or 0.0) <= most), key=kept.index)
 
 
 def search(first: float, replayed: Callable[[list[str]], Sequence[Tried]]) -> list[Tried]:
@@ -145,9 +173,7 @@ def start_rate(trace: Trace, subject: PairSubject, world: World) -> tuple[float,
     if start is None:
         start = start_of_world(world, subject.target.kind or "", subject.target.name or "")
     rate = max(start.cpu / 1000.0 / world.service.work * USUAL_SHARE, 0.01)
-    share = (
-        f"{100 * USUAL_SHARE:.0f} % of what a pod of {start.cpu}m cpu serves, at {world.service.work * 1000:g} ms each"
-    )
+    share = f"{100 * USUAL_SHARE:.0f} % of what a pod of {start.cpu}m cpu serves"
     return rate, f"{rounded(rate)}, {share}; the history has no column of replicas"
 
 

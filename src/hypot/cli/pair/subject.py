@@ -1,20 +1,24 @@
 """What a pair is made for: the workload, the bounds of what scales it today, and how its pods are scraped."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 from hypot.cli.files import BadInput
-from hypot.core.amount import RESOURCES
+from hypot.core.amount import RESOURCES, show
 from hypot.kinds.base import Ref, refer
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import counts_of
+from hypot.kinds.metric_rules.rules import HIGHEST_PORT
 from hypot.kinds.names import group_of
 from hypot.kinds.nested import inner, mappings
 from hypot.kinds.text.load import LoadedFiles
 from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa.fields import ContainerPolicy
+from hypot.kinds.vpa.fields import ContainerPolicy, UpdatePolicy, amounts_of
 from hypot.policy.observe.snapshot import Snapshot
 from hypot.policy.observe.targets import target_of
 
@@ -49,6 +53,8 @@ class PairSubject(NamedTuple):
     workload: LoadedFiles | None
     # What scales the target today and is not replaced by an object of the same name.
     others: tuple[Autoscaler, ...]
+    # How the VPA that is replaced updates pods; None if there is none.
+    updates: UpdatePolicy | None = None
 
     @property
     def searched_namespace(self) -> str:
@@ -70,9 +76,12 @@ def read_subject(
         raise BadInput(f"the minimum of {bounds.value[0]} replicas ({bounds.why}) is above the maximum")
     others = tuple([one for one in scalers if one.KIND not in REPLACED or one.name != target.name])
     template = inner(workload.data, "spec", "template") if workload is not None else {}
-    return PairSubject(
-        target, where, bounds, _containers(scalers), _labels(target, workload), _scrape(template), workload, others
-    )
+    containers = [
+        one for one in mappings(inner(template, "spec").get("containers")) if isinstance(one.get("name"), str)
+    ]
+    updates = next((one.update_policy for one in scalers if isinstance(one, VPA)), None)
+    sized, labels = _containers(scalers, containers), _labels(target, workload)
+    return PairSubject(target, where, bounds, sized, labels, _scrape(template), workload, others, updates)
 
 
 def _workload(target: Ref, namespace: str | None, loaded: Iterable[LoadedFiles]) -> LoadedFiles | None:
@@ -125,15 +134,58 @@ def _counts(scaler: Autoscaler) -> tuple[int | None, int | None]:
     return low, max(high, scaler.hpa_spec.max_replicas or 0)
 
 
-def _containers(scalers: Iterable[Autoscaler]) -> Reasoned:
+def _containers(scalers: Iterable[Autoscaler], containers: Sequence[Mapping[str, Any]]) -> Reasoned:
     """The bounds of containers. An Hvpa without a maximum has that of its last interval."""
     for one in scalers:
         if isinstance(one, Hvpa | VPA):
             policies = one.resource_policy if isinstance(one, VPA) else one.container_policies
             written = list((policies.containers if policies is not None else None) or ()) or [ContainerPolicy("*")]
             most = _last_size(one) if isinstance(one, Hvpa) else {}
-            return Reasoned(tuple([_policy(each, most) for each in written]), f"as in {one.KIND} {one.name}")
+            why = f"as in {one.KIND} {one.name}"
+            if not most or len(containers) < 2:
+                return Reasoned(tuple([_policy(each, most) for each in written]), why)
+            return _shared(written, amounts_of(most), containers, why)
     return Reasoned((_policy(ContainerPolicy("*"), {}),), "")
+
+
+def _shared(
+    written: Sequence[ContainerPolicy], most: Mapping[str, int], containers: Sequence[Mapping[str, Any]], why: str
+) -> Reasoned:
+    """The bounds of several containers: the largest size of their pod is shared as their requests are."""
+    by_name = {each.container_name: each for each in written}
+    usual = by_name.get("*", ContainerPolicy("*"))
+    policies = {name: replace(by_name.get(name, usual), container_name=name) for name in map(_name_of, containers)}
+    requests = {
+        _name_of(one): amounts_of(inner(one, "resources").get("requests"))
+        for one in containers
+        if policies[_name_of(one)].mode != "Off"
+    }
+    known = {
+        resource
+        for resource in most
+        if all(resource in (policies[name].controlled_resources or RESOURCES) for name in requests)
+        and all(each.get(resource) for each in requests.values())
+    }
+    wholes = {resource: sum(each[resource] for each in requests.values()) for resource in known}
+    made = [
+        _policy(
+            policy,
+            {
+                resource: show(resource, most[resource] * requests[name][resource] // whole)
+                for resource, whole in wholes.items()
+                if name in requests
+            },
+        )
+        for name, policy in policies.items()
+    ]
+    missing = " and ".join(resource for resource in RESOURCES if resource in most and resource not in known)
+    shared = "; the largest size of a pod is shared as the requests of its containers are" if known else ""
+    left = f"; it has no maximum of {missing} for each container, write one" if missing else ""
+    return Reasoned(tuple(made), f"{why}{shared}{left}")
+
+
+def _name_of(container: Mapping[str, Any]) -> str:
+    return str(container["name"])
 
 
 def _last_size(hvpa: Hvpa) -> dict[str, Any]:
@@ -173,10 +225,8 @@ def _scrape(template: Mapping[str, Any]) -> Reasoned:
         for container in mappings(inner(template, "spec").get("containers"))
         for port in mappings(container.get("ports"))
     ]
-    if str(annotations.get(_PORT, "")).isdigit():
-        path = {"path": str(annotations[_PATH])} if str(annotations.get(_PATH, "/metrics")) != "/metrics" else {}
-        scheme = {"scheme": "https"} if annotations.get(_SCHEME) == "https" else {}
-        return Reasoned({"port": int(annotations[_PORT]), **scheme, **path}, "as the prometheus.io annotations say")
+    if _PORT in annotations:
+        return Reasoned(_annotated(annotations), _annotated_why(annotations))
     names = [str(port["name"]) for port in ports if port.get("name")]
     named = next((name for name in _PORT_NAMES if name in names), None)
     if named is not None:
@@ -184,3 +234,28 @@ def _scrape(template: Mapping[str, Any]) -> Reasoned:
     if len(ports) == 1:
         return Reasoned({"port": names[0] if names else ports[0].get("containerPort")}, "the only port of the pods")
     return Reasoned({"port": _USUAL_PORT}, "assumed: nothing in the input says which port has the metrics")
+
+
+def _annotated(annotations: Mapping[str, Any]) -> dict[str, Any]:
+    """How the annotations of Prometheus say that pods are scraped. The parameters of a URL are fields of their own."""
+    port = str(annotations[_PORT])
+    if not re.fullmatch(r"[0-9]{1,5}", port) or not 1 <= int(port) <= HIGHEST_PORT:
+        raise BadInput(
+            f"the annotation {_PORT} of the pods is {port!r}, which is not a port; write 1 to {HIGHEST_PORT}"
+        )
+    url = urlsplit(str(annotations.get(_PATH) or "/metrics"))
+    path = f"/{url.path.lstrip('/')}"
+    parameters = parse_qs(url.query, keep_blank_values=True)
+    return {
+        "port": int(port),
+        **({"scheme": "https"} if annotations.get(_SCHEME) == "https" else {}),
+        **({"path": path} if path != "/metrics" else {}),
+        **({"parameters": parameters} if parameters else {}),
+    }
+
+
+def _annotated_why(annotations: Mapping[str, Any]) -> str:
+    why = "as the prometheus.io annotations say"
+    if annotations.get(_SCHEME) != "https":
+        return why
+    return f"{why}; certificates are verified, so write credentials.ca, and serverName if they are not for addresses"

@@ -1,9 +1,10 @@
 """Reads MetricRules from a file, and reports everything that is wrong with it by file and line."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hypot.kinds.metric_rules import MetricRules
+from hypot.kinds.nested import inner, mappings
 from hypot.kinds.problem import Problem, shown
 from hypot.kinds.text.load import LoadError, load
 
@@ -23,16 +24,25 @@ def read_rules(file: str) -> MetricRules:
         raise RulesError(f"{file}: must have one object of kind {MetricRules.KIND} and nothing else")
     (one,) = rules
     made = MetricRules.from_dict(one.data)
-    wrong = sorted((one.source.line_of(each.where), words(each)) for each in made.problems())
+    wrong = sorted((one.source.line_of(each.where), words(each)) for each in problems_of(made, one.data))
     if wrong:
         raise RulesError("\n".join(f"{file}:{line}: {message}" for line, message in wrong))
     return made
 
 
+def problems_of(made: MetricRules, data: Mapping[str, Any]) -> Iterator[Problem]:
+    """The problems of rules, also what only their text shows."""
+    yield from made.problems()
+    for i, rule in enumerate(mappings(inner(data, "spec").get("rules"))):
+        if "namespaces" in rule and rule["namespaces"] is None:
+            message = "is empty, which would mean all namespaces; write names, or leave it out"
+            yield Problem("empty-namespaces", "Required", ("spec", "rules", i, "namespaces"), message)
+
+
 def rules_of(data: Mapping[str, Any]) -> MetricRules:
     """The rules of a mapping, which must be valid."""
     made = MetricRules.from_dict(data)
-    if wrong := [words(each) for each in made.problems()]:
+    if wrong := [words(each) for each in problems_of(made, data)]:
         raise RulesError("\n".join(wrong))
     return made
 

@@ -21,9 +21,9 @@ from hypot.kinds.metric_rules.fields import (
     ServedMetric,
 )
 from hypot.kinds.metric_values import ALL
-from hypot.kinds.names import dns_label, dns_subdomain, path_segment, qualified_name
+from hypot.kinds.names import dns_label, dns_subdomain, path_segment
 from hypot.kinds.problem import Problem, Where, unsupported
-from hypot.kinds.selector import SelectorError, read_selector
+from hypot.kinds.selector import SelectorError, read_line_selector, read_selector
 
 MOST_RULES, MOST_METRICS = 200, 20
 LARGEST_WEIGHT = 1_000_000_000
@@ -33,13 +33,12 @@ MOST_CLASS_LABELS = 4
 SHORTEST_HALF_LIFE, LONGEST_HALF_LIFE = 600, 30 * 86_400
 LEAST_CHANGE, LARGEST_CHANGE = 1.2, 10
 _METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-_LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _PORT_NAME = re.compile(r"(?=.{1,15}$)(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
 _SECRET_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 _LABEL_NAME = re.compile(LABEL_NAME)
 _NO_LABEL = "is not the name of a label in Prometheus"
 _LONGEST_PATH = 2048
-_HIGHEST_PORT = 65535
+HIGHEST_PORT = 65535
 
 
 def spec_problems(spec: MetricRulesSpec) -> Iterator[Problem]:
@@ -121,7 +120,7 @@ def _prometheus_problems(given: FromPrometheus, where: Where) -> Iterator[Proble
 def _line_problems(selector: Any, where: Where) -> Iterator[Problem]:
     """A selector of lines: their labels are those of Prometheus, not of Kubernetes."""
     try:
-        requirements = read_selector(selector).requirements
+        requirements = read_line_selector(selector).requirements
     except SelectorError as error:
         yield _invalid("selector", where, selector, str(error))
         return
@@ -153,7 +152,7 @@ def _scrape_problems(scrape: Scrape, where: Where) -> Iterator[Problem]:
     if port is None:
         yield _required((*where, "port"), "the port of the pods is missing")
     elif isinstance(port, int):
-        if not 1 <= port <= _HIGHEST_PORT:
+        if not 1 <= port <= HIGHEST_PORT:
             yield _invalid("port", (*where, "port"), port, "must be between 1 and 65535")
     elif not _PORT_NAME.fullmatch(port):
         yield _invalid("port", (*where, "port"), port, "is not the name of a port")
@@ -166,10 +165,17 @@ def _scrape_problems(scrape: Scrape, where: Where) -> Iterator[Problem]:
         message = "must begin with / and have no space, ? or #"
         yield _invalid("path", (*where, "path"), path, message, "use `parameters`" if "?" in path else "")
     if scrape.server_name is not None:
-        for message in dns_subdomain(scrape.server_name):
-            yield _invalid("server-name", (*where, "serverName"), scrape.server_name, message)
+        yield from _server_name_problems(scrape.server_name, (*where, "serverName"), tls=scrape.scheme == "https")
     if scrape.credentials is not None:
         yield from _credential_problems(scrape.credentials, (*where, "credentials"), tls=scrape.scheme == "https")
+
+
+def _server_name_problems(name: str, where: Where, *, tls: bool) -> Iterator[Problem]:
+    if not tls:
+        message = "no certificate is verified without TLS"
+        yield Problem("name-without-tls", "Forbidden", where, message, hint="write scheme: https")
+    for message in dns_subdomain(name):
+        yield _invalid("server-name", where, name, message)
 
 
 def _credential_problems(credentials: ScrapeCredentials, where: Where, *, tls: bool) -> Iterator[Problem]:
@@ -236,9 +242,8 @@ def _learning_problems(learn: LearnCost, where: Where) -> Iterator[Problem]:
     if learn.by and len(learn.by) > MOST_CLASS_LABELS:
         yield Problem("too-many-labels", "TooMany", (*where, "by"), f"must have at most {MOST_CLASS_LABELS} items")
     for i, label in enumerate(learn.by or ()):
-        # A weight selects by this label, as selectors of Kubernetes do.
-        if not _LABEL_NAME.fullmatch(label) or any(qualified_name(label)):
-            yield _invalid("class-label", (*where, "by", i), label, "is not a label that a weight can select by")
+        if not _LABEL_NAME.fullmatch(label):
+            yield _invalid("class-label", (*where, "by", i), label, _NO_LABEL)
         if label in (learn.by or ())[:i]:
             yield Problem("duplicate-label", "Duplicate", (*where, "by", i), "it is named already", label)
     if learn.cpu is not None and not _METRIC_NAME.fullmatch(learn.cpu):

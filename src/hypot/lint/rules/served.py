@@ -1,14 +1,18 @@
 """Rules for MetricRules, the file of the metrics server, and for autoscalers that read what it serves."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
+from hypot.kinds.hpa import HPA
+from hypot.kinds.meta import MetricName
 from hypot.kinds.metric_rules import MetricRules
 from hypot.kinds.metric_rules.fields import MetricRule
-from hypot.kinds.metric_rules.read import words
+from hypot.kinds.metric_rules.read import problems_of, words
 from hypot.kinds.names import group_of
+from hypot.kinds.selector import Selector, SelectorError, read_selector
 from hypot.lint.input.item import Item
-from hypot.lint.input.world import InputWorld, metrics_of
+from hypot.lint.input.world import Autoscaler, InputWorld, metrics_of
 from hypot.lint.rule import MEASURING, Hit, RuleFamily
 
 SERVED = RuleFamily("Metrics server", "The rules of `hypot metrics`, and the metrics that they serve.")
@@ -25,45 +29,86 @@ SERVED = RuleFamily("Metrics server", "The rules of `hypot metrics`, and the met
 )
 def metric_rules(world: InputWorld) -> Iterator[Hit]:
     for item in _items(world):
-        for problem in MetricRules.from_dict(dict(item.data)).problems():
+        for problem in problems_of(MetricRules.from_dict(dict(item.data)), item.data):
             yield Hit(item, problem.where, words(problem))
 
 
 @SERVED.rule(
     "metric-not-served",
     "warning",
-    title="A Pods metric that no rule of the metrics server serves",
-    why="The metrics server answers 404, so the HorizontalPodAutoscaler does not scale by it. Only one server of a "
-    "cluster serves custom metrics; with `forwardTo` it asks another one for what no rule serves.",
-    fix="write a name that a rule serves, or let a rule serve it in this namespace",
+    title="A metric that no rule of the metrics server serves",
+    why="The metrics server answers 404 or an empty list, so the HorizontalPodAutoscaler does not scale by it. A rule "
+    "must choose the pods of the target, and an External metric needs `external: true`. A metric of pods has no "
+    "labels, so a selector that requires some matches nothing. Only one server of a cluster serves custom metrics; "
+    "with `forwardTo` it asks another one for what no rule serves.",
+    fix="write a name that a rule serves, or let a rule serve it for these pods",
     example="no rule serves hit in the namespace shop; did you mean hits?",
     kinds=MEASURING,
 )
 def metric_not_served(world: InputWorld) -> Iterator[Hit]:
     rules = [rule for item in _items(world) for rule in MetricRules.from_dict(dict(item.data)).readable().rules or ()]
-    if not rules:
-        return
-    for hpa in world.hpa_sources:
-        served = _served(rules, hpa.item.namespace)
+    for hpa in world.hpa_sources if rules else ():
+        here = [rule for rule in rules if rule.namespaces is None or rule.namespaces.may_choose(hpa.item.namespace)]
         for where, metric in metrics_of(hpa):
-            name = metric.pods.metric.name if metric.pods is not None and metric.pods.metric is not None else None
-            if name and name not in served:
-                near = get_close_matches(name, sorted(served), 1, 0.7)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                message = f"no rule serves {name} in the namespace {hpa.item.namespace}{hint}"
-                yield Hit(hpa.item, (*where, "pods", "metric", "name"), message)
+            if metric.pods is not None and metric.pods.metric is not None:
+                found = _of_pods(world, hpa, here, metric.pods.metric)
+                yield from [Hit(hpa.item, (*where, "pods", "metric", *at), text) for at, text in found]
+            if metric.external is not None and metric.external.metric is not None:
+                name = metric.external.metric.name or ""
+                if text := _external(hpa.item.namespace, rules, here, name):
+                    yield Hit(hpa.item, (*where, "external", "metric", "name"), text)
+
+
+def _of_pods(
+    world: InputWorld, hpa: Autoscaler[HPA], here: Sequence[MetricRule], metric: MetricName
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What is wrong with a metric of pods, and where in it."""
+    name = metric.name or ""
+    serving = [rule for rule in here if name in _names(rule)]
+    if name and not serving:
+        yield ("name",), f"no rule serves {name} in the namespace {hpa.item.namespace}{_near(name, here)}"
+    target = world.target_of(hpa)
+    if serving and target is not None and target.template is not None:
+        labels = target.template.labels
+        if not any(_chooses(rule, labels) for rule in serving):
+            rules = " and ".join(str(rule.name) for rule in serving[:3])
+            yield ("name",), f"the pods of {target.key} are not chosen by {rules}, which alone serves {name}"
+    if serving and not _selector(metric.selector).matches({}):
+        yield ("selector",), f"{name} has no labels of its own, so this selector matches nothing; remove it"
+
+
+def _external(namespace: str, rules: Sequence[MetricRule], here: Sequence[MetricRule], name: str) -> str:
+    """What is wrong with an external metric. Without a rule for any, another server has that API."""
+    served = {each for rule in here for metric in rule.metrics or () if metric.external for each in metric.names or ()}
+    if not name or name in served:
+        return ""
+    if any(name in _names(rule) for rule in here):
+        return f"{name} is served for pods only; write external: true into its rule, or ask for a Pods metric"
+    if any(metric.external for rule in rules for metric in rule.metrics or ()):
+        return f"no rule serves {name} as an external metric in the namespace {namespace}"
+    return ""
+
+
+def _near(name: str, here: Sequence[MetricRule]) -> str:
+    near = get_close_matches(name, sorted({each for rule in here for each in _names(rule)}), 1, 0.7)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _names(rule: MetricRule) -> set[str]:
+    return {name for metric in rule.metrics or () for name in metric.names or ()}
+
+
+def _chooses(rule: MetricRule, labels: Mapping[str, str]) -> bool:
+    return _selector(rule.pods).matches(labels)
+
+
+def _selector(written: Any) -> Selector:
+    """An invalid one is reported elsewhere, so it chooses everything here."""
+    try:
+        return read_selector(written)
+    except SelectorError:
+        return Selector()
 
 
 def _items(world: InputWorld) -> list[Item]:
     return world.of_kind(group_of(MetricRules.API_VERSION), MetricRules.KIND)
-
-
-def _served(rules: list[MetricRule], namespace: str) -> set[str]:
-    """The names that are served for pods of this namespace; its labels are not known here."""
-    return {
-        name
-        for rule in rules
-        if rule.namespaces is None or rule.namespaces.may_choose(namespace)
-        for metric in rule.metrics or ()
-        for name in metric.names or ()
-    }

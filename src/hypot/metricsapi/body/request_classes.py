@@ -1,22 +1,26 @@
 """The requests of a body by class, and the cpu that they took: what the cost of a request is learned from.
 
-The lines are those that are read anyway. What is wrong with labels or cpu here fails no scrape: then nothing is learned
-of it.
+The lines are those that are read anyway. What is wrong with cpu fails no scrape: then nothing is learned of it.
 """
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from hypot.kinds.names import label_value
 from hypot.kinds.selector import Selector
-from hypot.metricsapi.body.exposition import BodyLine, ExpositionError, labels_of, samples_of
+from hypot.metricsapi.body.exposition import BodyLine, labels_of
 
 # Classes of a rule; further ones are one class.
 MOST_CLASSES = 32
+LONGEST_VALUE = 63
 OTHER = "other"
 # Lines whose class is remembered by their labels as they are written, and how long these may be.
 _MOST_LINES, _LONGEST_LINE = 4096, 2048
 _LARGEST = 1e15
+# Values that are written as they are in the name of a class; the others are in quotes.
+_PLAIN = re.compile(r"[-_.a-zA-Z0-9/]+")
+_PART = re.compile(r'(?:!(\w+)|(\w+)=("(?:[^"\\]|\\.)*"|[^,"]*))(?:,|$)', re.ASCII)
 # A line that the rule does not select.
 _NONE = -1
 
@@ -28,10 +32,25 @@ class ScrapedRequests(NamedTuple):
     cpu: float
 
 
+def name_of(values: Iterable[tuple[str, str]]) -> str:
+    """The name of a class by the labels that make it; an empty value is an absent label."""
+    return ",".join([f"{key}={_text(value)}" if value else f"!{key}" for key, value in values])
+
+
+def values_in(name: str) -> list[tuple[str, str]]:
+    """The labels of the class of this name."""
+    found = [(match[1] or match[2], match[3] or "") for match in _PART.finditer(name)]
+    return [(key, json.loads(value) if value.startswith('"') else value) for key, value in found]
+
+
+def _text(value: str) -> str:
+    return value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+
+
 class RequestClasses:
     """The classes of a rule, the same for all its pods. The first ones that are met have a class of their own.
 
-    A name is a selector, such as `verb=LIST`, so that a weight can select the class.
+    A name has the labels of the class, such as `verb=LIST`, so that a weight can select it.
     """
 
     def __init__(self, by: Sequence[str], where: Selector) -> None:
@@ -57,9 +76,9 @@ class RequestClasses:
         if not self._where.matches(labels):
             return _NONE
         values = [(key, labels.get(key, "")) for key in self._by]
-        if any(problem for _, value in values for problem in label_value(value)):
+        if any(len(value) > LONGEST_VALUE for _, value in values):
             return self._column_of(OTHER)
-        return self._column_of(",".join([f"{key}={value}" if value else f"!{key}" for key, value in values]))
+        return self._column_of(name_of(values))
 
     def _column_of(self, name: str) -> int:
         if name not in self._columns:
@@ -76,36 +95,25 @@ class RequestCounts:
 
     def __init__(self, classes: RequestClasses, metric: int, cpu: str) -> None:
         self.metric = metric
-        self._classes, self._cpu_name = classes, cpu
+        self._classes, self.cpu = classes, cpu
         self._requests: list[float] = []
         self._cpu = 0.0
-        self._has_cpu = self._broken = False
+        self._has_cpu = False
+        # Whether what was read cannot be used: then nothing is learned of this body.
+        self.broken = False
 
     def add(self, line: BodyLine) -> None:
-        if self._broken:
-            return
-        try:
-            column = self._classes.column(line)
-        except ExpositionError:
-            self._broken = True
-            return
+        column = self._classes.column(line)
         if column >= 0:
             self._requests += [0.0] * (column + 1 - len(self._requests))
             self._requests[column] += line.value
 
-    def add_cpu(self, lines: bytes) -> None:
-        """Take the cpu of complete lines."""
-        if self._broken:
-            return
-        try:
-            for line in samples_of(lines, self._cpu_name):
-                self._has_cpu = True
-                self._cpu += line.value
-        except ExpositionError:
-            self._broken = True
+    def add_cpu(self, line: BodyLine) -> None:
+        self._has_cpu = True
+        self._cpu += line.value
 
     def close(self) -> ScrapedRequests | None:
         """The counts after the last line; None if they cannot be used."""
-        if self._broken or not self._has_cpu or not all(0 <= each <= _LARGEST for each in (self._cpu, *self._requests)):
+        if self.broken or not self._has_cpu or not all(0 <= each <= _LARGEST for each in (self._cpu, *self._requests)):
             return None
         return ScrapedRequests(tuple(self._requests), self._cpu)

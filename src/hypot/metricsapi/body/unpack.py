@@ -13,6 +13,8 @@ else:
 ACCEPTED = "zstd, gzip"
 # What is unpacked at once.
 PIECE = 256 * 1024
+# What is given to the unpacker at once: it copies what is left after each of many small members.
+_PACKED = 16 * 1024
 # The window that every HTTP client must accept is 8 MB; a larger one costs memory.
 _LARGEST_WINDOW = 23
 _GZIP = 16 + zlib.MAX_WBITS
@@ -25,7 +27,9 @@ class UnpackError(ValueError):
 class Unpacker(Protocol):
     """Turns the pieces of a body into what they contain."""
 
-    def pieces(self, packed: bytes) -> Iterator[bytes]: ...
+    def pieces(self, packed: bytes) -> Iterator[bytes]:
+        """What was packed, in pieces; some of them may be empty, so that other tasks may run in between."""
+        ...
 
     def close(self) -> None:
         """Raises an UnpackError if the body ended too early."""
@@ -46,6 +50,10 @@ class _Gzip:
         self._object = zlib.decompressobj(_GZIP)
 
     def pieces(self, packed: bytes) -> Iterator[bytes]:
+        for at in range(0, len(packed), _PACKED):
+            yield from self._pieces(packed[at : at + _PACKED])
+
+    def _pieces(self, packed: bytes) -> Iterator[bytes]:
         left = packed
         while left:
             if self._object.eof:
@@ -55,8 +63,7 @@ class _Gzip:
             except zlib.error as error:
                 raise UnpackError("the body is not valid gzip") from error
             left = self._object.unconsumed_tail or self._object.unused_data
-            if found:
-                yield found
+            yield found
 
     def close(self) -> None:
         if not self._object.eof:
@@ -73,6 +80,10 @@ class _Zstd:
         return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _LARGEST_WINDOW})
 
     def pieces(self, packed: bytes) -> Iterator[bytes]:
+        for at in range(0, len(packed), _PACKED):
+            yield from self._pieces(packed[at : at + _PACKED])
+
+    def _pieces(self, packed: bytes) -> Iterator[bytes]:
         left = packed
         while True:
             if self._object.eof:
@@ -84,8 +95,7 @@ class _Zstd:
             except zstd.ZstdError as error:
                 raise UnpackError("the body is not valid zstd") from error
             left = self._object.unused_data if self._object.eof else b""
-            if found:
-                yield found
+            yield found
             if not self._object.eof and self._object.needs_input:
                 return
 

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from hypot.kinds.selector import SelectorError, parse_selector
 from hypot.metricsapi.body.exposition import labels_of, samples_of
-from hypot.metricsapi.body.request_classes import OTHER
+from hypot.metricsapi.body.request_classes import OTHER, values_in
 from hypot.metricsapi.costs import families
 
 # Below this share of explained variance, something else uses the cpu.
 LEAST_EXPLAINED = 0.5
+_SMALL = 0.1
 
 
 class ClassCost(NamedTuple):
@@ -76,7 +76,7 @@ def lines_of(suggestion: Suggestion) -> Iterator[str]:
         yield "# Write them into the metric with learnCost. The sum of the mix stays, and so does the HPA target."
         yield "weights:"
         for each in suggestion.weighted:
-            entry = {"where": where_of(each.name), "weight": round(each.weight or 0.0, 2)}
+            entry = {"where": where_of(each.name), "weight": _rounded(each.weight or 0.0)}
             text = yaml.safe_dump(entry, default_flow_style=True, sort_keys=False, width=10_000).strip()
             yield f"- {text} # {_reason(each)}"
     else:
@@ -84,7 +84,12 @@ def lines_of(suggestion: Suggestion) -> Iterator[str]:
     if unknown := sorted(each.name for each in suggestion.classes if each.weight is None):
         yield f"# Not known yet, so they count 1: {', '.join(unknown)}"
     if any(each.name == OTHER and each.weight is not None for each in suggestion.classes):
-        yield f"# {OTHER}: more classes than are told apart, or labels that no weight can select; they count 1."
+        yield f"# {OTHER}: more classes than are told apart, or long values of labels; they count 1."
+
+
+def _rounded(weight: float) -> float:
+    """Two decimals, and two digits of a small one: 0.0025 is not nothing."""
+    return round(weight, 2) if weight >= _SMALL else float(f"{weight:.2g}")
 
 
 def _reason(each: ClassCost) -> str:
@@ -95,10 +100,6 @@ def _reason(each: ClassCost) -> str:
 
 def where_of(name: str) -> Mapping[str, Any]:
     """The selector of a class, as a weight has it."""
-    try:
-        several = parse_selector(name).requirements
-    except SelectorError:
-        several = ()
-    labels = {each.key: each.values[0] for each in several if each.operator == "in"}
-    absent = [{"key": each.key, "operator": "DoesNotExist"} for each in several if each.operator == "!"]
+    labels = {key: value for key, value in values_in(name) if value}
+    absent = [{"key": key, "operator": "DoesNotExist"} for key, value in values_in(name) if not value]
     return {**({"matchLabels": labels} if labels else {}), **({"matchExpressions": absent} if absent else {})}

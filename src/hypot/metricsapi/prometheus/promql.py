@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from hypot.kinds.metric_rules.fields import FromPrometheus
-from hypot.kinds.selector import Requirement, Selector, read_selector
+from hypot.kinds.selector import Requirement, Selector, read_line_selector
 from hypot.metricsapi.body.totals import Wanted
 from hypot.metricsapi.plan import RulePlan
 
@@ -58,7 +58,10 @@ def query_of(rule: RulePlan, window: float) -> str:
 
 def _parts(rule: RulePlan, window: float) -> Iterator[tuple[PartOf, str]]:
     labels, source = labels_of_pods(rule), rule.prometheus or FromPrometheus()
-    by, target = f"by ({labels.namespace}, {labels.pod})", (*_of_pods(rule, labels), *_of(read_selector(source.where)))
+    by, target = (
+        f"by ({labels.namespace}, {labels.pod})",
+        (*_of_pods(rule, labels), *_of(read_line_selector(source.where))),
+    )
     for i, (wanted, served) in enumerate(zip(rule.wanted, rule.served, strict=True)):
         for earlier in (False, True) if served.is_counter else (False,):
             offset = f" offset {round(window * 1000)}ms" if earlier else ""

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import aiohttp
 import msgspec
@@ -16,14 +16,16 @@ from hypot.cluster.prometheus import PrometheusApi, PrometheusError, VectorAnswe
 from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.plan import RulePlan
 from hypot.metricsapi.prometheus.promql import labels_of_pods, query_of
-from hypot.metricsapi.prometheus.samples import PodFault, PodFaultError, QueryTime, by_pod, take
-from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets
+from hypot.metricsapi.prometheus.samples import Named, Parts, PodFault, PodFaultError, QueryTime, by_pod, take
+from hypot.metricsapi.served_pods import ServedPod
+from hypot.metricsapi.targets import ScrapeTargets
+from hypot.serving.time_slice import TimeSlice
 
 log = structlog.get_logger()
 # How often it is decided which queries begin, how many of a rule begin per period, and how many run at once.
 TICK, PER_PERIOD, MOST_QUERIES = 0.2, 4, 4
 ANSWER_WITHIN = 10.0
-# How many pods are read before other tasks have their turn.
+# How many series are read before other tasks may have their turn.
 AT_ONCE = 200
 # About 180,000 series, or one counter of 45,000 pods. Four answers at once fit into the memory of the pod.
 LARGEST_ANSWER = 24 << 20
@@ -41,6 +43,13 @@ class QueryError(Exception):
     def __init__(self, fault: QueryFault, message: str) -> None:
         super().__init__(message)
         self.fault: QueryFault = fault
+
+
+class PodTrouble(NamedTuple):
+    """A pod of which an answer says nothing, or nothing of one of its metrics, and why."""
+
+    pod: ServedPod
+    trouble: str
 
 
 @dataclass(slots=True)
@@ -120,32 +129,41 @@ class Querier:
         try:
             series = await self._asked(rule)
             self.counts.seconds += self._clock() - began
-            faulty = await self._taken(rule, series, began)
+            troubles = await self._taken(rule, series, began)
         except QueryError as error:
             self.counts.faults[error.fault] += 1
             faulty = self.targets.all_of_rule(rule.name)
             for target in faulty:
                 target.failed(str(error))
+            troubles = [PodTrouble(target.pod, target.trouble) for target in faulty]
         finally:
             self.counts.queries += 1
             turn.running = False
-        self._report(rule, turn, faulty)
+        self._report(rule, turn, troubles)
 
-    async def _taken(self, rule: RulePlan, series: list[VectorSeries], began: float) -> list[ScrapeTarget]:
-        """The samples of each pod; returns the pods that have none."""
-        found, faulty = by_pod(series, labels_of_pods(rule)), []
+    async def _taken(self, rule: RulePlan, series: list[VectorSeries], began: float) -> list[PodTrouble]:
+        """The samples of each pod; returns the pods of which something is missing."""
+        found: dict[Named, Parts] = {}
+        troubles, part, labels = list[PodTrouble](), TimeSlice(), labels_of_pods(rule)
         time = QueryTime(began, series[0].value[0] if series else 0.0)
-        for count, target in enumerate(self.targets.all_of_rule(rule.name)):
-            if count % AT_ONCE == 0:
-                await asyncio.sleep(0)
+        for start in range(0, len(series), AT_ONCE):
+            by_pod(series[start : start + AT_ONCE], labels, found)
+            if part.is_due():
+                await part.take()
+        for target in self.targets.all_of_rule(rule.name):
+            if part.is_due():
+                await part.take()
             parts = found.get((target.pod.namespace, target.pod.name), {})
             try:
-                self.counts.rejected.update(take(target, parts, time, self.ages.least_gap))
+                answer = take(target, parts, time, self.ages.least_gap)
+                faults = answer.faults
+                self.counts.rejected.update(answer.rejected)
             except PodFaultError as error:
-                self.counts.faults[error.fault] += 1
+                faults = [error]
                 target.failed(str(error))
-                faulty.append(target)
-        return faulty
+            self.counts.faults.update([each.fault for each in faults])
+            troubles += [PodTrouble(target.pod, str(faults[0]))] if faults else []
+        return troubles
 
     async def _asked(self, rule: RulePlan) -> list[VectorSeries]:
         if self._api is None:
@@ -165,13 +183,13 @@ class Querier:
             raise QueryError("connection", str(error)[:200] or type(error).__name__) from error
         return _series(status, body)
 
-    def _report(self, rule: RulePlan, turn: _Turn, faulty: list[ScrapeTarget]) -> None:
+    def _report(self, rule: RulePlan, turn: _Turn, pods: list[PodTrouble]) -> None:
         """At 1, 2, 4, 8 … queries in a row: a Prometheus that never answers must not fill the log."""
-        turn.troubles = turn.troubles + 1 if faulty else 0
-        if faulty and turn.troubles & (turn.troubles - 1) == 0:
-            pod = faulty[0].pod
-            one = {"namespace": pod.namespace, "pod": pod.name, "error": faulty[0].trouble}
-            log.warning("query says nothing of pods", rule=rule.name, pods=len(faulty), in_a_row=turn.troubles, **one)
+        turn.troubles = turn.troubles + 1 if pods else 0
+        if pods and turn.troubles & (turn.troubles - 1) == 0:
+            pod, trouble = pods[0]
+            one = {"namespace": pod.namespace, "pod": pod.name, "error": trouble}
+            log.warning("query says nothing of pods", rule=rule.name, pods=len(pods), in_a_row=turn.troubles, **one)
 
 
 def _series(status: int, body: bytes) -> list[VectorSeries]:

@@ -50,13 +50,11 @@ class PodFaultError(Exception):
         self.fault: PodFault = fault
 
 
-def by_pod(series: Iterable[VectorSeries], labels: PodLabels) -> dict[Named, Parts]:
-    """The numbers of each pod by their part of the query. What is no number stays, as NaN: its pod is faulty."""
-    found: dict[Named, Parts] = {}
+def by_pod(series: Iterable[VectorSeries], labels: PodLabels, found: dict[Named, Parts]) -> None:
+    """Sort in the numbers of each pod by their part of the query. What is no number is NaN: its pod is faulty."""
     for each in series:
         named = each.metric.get(labels.namespace, ""), each.metric.get(labels.pod, "")
         found.setdefault(named, {})[each.metric.get(PART_LABEL, "")] = _number(each.value[1])
-    return found
 
 
 def _number(text: str) -> float:
@@ -66,9 +64,15 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def samples_of(target: ScrapeTarget, parts: Parts, time: QueryTime) -> list[Counter]:
-    """The sample of now of each metric, and of counters that of a window earlier. Raises a PodFaultError."""
-    return [_pair(target, i, parts, time) for i in range(len(target.rule.wanted))]
+def samples_of(target: ScrapeTarget, parts: Parts, time: QueryTime) -> list[Counter | PodFaultError]:
+    """The sample of now of each metric, and of counters that of a window earlier; or why there is none."""
+    found: list[Counter | PodFaultError] = []
+    for i in range(len(target.rule.wanted)):
+        try:
+            found.append(_pair(target, i, parts, time))
+        except PodFaultError as error:
+            found.append(error)
+    return found
 
 
 def _pair(target: ScrapeTarget, i: int, parts: Parts, time: QueryTime) -> Counter:
@@ -132,9 +136,26 @@ def _is_same(known: Counter, new: CounterSample) -> bool:
     return known.new is not None and known.new.wall == new.wall
 
 
-def take(target: ScrapeTarget, parts: Parts, time: QueryTime, least_gap: float) -> list[str]:
-    """Take the samples of an answer. Returns why some of them give no rate; raises a PodFaultError."""
+class TakenAnswer(NamedTuple):
+    """Why some samples of a pod give no rate, and the metrics of which the answer says nothing."""
+
+    rejected: list[str]
+    faults: list[PodFaultError]
+
+
+def take(target: ScrapeTarget, parts: Parts, time: QueryTime, least_gap: float) -> TakenAnswer:
+    """Take the samples of an answer. A metric without one keeps those that it has, until they are too old.
+
+    Raises a PodFaultError if there is none at all.
+    """
     found = samples_of(target, parts, time)
-    several = [taken(known, pair, least_gap) for known, pair in zip(target.known, found, strict=True)]
-    target.take([one.counter for one in several])
-    return [one.rejected for one in several if one.rejected]
+    faults = [one for one in found if isinstance(one, PodFaultError)]
+    if len(faults) == len(found):
+        raise faults[0]
+    several = [
+        Taken(known) if isinstance(pair, PodFaultError) else taken(known, pair, least_gap)
+        for known, pair in zip(target.known, found, strict=True)
+    ]
+    missing = [wanted.name for wanted, pair in zip(target.rule.wanted, found, strict=True) if pair in faults]
+    target.take([one.counter for one in several], tuple(dict.fromkeys(missing)))
+    return TakenAnswer([one.rejected for one in several if one.rejected], faults)

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import aiohttp
@@ -13,12 +13,17 @@ from hypot.metricsapi.body.exposition import ExpositionError
 from hypot.metricsapi.body.request_classes import RequestCounts
 from hypot.metricsapi.body.totals import Scraped, Totals, Wanted
 from hypot.metricsapi.body.unpack import ACCEPTED, UnpackError, unpacker
+from hypot.serving.time_slice import SharedSlice
 
 # Why a scrape failed.
 Fault = Literal["connection", "credentials", "status", "timeout", "too-large", "body"]
 _READ_AT_ONCE = 256 * 1024
 # What identifies the format; most pods write the plain text format whatever is asked for.
 _ACCEPT = "application/openmetrics-text;version=1.0.0;q=0.9,text/plain;version=0.0.4"
+_OPEN_METRICS = "application/openmetrics-text"
+# The headers of an answer whose end is known, or whose contents say that they are complete. All others end where the
+# connection does.
+_ENDS = frozenset({"content-length", "transfer-encoding", "content-encoding"})
 _AGENT = "hypot-metrics"
 _UNAUTHORIZED = frozenset({401, 403})
 
@@ -55,11 +60,20 @@ def new_session(keep: float) -> aiohttp.ClientSession:
     )
 
 
-async def fetch(session: aiohttp.ClientSession, asked: ScrapeRequest, within: float, largest: int) -> Scraped:
-    """Send the GET and read the totals. Raises a ScrapeError; nothing of the body is in its message."""
+async def fetch(
+    session: aiohttp.ClientSession,
+    asked: ScrapeRequest,
+    within: float,
+    largest: int,
+    shared: SharedSlice | None = None,
+) -> Scraped:
+    """Send the GET and read the totals. Raises a ScrapeError; nothing of the body is in its message.
+
+    `shared` is what all scrapes together may take of a turn of the event loop.
+    """
     try:
         async with asyncio.timeout(within):
-            return await _fetched(session, asked, largest)
+            return await _fetched(session, asked, largest, shared or SharedSlice())
     except TimeoutError:
         raise ScrapeError("timeout", f"no complete answer within {within:.0f} s") from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -68,7 +82,7 @@ async def fetch(session: aiohttp.ClientSession, asked: ScrapeRequest, within: fl
         raise ScrapeError("connection", _shown(error)) from error
 
 
-async def _fetched(session: aiohttp.ClientSession, asked: ScrapeRequest, largest: int) -> Scraped:
+async def _fetched(session: aiohttp.ClientSession, asked: ScrapeRequest, largest: int, shared: SharedSlice) -> Scraped:
     async with session.get(
         asked.url,
         headers=asked.headers,
@@ -81,19 +95,41 @@ async def _fetched(session: aiohttp.ClientSession, asked: ScrapeRequest, largest
         if answer.status != 200:
             unauthorized = answer.status in _UNAUTHORIZED
             raise ScrapeError("status", f"it answers {answer.status}", unauthorized=unauthorized)
-        unpacked, size = unpacker(answer.headers.get("Content-Encoding", "")), 0
-        totals = Totals(asked.wanted, asked.counts)
+        body = _Body(answer, asked, largest)
         async for packed in answer.content.iter_any():
-            for piece in unpacked.pieces(packed):
-                size += len(piece)
-                if size > largest:
-                    # The rest is not read, so the connection cannot be used again.
-                    answer.close()
-                    raise ScrapeError("too-large", f"the body has more than {largest:,} bytes")
-                totals.feed(piece)
-        unpacked.close()
-        sums = totals.close()
-        return Scraped(at, shown, sums, size, None if asked.counts is None else asked.counts.close())
+            for _ in body.steps(packed):
+                if shared.is_due():
+                    await shared.take()
+        return body.close(at, shown)
+
+
+class _Body:
+    """A body that is unpacked and added up as it arrives."""
+
+    def __init__(self, answer: aiohttp.ClientResponse, asked: ScrapeRequest, largest: int) -> None:
+        self._unpacked = unpacker(answer.headers.get("Content-Encoding", ""))
+        open_metrics = answer.headers.get("Content-Type", "").lower().startswith(_OPEN_METRICS)
+        delimited = not _ENDS.isdisjoint(each.lower() for each in answer.headers)
+        self._counts = asked.counts
+        self._totals = Totals(asked.wanted, asked.counts, open_metrics=open_metrics, delimited=delimited)
+        self._largest, self._packed, self._size = largest, 0, 0
+
+    def steps(self, packed: bytes) -> Iterator[None]:
+        """Other tasks may run after each step."""
+        self._packed += len(packed)
+        for piece in self._unpacked.pieces(packed):
+            self._size += len(piece)
+            if max(self._size, self._packed) > self._largest:
+                # The rest is not read, so the connection is not used again.
+                raise ScrapeError("too-large", f"the body has more than {self._largest:,} bytes")
+            yield from self._totals.steps(piece)
+            yield
+
+    def close(self, at: float, shown: float) -> Scraped:
+        self._unpacked.close()
+        totals, declared = self._totals.close(), self._totals.declared
+        requests = None if self._counts is None else self._counts.close()
+        return Scraped(at, shown, totals, self._size, requests, declared)
 
 
 def _shown(error: Exception) -> str:

@@ -33,7 +33,7 @@ class Schedule:
     def due_at(self, target: ScrapeTarget) -> float:
         if target.began is None:
             return float("-inf")
-        return target.began + self._period * pause_of(target.faults)
+        return target.began + self._period * _pause(target)
 
     def due(self, now: float) -> int:
         """How many targets are due and wait."""
@@ -65,7 +65,11 @@ class Schedule:
 
 def is_slow(target: ScrapeTarget) -> bool:
     """Whether its scrapes failed so often that it waits longer than a period."""
-    return pause_of(target.faults) > 1
+    return _pause(target) > 1
+
+
+def _pause(target: ScrapeTarget) -> float:
+    return min(pause_of(target.faults), target.longest_pause)
 
 
 def pause_of(faults: int) -> float:

@@ -1,6 +1,7 @@
 """Scrapes all targets, again and again."""
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,19 +9,24 @@ from dataclasses import dataclass, field
 import aiohttp
 import structlog
 
-from hypot.cluster.clock import boot
+from hypot.cluster.clock import boot, wall
 from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.costs.learner import CostLearner
 from hypot.metricsapi.scrape.fetch import ScrapeError, ScrapeRequest, fetch
 from hypot.metricsapi.scrape.schedule import Schedule
 from hypot.metricsapi.scrape.secrets import Secrets
+from hypot.metricsapi.served_pods import ServedPod
 from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets
+from hypot.serving.time_slice import SharedSlice
 
 log = structlog.get_logger()
 # How often it is decided which scrapes begin.
 TICK = 0.2
 MOST_SCRAPES = 50
 LARGEST_BODY = 20 * 2**20
+# A pod that does not listen is expected to soon, until it has been ready for so many periods. At most so many periods
+# are between two scrapes until then.
+STARTING_PERIODS, STARTING_PAUSE = 10, 2.0
 
 
 @dataclass(slots=True)
@@ -60,6 +66,9 @@ class Scraper:
         self._clock, self._active = clock, active
         self._running: set[asyncio.Task[None]] = set()
         self._runs = False
+        self._shared = SharedSlice()
+        # How often a metric of each rule was found missing.
+        self._missed: Counter[str] = Counter()
 
     async def run(self) -> None:
         """Run until it is cancelled."""
@@ -115,15 +124,36 @@ class Scraper:
             scrape.server_name or "",
             self.costs.counts(target.rule),
         )
-        scraped = await fetch(self._session, asked, self.period / 2, self._largest)
+        scraped = await fetch(self._session, asked, self.period / 2, self._largest, self._shared)
         self.counts.bytes += scraped.size
         # The pod may have been replaced in the meantime.
         if target.pod.uid == pod.uid:
+            before = target.missing
             self.counts.rejected.update(target.sampled(scraped, self.ages))
+            if target.missing and target.missing != before:
+                self._say_missing(target)
             self.costs.scraped(target, scraped)
 
+    def _starts(self, pod: ServedPod) -> bool:
+        return not pod.ready or wall() - pod.ready < STARTING_PERIODS * self.period
+
+    def _say_missing(self, target: ScrapeTarget) -> None:
+        """A pod may have no line of a counter before its first request, so this is no fault. Not each pod is logged."""
+        self._missed[target.rule.name] += 1
+        times = self._missed[target.rule.name]
+        if times & (times - 1) == 0:
+            log.warning(
+                "metrics missing",
+                rule=target.rule.name,
+                namespace=target.pod.namespace,
+                pod=target.pod.name,
+                metrics=list(target.missing),
+                times=times,
+            )
+
     def _failed(self, target: ScrapeTarget, error: ScrapeError) -> None:
-        target.failed(str(error))
+        starts = error.fault == "connection" and self._starts(target.pod)
+        target.failed(str(error), STARTING_PAUSE if starts else math.inf)
         self.counts.faults[error.fault] += 1
         if error.unauthorized:
             self._secrets.forget(target.pod.namespace)

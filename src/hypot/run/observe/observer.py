@@ -30,7 +30,7 @@ from hypot.run.observe.recommenders import Asking, Recommenders
 from hypot.run.observe.rows import AutoscalerRow, Object
 from hypot.run.observe.watches import Watches
 from hypot.run.outcome import Key
-from hypot.run.time_slice import TimeSlice
+from hypot.serving.time_slice import TimeSlice
 
 log = structlog.get_logger()
 NOTHING = Answered({}, 0.0)

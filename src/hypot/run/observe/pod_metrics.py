@@ -16,7 +16,7 @@ from hypot.kinds.metric_values import RESOURCE, api_path
 from hypot.kinds.nested import inner
 from hypot.policy.model.seen import PodSample
 from hypot.run.observe.asking import LARGEST_USAGE, MOST_CONTAINERS, USAGE_AT_ONCE, has_too_many
-from hypot.run.time_slice import TimeSlice
+from hypot.serving.time_slice import TimeSlice
 
 log = structlog.get_logger()
 METRICS = api_path(RESOURCE)

@@ -14,7 +14,7 @@ from hypot.run.observe.watches import Watches, resource_of
 from hypot.run.outcome import FINE, Done, Key, Outcome
 from hypot.run.report.events import EventRecorder, PostedEvent, reported_events
 from hypot.run.report.status import Choice, Written, found, is_ours, last_report, patch_request, status_request, wrote
-from hypot.run.time_slice import TimeSlice
+from hypot.serving.time_slice import TimeSlice
 
 log = structlog.get_logger()
 AT_ONCE = 16

@@ -21,7 +21,7 @@ from hypot.run.outcome import Key
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 from hypot.run.store import usage_json, usage_text
 from hypot.run.store.usage_history import Subject, UsageHistory, entry_key
-from hypot.run.time_slice import TimeSlice
+from hypot.serving.time_slice import TimeSlice
 
 PLURAL = "verticalpodautoscalercheckpoints"
 # The annotation that names the object and the target of a checkpoint.

@@ -23,7 +23,7 @@ from hypot.run.store.shard_text import (
     UnknownVersionError,
 )
 from hypot.run.store.thread import aside
-from hypot.run.time_slice import TimeSlice
+from hypot.serving.time_slice import TimeSlice
 
 # An entry is a JSON object, or bytes.
 Entry = Mapping[str, Any] | bytes

@@ -20,7 +20,7 @@ from hypot.run.outcome import Key
 from hypot.run.store import usage_json, usage_text
 from hypot.run.store.shard_text import USAGE
 from hypot.run.store.thread import aside
-from hypot.run.time_slice import TimeSlice
+from hypot.serving.time_slice import TimeSlice
 
 # An autoscaler's container.
 Subject = tuple[Key, str]

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from hypot import HPA, VPA, check
+from hypot.cli.pair.manifests import rule_name
 from hypot.kinds.metric_rules.read import read_rules
 from unit.cli.command import hypot as run_hypot
 
@@ -120,6 +121,44 @@ class TestManifests:
         out = hypot("deployment/web", "--rate", "300", "-f", tmp_path / "given.yaml").out
         assert "# Hvpa web holds while this HPA exists; docs/pair.md says how to move over, and back." in out
 
+    @pytest.mark.parametrize(
+        ("requests", "most"),
+        [
+            (
+                ({"cpu": "3", "memory": "1Gi"}, {"cpu": "1", "memory": "1Gi"}),
+                [{"cpu": "3", "memory": "4Gi"}, {"cpu": "1", "memory": "4Gi"}],
+            ),
+            (({"cpu": "3", "memory": "1Gi"}, {"cpu": "1"}), [{"cpu": "3"}, {"cpu": "1"}]),
+            (({"cpu": "3"}, {}), [None, None]),
+        ],
+    )
+    def test_several_containers_share_the_size_of_a_pod(self, tmp_path, requests, most):
+        """4 cpu of an Hvpa are those of a pod, not of each of its containers."""
+        names = ("app", "proxy")
+        several = [
+            {"name": name, "image": name, "resources": {"requests": each}}
+            for name, each in zip(names, requests, strict=True)
+        ]
+        template = {"metadata": {"labels": {"run": "web"}}, "spec": {"containers": several}}
+        workload = {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "template": template}}
+        _, vpa = pair("--rate", "300", "-f", given(tmp_path, hvpa(), workload))
+        policies = vpa["spec"]["resourcePolicy"]["containerPolicies"]
+        assert [one["containerName"] for one in policies] == ["app", "proxy"]
+        assert [one.get("maxAllowed") for one in policies] == most
+        assert [one.get("minAllowed") for one in policies] == [{"cpu": "250m"}, None]
+
+    def test_what_a_vpa_says_of_updates(self, tmp_path):
+        """Only its mode changes."""
+        updates = {"updateMode": "Recreate", "minReplicas": 1, "evictAfterOOMSeconds": 300}
+        known = {
+            "apiVersion": "autoscaling.k8s.io/v1",
+            "kind": "VerticalPodAutoscaler",
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"targetRef": TARGET, "updatePolicy": updates},
+        }
+        _, vpa = pair("--rate", "300", "-f", given(tmp_path, known))
+        assert vpa["spec"]["updatePolicy"] == {**updates, "updateMode": "InPlaceOrRecreate"}
+
     def test_bounds_of_an_hpa(self, tmp_path):
         """One of another name would scale the same target, so it must go."""
         spec = {"scaleTargetRef": TARGET, "minReplicas": 4, "maxReplicas": 9}
@@ -157,6 +196,11 @@ SCRAPES = [
         {"port": 9102, "path": "/m", "scheme": "https"},
         id="annotated in full",
     ),
+    pytest.param(
+        pod_template(**{"prometheus.io/port": "9102", "prometheus.io/path": "probe?module=a&module=b&x#y"}),
+        {"port": 9102, "path": "/probe", "parameters": {"module": ["a", "b"], "x": [""]}},
+        id="a query",
+    ),
     pytest.param(pod_template([]), {"port": "metrics"}, id="unknown"),
 ]
 
@@ -182,9 +226,9 @@ class TestRule:
         file.write_text(text.replace("metadata:\n", f"metadata:\n{end}" if end.startswith("  ") else "metadata:\n"))
         if not end.startswith("  "):
             file.write_text(file.read_text(encoding="utf-8") + end)
-        for said in (f"added to {file}: the rule web\n", f"{file}: the rule web is there already\n"):
+        for said in (f"added to {file}: the rule default-web\n", f"{file}: the rule default-web is there already\n"):
             assert hypot("deployment/web", "--rate", "300", "--rules", file).err == said
-            assert [one.name for one in read_rules(str(file)).rules] == ["api", "web"]
+            assert [one.name for one in read_rules(str(file)).rules] == ["blog-api", "default-web"]
         after = file.read_text(encoding="utf-8")
         assert after.startswith("# Ours.\n")
         assert ("# The end." in after) == ("# The end." in end)
@@ -213,19 +257,74 @@ class TestRule:
         file.write_text(json.dumps(yaml.safe_load(file.read_text(encoding="utf-8"))), encoding="utf-8")
         result = hypot("deployment/web", "--rate", "300", "--rules", file)
         assert result.status == 2
-        assert "add it by hand:\n- name: web\n" in result.err
+        assert "add it by hand:\n- name: default-web\n" in result.err
 
-    def test_another_rule_of_this_name(self, tmp_path):
+    def test_the_same_workload_again(self, tmp_path):
+        """Its rule is updated; what people added stays."""
+        file = tmp_path / "rules.yaml"
+        hypot("deployment/web", "--rate", "5", "--rules", file, "-f", given(tmp_path, DEPLOYMENT))
+        hypot("deployment/api", "--rate", "5", "--rules", file)
+        weights = "  - counter: http_requests_total\n      weights: [{where: {matchLabels: {verb: LIST}}, weight: 5}]\n"
+        text = file.read_text(encoding="utf-8").replace("  - counter: http_requests_total\n", weights, 1)
+        file.write_text(f"# Ours.\n{text}", encoding="utf-8")
+        moved = given(tmp_path, pod_template([{"name": "metrics"}]))
+        again = ("deployment/web", "--rate", "5", "--rules", file, "-f", moved)
+        assert hypot(*again).err == f"updated in {file}: the rule shop-web\n"
+        assert hypot(*again).err == f"{file}: the rule shop-web is there already\n"
+        assert hypot(*again, "--counter", "hits_total").err == f"updated in {file}: the rule shop-web\n"
+        web, api = read_rules(str(file)).rules
+        assert (web.name, web.scrape.port, api.name) == ("shop-web", "metrics", "default-api")
+        assert [(one.counter, bool(one.weights)) for one in web.metrics] == [
+            ("http_requests_total", True),
+            ("hits_total", False),
+        ]
+        assert file.read_text(encoding="utf-8").startswith("# Ours.\n")
+
+    def test_other_pods_under_the_same_name(self, tmp_path):
+        """It may be the rule of another workload."""
+        file = tmp_path / "rules.yaml"
+        hypot("deployment/web", "--rate", "5", "--rules", file, "-n", "shop")
+        result = hypot("deployment/web", "--rate", "5", "--rules", file, "-f", given(tmp_path, DEPLOYMENT))
+        assert result.status == 2
+        assert "the rule shop-web chooses other pods" in result.err
+
+    def test_two_workloads_of_one_name(self, tmp_path):
+        """Each namespace has its rule."""
+        file = tmp_path / "rules.yaml"
+        for namespace in ("shop", "blog"):
+            assert hypot("deployment/web", "--rate", "5", "--rules", file, "-n", namespace).status == 0
+        assert [one.name for one in read_rules(str(file)).rules] == ["shop-web", "blog-web"]
+
+    @pytest.mark.parametrize("name", ["web.v2", "w" * 63, "web.v-2"])
+    def test_names_that_no_rule_can_have(self, tmp_path, name):
+        """The rule is called nearly so, and like no other one."""
+        file = tmp_path / "rules.yaml"
+        result = hypot(f"deployment/{name}", "--rate", "5", "--rules", file)
+        assert result.status == 0, result.err
+        assert len({rule_name("a", each) for each in (name, name.replace(".", "-"), f"{name}x")}) >= 2
+        [rule] = read_rules(str(file)).rules
+        assert rule.name == rule_name("default", name)
+
+    def test_windows_lines_stay(self, tmp_path):
         file = tmp_path / "rules.yaml"
         hypot("deployment/web", "--rate", "5", "--rules", file)
-        result = hypot("deployment/web", "--rate", "5", "--rules", file, "--counter", "hits_total")
-        assert result.status == 2
-        assert "has another rule with the name web" in result.err
+        file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+        assert hypot("deployment/api", "--rate", "5", "--rules", file).status == 0
+        assert file.read_bytes().count(b"\n") == file.read_bytes().count(b"\r\n") > 10
+
+    @pytest.mark.parametrize("port", ["99999", "0", "\u0668\u0660", "http", "-1", "80a", ""])
+    def test_a_port_that_is_none(self, tmp_path, port):
+        """Nothing is written that the metrics server refuses."""
+        file = tmp_path / "rules.yaml"
+        workload = given(tmp_path, pod_template(**{"prometheus.io/port": port}))
+        result = hypot("deployment/web", "--rate", "5", "--rules", file, "-f", workload)
+        assert (result.status, result.out, file.exists()) == (2, "", False)
+        assert "which is not a port" in result.err
 
 
 REFUSED = [
     ((), "write --rate 300"),
-    (("--rate", "300", "--cpu", "6"), "write --rate 300"),
+    (("--rate", "300", "--cpu", "6"), "replicas follow either --rate or --cpu, not both"),
     (("--rate", "0"), "0 is not above zero"),
     (("--rate", "many"), "many"),
     (("--cpu", "auto"), "--cpu needs a number of cores"),
@@ -268,15 +367,15 @@ class TestRefused:
 
 
 class TestAuto:
-    """--rate auto: the cheapest rate that keeps the SLO on the history."""
+    """--rate auto: the largest rate that keeps the SLO on the history."""
 
     def test_the_example(self):
         """A pod of one core serves 50 requests/s; the reasons are comments."""
         result = hypot("deployment/web", "--rate", "auto", "--history", WEEK, "--world", WORLD, "--replicas", "2..30")
         assert result.status == 0, result.err
         hpa, _ = [one for one in yaml.safe_load_all(result.out) if one]
-        assert hpa["spec"]["metrics"][0]["pods"]["target"]["averageValue"] == "31"
-        assert "# The cheapest rate that keeps the SLO of 99 % in a replay of the history." in result.out
+        assert hpa["spec"]["metrics"][0]["pods"]["target"]["averageValue"] == "39"
+        assert "# The largest rate that keeps the SLO of 99 % in a replay of the history." in result.out
         assert "1.00 times the cost: chosen" in result.out
 
     def test_observed_replicas(self, tmp_path):

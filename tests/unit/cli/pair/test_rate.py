@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.cli.pair.rate import AT_ONCE, Choice, Tried, _kept, rounded, search
+from hypot.cli.pair.rate import AT_ONCE, Choice, Tried, _kept, chosen, rounded, search
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.world.parameters import World
 
@@ -52,6 +52,38 @@ def test_the_reasons_show_the_neighbours():
     """Two rates on each side."""
     tried = tuple(_tried(str(rate), 40, 0.0) for rate in (10, 20, 30, 40, 50, 60, 70))
     lines = Choice("40", tried, "30").reasons(World())
-    assert [line.split(":")[0].strip() for line in lines[2:]] == ["20", "30", "40", "50", "60"]
-    assert lines[4].endswith("1.00 times the cost: chosen")
-    assert lines[5].endswith("misses it")
+    assert lines[0] == "The largest rate that keeps the SLO of 99 % in a replay of the history."
+    assert lines[2] == "Each request takes 20 ms of cpu there, as the world says (--world)."
+    assert [line.split(":")[0].strip() for line in lines[3:]] == ["20", "30", "40", "50", "60"]
+    assert lines[5].endswith("1.00 times the cost: chosen")
+    assert lines[6].endswith("misses it")
+
+
+def costing(*costs):
+    """Rates 10, 20, … that keep the SLO, with these costs."""
+    return [
+        Tried(str(10 * i), Scores(late=0.0, lost=0.0, budget=0.5, cost=cost)) for i, cost in enumerate(costs, start=1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("costs", "rate"),
+    [
+        ((3.0, 2.0, 1.0), "30"),
+        # Noise of the replay decides nothing.
+        ((1.0, 1.01, 1.04), "30"),
+        ((1.04, 1.0, 1.03, 1.02), "40"),
+        # Few large pods with much headroom.
+        ((1.5, 1.0, 1.06), "20"),
+        ((1.0, 1.2, 1.04), "30"),
+        ((1.0, 1.3, 1.6), "10"),
+        ((0.0, 0.0), "20"),
+    ],
+)
+def test_the_largest_unless_it_costs_notably_more(costs, rate):
+    assert chosen(costing(*costs)).rate == rate
+
+
+def test_a_larger_rate_that_costs_more_is_named():
+    choice = Choice("20", (*costing(1.5, 1.0, 1.3), _tried("60", 40, 0.0)), "30")
+    assert choice.reasons(World())[0].endswith(", and costs little more than lower ones: 30 would cost 30 % more.")

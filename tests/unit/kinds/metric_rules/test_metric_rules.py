@@ -1,11 +1,14 @@
 """MetricRules: what is accepted, and what is reported by file and line."""
 
 import copy
+import re
 
 import pytest
 
 from hypot.kinds.metric_rules import GARDENER, PRESETS, MetricRules
+from hypot.kinds.metric_rules.fields import ServedMetric
 from hypot.kinds.metric_rules.read import RulesError, read_rules, rules_of, words
+from hypot.metricsapi.body.totals import wanted_of
 
 GOOD = """\
 apiVersion: metrics.hypot.dev/v1alpha1
@@ -187,7 +190,7 @@ LEARN = "metrics__0__learnCost"
     [
         ({}, "by: name the labels whose values make the classes, such as [verb]"),
         ({"by": ["a", "b", "c", "d", "e"]}, "by: must have at most 4 items"),
-        ({"by": ["_verb"]}, 'by[0]: "_verb" is not a label that a weight can select by'),
+        ({"by": ["a-verb"]}, 'by[0]: "a-verb" is not the name of a label in Prometheus'),
         ({"by": ["verb", "verb"]}, "by[1]: it is named already"),
         ({"by": ["verb"], "cpu": "a b"}, 'cpu: "a b" is not the name of a Prometheus metric'),
         ({"by": ["verb"], "halfLifeSeconds": 5}, "halfLifeSeconds: 5 must be between 600 and 2592000"),
@@ -197,6 +200,32 @@ LEARN = "metrics__0__learnCost"
 )
 def test_problems_of_learning(learn, message):
     assert [one for one in rule(**{LEARN: learn}) if one.startswith(f"spec.rules[0].metrics[0].learnCost.{message}")]
+
+
+@pytest.mark.parametrize("value", ["/api/v1", "GET /x", "", "ü", "a" * 100, '"\\\n', "-"])
+def test_a_label_of_a_line_may_have_any_text(value):
+    """It is no label of Kubernetes; nor is its name."""
+    chosen = {
+        "matchLabels": {"handler": value},
+        "matchExpressions": [{"key": "_a", "operator": "In", "values": [value]}],
+    }
+    assert rule(metrics__0__where=chosen, metrics__0__weights=[{"where": chosen, "weight": 2}]) == []
+    wanted = wanted_of(ServedMetric(counter="a", where={"matchLabels": {"handler": value}}))
+    assert wanted.weight_of({"handler": value}) == 1.0
+    assert wanted.weight_of({"handler": f"{value}x"}) == 0.0
+
+
+def test_a_server_name_without_tls():
+    made = rule(scrape={"port": 80, "serverName": "web"})
+    assert made == ["spec.rules[0].scrape.serverName: no certificate is verified without TLS; write scheme: https"]
+
+
+def test_namespaces_that_were_left_empty(tmp_path):
+    """YAML reads it as nothing, which would mean all of them."""
+    file = tmp_path / "rules.yaml"
+    file.write_text(re.sub(r"namespaces:.*", "namespaces:", GOOD))
+    with pytest.raises(RulesError, match="namespaces: is empty, which would mean all namespaces"):
+        read_rules(str(file))
 
 
 def test_learning():

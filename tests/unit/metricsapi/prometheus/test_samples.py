@@ -34,7 +34,7 @@ def served(one, now=NOW, i=0):
 def test_requests_of_a_minute():
     """0 and 27,000 requests in 60 s are 450 per second, at the time of the scrape."""
     one = target()
-    assert take(one, parts(), TIME, 10.0) == []
+    assert take(one, parts(), TIME, 10.0) == ([], [])
     assert served(one) == (450_000, -5.0, 60.0)
 
 
@@ -75,17 +75,17 @@ def test_a_clock_that_differs():
 )
 def test_counters_without_a_rate(said, rejected, value):
     one = target()
-    assert take(one, said, TIME, 10.0) == rejected
+    assert take(one, said, TIME, 10.0) == (rejected, [])
     assert (served(one), one.faults) == (value, 0)
     # A restart is counted once, however often Prometheus is asked.
-    assert take(one, said, TIME, 10.0) == []
+    assert take(one, said, TIME, 10.0) == ([], [])
 
 
 def test_the_same_sample_again():
     """What is known of it stays, and ages."""
     one = target()
     take(one, parts(), TIME, 10.0)
-    assert take(one, parts(earlier=27_000.0, gap=0.0), QueryTime(NOW + 15, AHEAD + 15), 10.0) == []
+    assert take(one, parts(earlier=27_000.0, gap=0.0), QueryTime(NOW + 15, AHEAD + 15), 10.0) == ([], [])
     assert served(one, NOW + 15) == (450_000, -5.0, 60.0)
     assert served(one, NOW + 86) is None
 
@@ -97,7 +97,7 @@ def test_the_same_sample_again():
         ({"0 now total": 1.0}, "missing"),
         (parts(total=float("nan")), "value"),
         (parts(total=float("inf")), "value"),
-        (parts(total=2e15), "value"),
+        (parts(total=2e18), "value"),
         (parts(age=-1.0), "value"),
         (parts(age=float("nan")), "value"),
         (parts(**{"0 now several": 1.0}), "several"),
@@ -113,10 +113,18 @@ def test_pods_that_are_faulty(said, fault):
     assert served(one) == (450_000, -5.0, 60.0)
 
 
-def test_all_metrics_of_a_rule_or_none():
-    """As a scrape gives all of them, or nothing."""
-    with pytest.raises(PodFaultError, match="no depth"):
-        take(target(RATE, DEPTH), parts(), TIME, 10.0)
+def test_a_metric_that_prometheus_does_not_have():
+    """The others are taken. It keeps what is known, which ages; nothing is taken for zero."""
+    one = target(RATE, DEPTH)
+    depth = {"1 now total": 7.0, "1 now at": parts()["0 now at"]}
+    take(one, parts() | depth, TIME, 10.0)
+    assert one.missing == ()
+    (fault,) = take(one, parts(total=30_000.0), TIME, 10.0).faults
+    assert (fault.fault, str(fault)) == ("missing", "Prometheus has no depth of it")
+    assert (one.missing, one.faults) == (("depth",), 0)
+    assert one.value(0, NOW, Ages()).milli == 500_000
+    assert one.value(1, NOW, Ages()).milli == 7000
+    assert one.value(1, NOW + 90, Ages()) is None
 
 
 def test_a_former_pod_of_the_same_name():
@@ -124,7 +132,7 @@ def test_a_former_pod_of_the_same_name():
     one = target(created=AHEAD - 20)
     with pytest.raises(PodFaultError, match="only of a former pod"):
         take(one, parts(age=25.0), TIME, 10.0)
-    assert take(one, parts(age=10.0), TIME, 10.0) == []
+    assert take(one, parts(age=10.0), TIME, 10.0) == ([], [])
     assert served(one) is None
     assert one.samples[0].new.value == 27_000
 
@@ -151,7 +159,8 @@ def test_parts_by_pod():
         VectorSeries({"namespace": "shop", "pod": "web-0", "hypot_part": "0 now at"}, (1.0, "seven")),
         VectorSeries({}, (1.0, "1")),
     ]
-    found = by_pod(series, PodLabels("namespace", "pod"))
+    found = {}
+    by_pod(series, PodLabels("namespace", "pod"), found)
     assert found["shop", "web-0"]["0 now total"] == 7
     assert str(found["shop", "web-0"]["0 now at"]) == "nan"
     assert set(found) == {("shop", "web-0"), ("", "")}

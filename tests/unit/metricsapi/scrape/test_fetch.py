@@ -1,6 +1,7 @@
 """Scrapes over a real socket: what is sent, what is read, and what is refused."""
 
 import asyncio
+import contextlib
 import gzip
 import ssl
 import sys
@@ -8,8 +9,10 @@ import sys
 import pytest
 import trustme
 from aiohttp import web
+from yarl import URL
 
 from hypot.cluster.clock import boot, wall
+from hypot.kinds.selector import parse_selector
 from hypot.metricsapi.body.totals import Wanted
 from hypot.metricsapi.scrape.fetch import ScrapeError, ScrapeRequest, fetch, new_session
 from unit.metricsapi.answering import answering
@@ -175,6 +178,27 @@ async def test_a_body_that_is_cut_off(answer):
         assert (await fault(url))[0] == "connection"
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "application/openmetrics-text; version=1.0.0"])
+async def test_a_body_that_ends_with_the_connection(kind):
+    """Nothing but its last line says whether it is complete: 23 may have been 2345."""
+    eof = b"# EOF\n" if "openmetrics" in kind else b""
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n".encode()
+    for body, totals in ((b"requests_total 2345\n" + eof, [2345.0]), (b"requests_total 23", None)):
+
+        async def spoken(reader, writer, body=body):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(head + body)
+            writer.close()
+            await writer.wait_closed()
+
+        async with await asyncio.start_server(spoken, "127.0.0.1", 0) as server:
+            url = URL(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+            if totals is None:
+                assert (await fault(url))[0] == "body"
+            else:
+                assert (await get(url)).totals == totals
+
+
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
 async def test_a_compressed_body_that_is_cut_off(encoding):
     pack = {"gzip": gzip.compress, "zstd": zstd.compress}[encoding]
@@ -185,9 +209,8 @@ async def test_a_compressed_body_that_is_cut_off(encoding):
 @pytest.mark.parametrize(
     ("body", "encoding", "message"),
     [
-        (b"", "", "there is no requests_total"),
-        (bytes(range(256)) * 10, "", "there is no requests_total"),
-        (b"<html>requests_total</html>", "", "there is no requests_total"),
+        (b"requests_total 5", "", "the body is not complete: its last line does not end"),
+        (b'requests_total{a="1",a="2"} 5\n', "", 'a label occurs twice: \'a="1",a="2"\''),
         (b"requests_total NaN\n", "", "a value of requests_total is not a number: 'NaN'"),
         (b"requests_total 1e400\n", "", "a value of requests_total is not a number: '1e400'"),
         (b"requests_total{a=\n", "", "a line of requests_total cannot be read: '{a='"),
@@ -200,6 +223,55 @@ async def test_a_compressed_body_that_is_cut_off(encoding):
 async def test_a_body_of_garbage(body, encoding, message):
     async with answering(lambda _: packed(body, encoding)) as (url, _):
         assert await fault(url, largest=2**22) == ("body", message)
+
+
+async def test_a_body_that_stops_everything():
+    """60 kB of gzip are 20 MB of wanted lines: other tasks go on, and the deadline is kept in the middle of it."""
+    line = b'requests_total{code="200",verb="GET"} 1\n'
+    wanted = [Wanted(NAME, parse_selector("code=200"), ((parse_selector("verb=LIST"), 5.0),))] * 3
+    body = gzip.compress(line * 466_033)
+    async with (
+        answering(lambda _: packed(body, "gzip")) as (url, _),
+        new_session(1.0) as session,
+        longest_stop() as stop,
+    ):
+        asked = ScrapeRequest(url, wanted, {})
+        with pytest.raises(ScrapeError, match="more than 100,000 lines are wanted"):
+            await fetch(session, asked, 60.0, 20 * 2**20)
+        with pytest.raises(ScrapeError, match="no complete answer"):
+            await fetch(session, asked, 0.3, 20 * 2**20)
+    assert stop() < 0.2
+
+
+async def test_members_without_contents_stop_nothing():
+    """They are never any bytes of the body, so what came counts too."""
+    body = gzip.compress(b"") * 150_000
+    async with (
+        answering(lambda _: packed(body, "gzip")) as (url, _),
+        new_session(1.0) as session,
+        longest_stop() as stop,
+    ):
+        with pytest.raises(ScrapeError, match="more than 2,097,152 bytes"):
+            await fetch(session, ScrapeRequest(url, [Wanted(NAME)], {}), 60.0, 2**21)
+    assert stop() < 0.2
+
+
+@contextlib.asynccontextmanager
+async def longest_stop():
+    """How long the event loop did not turn, at most. The body itself is made before."""
+    longest = 0.0
+
+    async def beat():
+        nonlocal longest
+        while True:
+            began = boot()
+            await asyncio.sleep(0.01)
+            longest = max(longest, boot() - began - 0.01)
+
+    beating = asyncio.ensure_future(beat())
+    await asyncio.sleep(0.05)
+    yield lambda: longest
+    beating.cancel()
 
 
 @pytest.mark.parametrize("answer", [b"", b"SSH-2.0\r\n", b"HTTP/1.1 200 OK\r\nA: " + b"b" * 100_000, bytes(200)])

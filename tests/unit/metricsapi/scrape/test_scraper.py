@@ -36,14 +36,17 @@ class Pods:
         self.status, self.headers, self.takes = 200, {}, 0.0
         self.sent, self.running, self.most = [], 0, 0
         self.count = lambda now: 450 * now
+        self.text, self.refuses = "", False
 
     @property
     def content(self):
-        return Content(f"requests_total {self.count(now())}\n".encode())
+        return Content((self.text or f"requests_total {self.count(now())}\n").encode())
 
     @asynccontextmanager
     async def get(self, url, headers, **_):
         self.sent.append((now(), url.host, headers))
+        if self.refuses:
+            raise ConnectionRefusedError
         self.running += 1
         self.most = max(self.most, self.running)
         try:
@@ -197,6 +200,41 @@ async def test_a_target_that_fails_is_scraped_less_often(monkeypatch):
         await asyncio.sleep(1000)
     waits = [after - before for before, after in pairwise(world.times())]
     assert waits == [pytest.approx(each, abs=5) for each in (60, 60, 120, 240, 480)]
+
+
+@pytest.mark.parametrize(
+    ("ready", "pauses"),
+    [
+        (None, [60, 60, *[120] * 7]),
+        (60, [60, 60, *[120] * 7]),
+        (3600, [60, 60, 120, 240, 480]),
+    ],
+)
+async def test_a_pod_that_does_not_listen_yet(monkeypatch, ready, pauses):
+    """A program may need minutes to start; its first requests must not wait for the longest pause."""
+    monkeypatch.setattr(scraper, "TICK", 5.0)
+    monkeypatch.setattr(scraper, "wall", lambda: AHEAD)
+    world = World(pod(ready=0.0 if ready is None else AHEAD - ready))
+    world.pods.refuses = True
+    async with world.running():
+        await asyncio.sleep(1000)
+    assert world.scraper.counts.faults.keys() == {"connection"}
+    waits = [after - before for before, after in pairwise(world.times())]
+    assert waits == [pytest.approx(each, abs=5) for each in pauses]
+
+
+async def test_a_missing_metric_is_logged_a_few_times():
+    """It is no fault: the pod is scraped as often as before, and all its other metrics are served."""
+    pods = [pod(f"web-{i}", address=f"10.0.1.{i}") for i in range(9)]
+    world = World(*pods)
+    world.pods.text = "other 1\n"
+    with capture_logs() as logs:
+        async with world.running():
+            await asyncio.sleep(200)
+    assert [(each["event"], each["times"], each["metrics"]) for each in logs] == [
+        ("metrics missing", times, ["requests_total"]) for times in (1, 2, 4, 8)
+    ]
+    assert (world.scraper.counts.scrapes >= 4 * 9, world.scraper.counts.faults) == (True, {})
 
 
 async def test_samples_that_do_not_count():
