@@ -118,7 +118,7 @@ def representative():
         "hvpa paused": outcome(hvpa(), grown, holds=(PAUSED,)),
         "tortoise edits": outcome(*tortoise()),
         "tortoise begins": outcome(*tortoise(hpa=None, state=State())),
-        "tortoise gathers": outcome(*tortoise(state=State())),
+        "tortoise gathers": outcome(*tortoise(state=State(), hpa=tortoise_world.hpa(3, 100))),
         "tortoise only says": outcome(*tortoise(tortoise=tortoise_world.tortoise("Off"))),
         "tortoise sizes": outcome(*tortoise(peak={"app": {"memory": 2**31}})),
         "tortoise without scale": outcome(tortoise()[0], NO_SCALE, tortoise()[2]),

@@ -137,9 +137,9 @@ class TortoiseFindings(Findings):
         numbers = {"needed": needed, "minReplicas": low, "maxReplicas": high, "instead": list(instead)}
         self.step("resolve", "slot", None, None, text, numbers)
 
-    def report_new_start(self) -> None:
-        message = "the slots have changed: learning starts over"
-        self.step("observe", "learning-starts-over", None, None, sentence(message))
+    def report_new_slots(self) -> None:
+        message = "the slots have changed: each has what the former ones at its time needed"
+        self.step("observe", "other-slots", None, None, sentence(message))
 
     def report_tuning(self, look: TortoiseLook, found: Tuned) -> None:
         """What the HPA should have, and why."""
@@ -153,9 +153,18 @@ class TortoiseFindings(Findings):
         if found.slot is not None and learned is not None:
             self._report_slot(learned, found.slot, several=len(look.horizontal) > 1)
             self._report_maximum(found.slot, look.counts.preferred)
+        if found.slot is None and look.needs.reason == "saturated" and look.named and look.written is not None:
+            self._report_saturated_hpa(look.written[1])
         before = self.state.tortoise.phase if self.state.tortoise is not None else ""
         if found.past is not None and found.phase != INITIALIZING:
             self._report_phase(before, found.phase, healthy=look.healthy)
+
+    def _report_saturated_hpa(self, most: int) -> None:
+        """People wrote this maximum, and nothing is learned yet that could replace it."""
+        where = f"the maximum of {most} in HorizontalPodAutoscaler {self.tortoise.hpa_name}"
+        text = f"Pods are saturated at {where}: raise it. It stays as it is until something is learned."
+        self.step("restrain", "saturated-while-gathering", None, None, text)
+        self.warn("SaturatedWhileGathering", text)
 
     def _report_maximum(self, slot: SlotBounds, preferred: int) -> None:
         high, held = slot.raised, slot.held

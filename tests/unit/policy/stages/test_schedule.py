@@ -148,25 +148,47 @@ class TestTortoise:
         )
 
     def test_the_minimum_is_planned(self):
-        here = self.world(annotations=plan(minReplicas=18, at=tortoise_world.NOW))
-        assert tortoise_world.bounds(here.step(60)) == (18, 36)
+        here = self.world(annotations=plan(minReplicas=14, at=tortoise_world.NOW))
+        assert tortoise_world.bounds(here.step(60)) == (14, 28)
         here.now += HOUR
         assert tortoise_world.bounds(here.step(60)) == (5, 20)
 
-    def test_the_maximum_follows(self):
-        here = self.world(annotations=plan(minReplicas=30, at=tortoise_world.NOW))
-        assert tortoise_world.bounds(here.decided()) == (30, 60)
+    @pytest.mark.parametrize(
+        ("planned", "largest", "expected"),
+        [(18, "10", (18, 30)), (28, "10", (28, 30)), (35, "10", (35, 35)), (18, "1", (18, 36)), (30, "1", (30, 60))],
+    )
+    def test_the_maximum_follows(self, planned, largest, expected):
+        """As long as pods may grow instead, no further than the preferred count."""
+        most = tortoise_world.settings_by({"maximum_cpu_request": largest})
+        here = self.world(annotations={**plan(minReplicas=planned, at=tortoise_world.NOW), **most})
+        assert tortoise_world.bounds(here.decided()) == expected
 
-    def test_it_holds_while_data_is_gathered(self):
+    @pytest.mark.parametrize(("name", "most"), [("mine", 12), (tortoise_world.NAME, 100)])
+    def test_it_holds_while_data_is_gathered(self, name, most):
         """Then the minimum of the HPA comes back as it was."""
         here = self.world(
-            annotations=plan(minReplicas=9, at=tortoise_world.NOW), state=State(), hpa=tortoise_world.hpa(4, 12)
+            annotations=plan(minReplicas=9, at=tortoise_world.NOW),
+            state=State(),
+            hpa=tortoise_world.hpa(4, 12, name=name),
         )
+        if name == "mine":
+            here.tortoise["spec"]["targetRefs"]["horizontalPodAutoscalerName"] = name
         found = []
         for seconds in (60, HOUR, 60):
             decision = here.step(seconds)
             found.append(tortoise_world.bounds(decision))
-        assert found == [(9, 12), (9, 12), (4, 12)]
+        assert found == [(9, most), (9, most), (4, most)]
+
+    def test_sizes_while_data_is_gathered(self):
+        """They need nothing that is learned: pods get what is planned, up to what they may have."""
+        least = {"app": {"cpu": "2", "memory": "3Gi"}}
+        here = self.world(annotations=plan(minAllowed=least, at=tortoise_world.NOW), state=State())
+        here.tortoise["spec"] |= {
+            "autoscalingPolicy": [tortoise_world.policy(memory="Vertical")],
+            "resourcePolicy": [tortoise_world.least(most={"cpu": "1500m"})],
+        }
+        decision = here.decided()
+        assert (tortoise_world.cpu(decision), tortoise_world.memory(decision)) == (1500, 3072)
 
     def test_an_event_does_not_shrink_pods(self):
         """The count that is planned is not the one at which pods shrink."""
