@@ -26,7 +26,7 @@ REASONS: dict[str, str] = {
     "NotScaling": "A WatermarkPodAutoscaler leaves its target as it is; decided, and not written as an event.",
     "Scaled": "The replicas of the target of an Hvpa or Tortoise changed, or its size, or both.",
     "EmergencyModeFailed": "A Tortoise cannot raise the replicas to its maximum, because it has learned no bounds yet.",
-    "SaturatedWhileGathering": "The pods of a Tortoise use all that they can get at the maximum of the HPA that it names.",
+    "SaturatedWhileGathering": "The pods of a Tortoise are saturated at the maximum of the HPA that it names.",
     "SettingIgnored": "An annotation with a setting of a Tortoise is wrong, or contradicts another one.",
     "HPACreated": "An HPA was made for a Tortoise.",
     "HPADeleted": "The HPA of a Tortoise was deleted, because no resource is Horizontal any more.",
