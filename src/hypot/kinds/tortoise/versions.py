@@ -55,8 +55,8 @@ def _with_policies(spec: dict[str, Any]) -> dict[str, Any]:
         return spec
     made: dict[str, Any] = {**spec, "resourcePolicy": [_without_policy(item) for item in sizes]}
     found = [_policy(item) for item in sizes if isinstance(item, dict) and _OLD_POLICY in item]
-    # If all are what v1beta3 chooses itself, it also chooses for containers that are not listed here. With a named HPA it
-    # chooses by the metrics of that HPA.
+    # If all are what v1beta3 chooses itself, it also chooses for containers that are not listed here. With a named HPA
+    # it chooses by the metrics of that HPA.
     chosen = all(item.get("policy") == AUTOMATIC for item in found) and not _names_hpa(spec)
     if found and not spec.get(_OLD_POLICY) and not chosen:
         made[_OLD_POLICY] = found

@@ -120,7 +120,8 @@ def _delete(row: AutoscalerRow) -> Request:
 
 
 def _edit(tortoise: Tortoise, edit: HpaEdit, row: AutoscalerRow) -> Request:
-    spec, owned = edit.after.to_dict()["spec"], (*OWNED, BEHAVIOR)
+    spec = edit.after.to_dict()["spec"]
+    owned: tuple[str, ...] = (*OWNED, BEHAVIOR)
     annotations = {EDITED_BY: tortoise.name}
     if tortoise.names_hpa:
         annotations[AS_FOUND], owned = _record(row, has_behavior=tortoise.behavior is not None)
