@@ -171,9 +171,9 @@ class Learned(Deriving):
     def after(self, earlier: "Learned") -> "Learned":
         """With what was learned before it began, in the same place and slots; its own slots replace those of then."""
         first = self.layout.place(self.since)
-        if earlier.tally is None or (earlier.tally.turn, earlier.tally.slot) >= first or self.tally is None:
+        if earlier.tally is None or self.tally is None or earlier.tally[:2] > self.tally[:2]:
             return self
-        before, own = earlier.ended(*first), self.table()
+        before, own = earlier.ended(*first) if earlier.tally[:2] < first else earlier, self.table()
         table = before.table()
         slots, rows = table.slots, table.rows
         start, end = (turn * slots + slot for turn, slot in (first, self.tally[:2]))
@@ -182,7 +182,8 @@ class Learned(Deriving):
             code = own.codes[turn % rows * slots + slot]
             table.record(turn, slot, unpacked(code) if 0 < code < STALE else None)
         left_out = (*before.left_out, *self.left_out)[-MOST_LEFT_OUT:]
-        return replace(self, since=earlier.since, codes=table.codes.tobytes(), left_out=left_out)
+        since = min(self.since, earlier.since)
+        return replace(self, since=since, codes=table.codes.tobytes(), left_out=left_out)
 
     def is_enough(self) -> bool:
         """Whether recorded usage stands for observing every slot once: half of them have data."""

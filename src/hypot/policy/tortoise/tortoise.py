@@ -28,7 +28,7 @@ from hypot.policy.stages.saturation import Saturation, saturation
 from hypot.policy.tortoise.edited_hpa import behavior_of, edited, new_hpa, targets_in
 from hypot.policy.tortoise.needs import Needs, needs_of, sizes_by_place
 from hypot.policy.tortoise.phases import is_healthy
-from hypot.policy.tortoise.policies import PolicyTable, in_force, places_of
+from hypot.policy.tortoise.policies import PolicyTable, in_force, places_of, scaled_in
 from hypot.policy.tortoise.report import TortoiseFindings
 from hypot.policy.tortoise.sizes import bounds_of, counts_of, with_requests
 from hypot.policy.tortoise.tuning import (
@@ -101,6 +101,9 @@ class _TortoisePass(TortoiseFindings):
         horizontal = places_of(policies, HORIZONTAL)
         counts = counts_of(self.tortoise, self.own)
         self.report_policies(policies)
+        self.report_planned(
+            policies, {place: bounds_of(self.tortoise, place, self.own)[1] for place in scaled_in(policies)}
+        )
         return self._decided(Subject(scale, current, policies, counts, horizontal))
 
     def _conflict(self) -> str:
@@ -147,7 +150,7 @@ class _TortoisePass(TortoiseFindings):
         there = {} if hpa is None else targets_in(hpa)
         targets = targets_of(self.state.tortoise, subject.horizontal, there)
         in_force = targets if decides and not self.is_off else {p: t for p, t in targets.items() if p in there}
-        scaled = [(name, r) for name, words in subject.policies.items() for r, word in words.items() if word != OFF]
+        scaled = scaled_in(subject.policies)
         return TortoiseLook(
             self.now,
             self.tortoise.mode,

@@ -10,10 +10,11 @@ import msgspec
 
 from hypot.cluster.port import JSON, MERGE_PATCH, Answer, Method, Request, encoded
 from hypot.core.instant import show_time
+from hypot.policy.hold import CONFLICT
 from hypot.policy.model.decision import Event, Hold
 from hypot.policy.report import HELD_EVENT
 from hypot.policy.stages.report import sentence
-from hypot.run.observe.conflicts import CONFLICT, OTHER_LEADER
+from hypot.run.observe.conflicts import OTHER_LEADER
 from hypot.run.outcome import WEBHOOK_UNAVAILABLE, Outcome
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 from hypot.serving.event_object import LONGEST_MESSAGE, EventSubject, Occurrences, cut, event_name, event_object

@@ -1,6 +1,7 @@
 """Planned minimums on each kind: they raise the count and the sizes, and give way to a maximum and to holds."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -74,6 +75,24 @@ def test_it_is_reported_ahead(times, expected, message):
     decision = scaled(plan(*times, minReplicas=20))
     assert conditions(decision)["Scheduled"] == expected
     assert decision.steps[0].sentence.rstrip(".").endswith(message)
+
+
+@pytest.mark.parametrize(
+    ("cron", "duration", "expected"),
+    [("0 * * * *", "2h", "without end"), ("0 * * * *", "1h", "without end"), ("0 6,7 * * *", "2h", "T09:00:00Z")],
+)
+def test_windows_that_overlap(cron, duration, expected):
+    """The plan holds until one ends that no other prolongs."""
+    entry = {"cron": cron, "duration": duration, "minReplicas": 20}
+    at = NOW - NOW % 86400 + 6.5 * HOUR
+    state = decide(
+        hpa(cpu(utilization=50), annotations={SCHEDULE: json.dumps([entry])}), busy_at(at), KNOWN, Settings()
+    )
+    assert state[0].steps[0].sentence.rstrip(".").endswith(expected)
+
+
+def busy_at(at):
+    return replace(busy(*[500] * 5), now=at)
 
 
 def test_its_begin_and_end_are_events():
@@ -178,6 +197,29 @@ class TestTortoise:
             decision = here.step(seconds)
             found.append(tortoise_world.bounds(decision))
         assert found == [(9, most), (9, most), (4, most)]
+
+    @pytest.mark.parametrize(
+        ("planned", "spec", "expected", "text"),
+        [
+            ({"minReplicas": 9}, {"cpu": "Vertical"}, ("False", "NoEffect"), "no resource is Horizontal"),
+            ({"minReplicas": 900}, {}, ("True", "InForce"), "there may be 100 replicas at most"),
+            ({"minAllowed": {"app": {"cpu": "2"}}}, {"cpu": "Off"}, ("False", "NoEffect"), "cpu of app is Off"),
+            ({"minAllowed": {"no": {"cpu": "2"}}}, {}, ("False", "NoEffect"), "the pods have no container no"),
+            ({"minAllowed": {"app": {"cpu": "20"}}}, {}, ("True", "InForce"), "cpu of app may be 10 at most"),
+            (
+                {"minReplicas": 9, "minAllowed": {"*": {"memory": "2Gi"}}},
+                {},
+                ("True", "InForce"),
+                "memory of app is Off",
+            ),
+        ],
+    )
+    def test_what_has_no_effect_is_said(self, planned, spec, expected, text):
+        here = self.world(annotations=plan(at=tortoise_world.NOW, **planned))
+        here.tortoise["spec"]["autoscalingPolicy"] = [tortoise_world.policy(**{"cpu": "Horizontal", **spec})]
+        decision = here.decided()
+        assert conditions(decision)["Scheduled"] == expected
+        assert text in decision.steps[0].sentence
 
     def test_sizes_while_data_is_gathered(self):
         """They need nothing that is learned: pods get what is planned, up to what they may have."""
