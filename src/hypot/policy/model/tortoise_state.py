@@ -103,7 +103,7 @@ class TortoiseState:
             "since": dict(self.since),
             "targets": dict(self.targets),
             "retargeted": self.retargeted,
-            **({"busiest": {key: round(percent, 2) for key, percent in self.busiest.items()}} if self.busiest else {}),
+            **({"busiest": dict(self.busiest)} if self.busiest else {}),
             "low": self.low,
             **({"high": self.high} if self.high else {}),
             **({"planned": self.planned} if self.planned else {}),
