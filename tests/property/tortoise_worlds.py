@@ -194,7 +194,7 @@ def known_past(numbers, past, known):
         past.targets[r] = known.targets.get(key) or past.targets[r]
         if learned is None:
             continue
-        past.since[r] = known.since.get(key, inf)
+        past.since[r] = known.since.get(key, learned.since)
         if learned.tally is not None:
             turn, slot, needed, counted, left_out = learned.tally
             past.tally_turn[r], past.tally_slot[r], past.tally_needed[r] = turn, slot, needed
