@@ -144,7 +144,13 @@ def tortoise_states(learned):
             last_scale=NOW - HOUR,
             conditions=tuple(Condition(*one, NOW - DAY) for one in CONDITIONS),
             tortoise=TortoiseState(
-                (each,), WORKING, {each.place: NOW - 30 * DAY}, {each.place: 70}, retargeted=NOW - HOUR, low=6
+                (each,),
+                WORKING,
+                {each.place: NOW - 30 * DAY},
+                {each.place: 70},
+                NOW - HOUR,
+                {each.place: 68.25},
+                low=6,
             ),
         )
         yield Remembered(state, 12, NOW, f"{uid} Deployment/web").to_dict()

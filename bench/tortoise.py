@@ -107,7 +107,7 @@ class Sweep:
                 {"app/cpu": now - WEEKS * WEEK},
                 {"app/cpu": 70},
                 now,
-                3,
+                low=3,
             )
             states[key] = replace(known, state=known.state._replace(tortoise=past))
 

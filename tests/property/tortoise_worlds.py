@@ -147,6 +147,7 @@ def learned_states(draw, layout, epoch):
         dict.fromkeys(keys, since),
         {key: draw(percents) for key in keys},
         draw(maybe(st.sampled_from([epoch - 9 * DAY, epoch - 1.0]))),
+        {key: draw(st.floats(0, 150)) for key in keys if draw(either)},
         draw(among(0, 1, 3, 9)),
     )
 
@@ -193,14 +194,18 @@ def known_past(numbers, past, known):
         past.targets[r] = known.targets.get(key) or past.targets[r]
         if learned is None:
             continue
-        past.since[r] = known.since.get(key, inf)
+        past.since[r] = known.since.get(key, learned.since)
         if learned.tally is not None:
             turn, slot, needed, counted, left_out = learned.tally
             past.tally_turn[r], past.tally_slot[r], past.tally_needed[r] = turn, slot, needed
             past.tally_counted[r], past.tally_missed[r] = counted, sum(left_out)
     past.phase[0] = PHASES.index(known.phase) if known.phase else -1
     past.retargeted[0] = -inf if known.retargeted is None else known.retargeted
+    for r, key in enumerate(KEYS):
+        past.busiest[r] = known.busiest.get(key, -1.0)
     past.low[0], past.planned[0] = known.low, known.planned
+    if numbers.rule.decides:
+        past.hpa_high[0] = known.high
     past.short_since[0] = inf if known.short_since is None else known.short_since
     return past
 

@@ -21,10 +21,12 @@ from hypot.core.instant import show_time
 from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.text.write import to_yaml
+from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.version import Version, parse_version, show_version
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
+from hypot.policy.hold import rival_hold
 from hypot.policy.model.decision import Decision, MoveReport
 from hypot.policy.model.seen import Scale
 from hypot.policy.model.settings import Settings
@@ -70,7 +72,9 @@ class _Run:
         earlier = self.states.get(key)
         current = seen.scale.replicas if isinstance(seen.scale, Scale) else None
         state = resumed(autoscaler, earlier, current, self.now, self.settings)
-        decision, after = decide(autoscaler, seen, state, self.settings)
+        # The HPA of a Tortoise is not written next to another one.
+        rival = rival_hold(seen.others) if isinstance(autoscaler, Tortoise) and not autoscaler.decides else None
+        decision, after = decide(autoscaler, seen, state, self.settings, () if rival is None else (rival,))
         # Nothing was written to a cluster, so the state records no move as done.
         known = current if current is not None or earlier is None else earlier.replicas
         self.states[key] = Remembered(after, known, self.now)

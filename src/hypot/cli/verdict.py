@@ -17,6 +17,7 @@ from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.problem import Problem
 from hypot.kinds.text.load import Source
 from hypot.policy.model.decision import Decision, Step, condition_of
+from hypot.policy.model.learned import REASONS
 from hypot.policy.model.size import briefly, changes_of
 from hypot.policy.stages.report import clause
 
@@ -188,7 +189,8 @@ def _hold_message(decision: Decision) -> str:
     limited = condition_of(decision.conditions, "ScalingLimited")
     if limited is not None and limited.status == "True":
         return _clean(f"limited: {limited.message}")
-    return "the size is right"
+    unknown = [step for step in decision.steps if step.rule in REASONS]
+    return _clean(clause(unknown[-1].sentence)) if unknown else "the size is right"
 
 
 def _gist(step: Step) -> str:

@@ -20,6 +20,8 @@ from hypot.policy.stages.report import kebab, sentence
 from hypot.policy.vertical.fit import amounts
 
 PAUSED, PINNED = "hypot.dev/paused", "hypot.dev/hold"
+# The reason of the hold for what is certain to be another controller of the same workload.
+CONFLICT = "Conflict"
 # The rule of the step that reports a decision that failed only because metrics are missing.
 _WITHOUT_METRICS = "hold-on-failure"
 _LONGEST_WORD = 40
@@ -70,6 +72,13 @@ def _unreadable_schedule(written: Any) -> Hold | None:
     except ScheduleError as error:
         return Hold("ScheduleUnreadable", f"the annotation {SCHEDULE} cannot be read: {error}", "down")
     return None
+
+
+def rival_hold(hpas: Sequence[str]) -> Hold | None:
+    """A hold in both directions that names the first of these HPAs of the same pods; None if there is none."""
+    if not hpas:
+        return None
+    return Hold(CONFLICT, f"HorizontalPodAutoscaler {hpas[0]} scales the same pods: remove one of the two")
 
 
 def needs_whole_decisions(annotations: Mapping[str, Any]) -> bool:

@@ -14,6 +14,7 @@ import yaml
 from hypot.cli import verdict
 from hypot.cli.verdict import Glyphs, Verdict, report, summary
 from hypot.kinds.text.load import Source
+from hypot.policy.model.state import State
 from unit.policy.sizes_world import (
     TARGET,
     VALIDATOR,
@@ -365,4 +366,33 @@ def test_an_edit_of_the_hpa_alone_is_not_a_hold(tmp_path):
     assert headline == "shop/web  Tortoise → Deployment/web  ◇ 4 → 4  the HPA gets 3 to 6 replicas"
     there.step()
     assert Verdict(there.decided(), Source("dump.yaml", 1)).verdict == "hold"
-    assert document(tmp_path, *there.objects()).of(kind="Tortoise")["verdict"] == "hold"
+    # Without a state, the bounds of its HPA are those of the first day.
+    assert document(tmp_path, *there.objects()).of(kind="Tortoise")["verdict"] == "edit"
+
+
+@pytest.mark.parametrize("edits", [True, False])
+def test_no_hpa_is_made_next_to_another_one(tmp_path, edits):
+    """Hypot run does not make one either; the decision names the other HPA. One that is named may be edited."""
+    other = tortoise_world.hpa(3, 20, name="theirs")
+    refs = {"horizontalPodAutoscalerName": "theirs"} if edits else {}
+    one = tortoise_world.tortoise(refs=refs, autoscalingPolicy=tortoise_world.BY_CPU)
+    found = document(tmp_path, *tortoise_world.World(hpa=other, tortoise=one).objects()).of(kind="Tortoise")
+    assert found["verdict"] == "hold"
+    assert (found.get("hpa") is not None) is edits
+    held = [step for step in found["steps"] if step["rule"] == "conflict"]
+    assert bool(held) is not edits
+
+
+def test_a_hold_at_the_maximum_says_so():
+    """Or that nothing is known: the size is not simply right."""
+    usual = {"replicas": 6, "demand": {"app": 6000}, "hpa": tortoise_world.hpa(3, 6, name="theirs")}
+    refs = {"horizontalPodAutoscalerName": "theirs"}
+    one = tortoise_world.tortoise(refs=refs, autoscalingPolicy=tortoise_world.BY_CPU)
+    texts = [
+        next(iter(report([Verdict(there.decided(), Source("dump.yaml", 1))], Glyphs(), 200)))
+        for there in (
+            tortoise_world.World(tortoise=one, state=State(), **usual, **more) for more in ({}, {"measured": 0})
+        )
+    ]
+    assert "hold: cpu of app needs more than 6 replicas of this size, which is the maximum" in texts[0]
+    assert "hold: what is needed now is unknown" in texts[1]

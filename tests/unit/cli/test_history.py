@@ -176,6 +176,30 @@ class TestImport:
         assert result.status == 2
         assert "are both that of shop/web: keep one of them" in result.err
 
+    @pytest.mark.parametrize("until", [END - 8 * WEEK, END - WEEK])
+    def test_an_older_history_replaces_nothing(self, tmp_path, until):
+        """What is newer stays, and the import says so."""
+        assert learn(tmp_path, trace(tmp_path, rows(usage=14.0))).status == 0
+        before = stored(tmp_path)
+        result = learn(tmp_path, trace(tmp_path, rows(weeks=2, usage=2.8, until=until)))
+        assert result.status == 0
+        assert "note: what it observed itself is newer than the end of this trace, and stays" in result.out
+        after = stored(tmp_path)
+        assert after["learned"]["codes"] == before["learned"]["codes"]
+        assert after["learned"]["tally"] == before["learned"]["tally"]
+
+    def test_a_newer_history_replaces_what_it_covers(self, tmp_path):
+        """A few days more, and the weeks before stay."""
+        learn(tmp_path, trace(tmp_path, rows(usage=14.0, until=END - DAY)))
+        result = learn(tmp_path, trace(tmp_path, rows(weeks=2 / 7, usage=1.4)))
+        assert (result.status, "stays" in result.out) == (0, False)
+        text = hypot("history", "-f", tmp_path / "dump.yaml", "--state", tmp_path / "state.json").out
+        assert text.count(" 20 ") >= 168
+
+    def test_what_no_workload_needs(self, tmp_path):
+        """A trace in another unit is cut, and the import says so."""
+        assert "is the trace in cores?" in learn(tmp_path, trace(tmp_path, rows(usage=1e12))).out
+
     def test_what_is_known_otherwise_stays(self, tmp_path):
         """Phase and targets of earlier decisions, and other autoscalers."""
         dump = given(tmp_path, tortoise(), DEPLOYMENT, hpa(), name="before.yaml")
@@ -374,23 +398,25 @@ class TestShow:
         assert hypot("history", *arguments, "--plot", plot).status == 0
         assert b"<svg" in plot.read_bytes()
 
-    @pytest.mark.parametrize(
-        ("change", "expected"),
-        [
-            ({}, "the state has nothing about it"),
-            ({"hypot.dev/tortoise-slot-hours": "2"}, "its slots have changed"),
-        ],
-    )
-    def test_nothing_to_show(self, tmp_path, taught, change, expected):
+    def test_nothing_to_show(self, tmp_path, taught):
         """It says why, also in JSON."""
-        name = "web" if change else "other"
-        dump = given(tmp_path, named(tortoise(annotations=change), name), named(DEPLOYMENT, name))
+        dump, expected = (
+            given(tmp_path, named(tortoise(), "other"), named(DEPLOYMENT, "other")),
+            "the state has nothing",
+        )
         plot = tmp_path / "week.html"
         result = hypot("history", "-f", dump, "--state", taught, "--plot", plot)
         assert (result.status, expected in result.out) == (1, True)
         assert "not drawn" in result.err
         assert not plot.exists()
         assert expected in hypot("history", "-f", dump, "--state", taught, "-o", "json").json["tortoises"][0]["missing"]
+
+    def test_in_other_slots(self, tmp_path, taught):
+        """What was learned is shown in the slots of now, as the next decision reads it."""
+        dump = given(tmp_path, tortoise(annotations={"hypot.dev/tortoise-slot-hours": "2"}), DEPLOYMENT)
+        result = hypot("history", "-f", dump, "--state", taught)
+        assert result.status == 0
+        assert "Monday 8:00 to 10:00" in result.out
 
     def test_a_page_and_a_picture(self, taught, tmp_path):
         """The same input gives the same bytes."""

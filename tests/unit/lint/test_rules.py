@@ -74,6 +74,10 @@ def budget(**spec):
     return thing("policy/v1", "PodDisruptionBudget", selector={"matchLabels": {"app": "web"}}, **spec)
 
 
+def namespace(annotations):
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "annotations": annotations}}
+
+
 def named_tortoise():
     return tortoise(refs={"horizontalPodAutoscalerName": "web"})
 
@@ -177,6 +181,12 @@ CASES = {
         [tortoise(autoscalingPolicy=[SCALED]), workload()],
         "cpu: Horizontal",
         on="Tortoise",
+    ),
+    "namespace-setting": Case(
+        [tortoise(), workload(), namespace({"hypot.dev/tortoise-slot-hours": "5"})],
+        [tortoise(), workload(), namespace({"hypot.dev/tortoise-slot-hours": "6"})],
+        "hypot.dev/tortoise-slot-hours: '5'",
+        on="Namespace",
     ),
     "target-rings": Case(
         [tortoise(annotations={"hypot.dev/tortoise-target-rule": "plain"}), workload()],

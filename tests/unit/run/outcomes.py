@@ -78,6 +78,9 @@ def tortoise(**more):
     return (*there.seen(), there.state)
 
 
+NAMING = tortoise_world.tortoise(refs={"horizontalPodAutoscalerName": "mine"})
+
+
 def representative():
     """A name and an outcome for each way in which the status of a kind can look."""
     broken = WPA.from_dict({"metadata": {"name": "web", "namespace": "shop"}, "spec": {"maxReplicas": "many"}})
@@ -118,7 +121,9 @@ def representative():
         "hvpa paused": outcome(hvpa(), grown, holds=(PAUSED,)),
         "tortoise edits": outcome(*tortoise()),
         "tortoise begins": outcome(*tortoise(hpa=None, state=State())),
-        "tortoise gathers": outcome(*tortoise(state=State())),
+        "tortoise gathers": outcome(
+            *tortoise(state=State(), tortoise=NAMING, hpa=tortoise_world.hpa(3, 100, name="mine"))
+        ),
         "tortoise only says": outcome(*tortoise(tortoise=tortoise_world.tortoise("Off"))),
         "tortoise sizes": outcome(*tortoise(peak={"app": {"memory": 2**31}})),
         "tortoise without scale": outcome(tortoise()[0], NO_SCALE, tortoise()[2]),

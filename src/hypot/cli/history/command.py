@@ -79,17 +79,18 @@ def _weeks(entry: TortoiseEntry, remembered: Remembered | None) -> list[LearnedW
     if past is None:
         return ["the state has nothing about it: let hypot decide --state or hypot history import write it"]
     several = len(past.learned) > 1
-    return [_week(entry, learned, several=several) for learned in past.learned]
+    at = None if remembered is None else remembered.at
+    return [_week(entry, learned, at, several=several) for learned in past.learned]
 
 
-def _week(entry: TortoiseEntry, learned: Learned, *, several: bool) -> LearnedWeek | str:
+def _week(entry: TortoiseEntry, learned: Learned, at: float | None, *, several: bool) -> LearnedWeek | str:
     container, _, resource = learned.place.rpartition("/")
     what = f"{resource} of {container}"
     size = entry.sizes.get((container, resource), 0)
     if not size:
         return f"it learned what it needs of {what}, which its pods do not request any more"
     if learned.layout != entry.layout:
-        return "its slots have changed, so learning starts over"
+        learned = learned.relaid(entry.layout, learned.since if at is None else at)
     unit = unit_size(resource, size)
     slots = slots_learned(learned, unit, bounds_rule(entry.counts, entry.own))
     if not any(slot.needed for slot in slots):

@@ -24,14 +24,16 @@ from hypot.cli.statefile import alone, read_state, write_state
 from hypot.cli.verdict import glyphs_for, safe_for
 from hypot.core.amount import CPU, brief
 from hypot.core.instant import show_time
-from hypot.core.learning.slots import slots_of
+from hypot.core.learning.slots import MOST, slots_of
 from hypot.face.style import printable
 from hypot.kinds.base import count_of
 from hypot.kinds.tortoise.settings import DAY
 from hypot.policy.continuity import Remembered
+from hypot.policy.model.learned import Learned, SlotLayout
 from hypot.policy.model.size import Place
 from hypot.policy.model.state import State
 from hypot.policy.model.tortoise_state import TortoiseState, key_of
+from hypot.policy.tortoise.needs import amount_of
 from hypot.policy.tortoise.phases import gathers_for
 
 if TYPE_CHECKING:
@@ -63,6 +65,29 @@ class _Taught(NamedTuple):
 
     match: _Match
     found: "LearnedHistory"
+
+    @property
+    def layout(self) -> SlotLayout:
+        return self.found.learned.layout
+
+    def own(self, earlier: Remembered | None) -> Learned | None:
+        """What it knew of this place before, in the same slots."""
+        past = _past(earlier)
+        own = None if past is None else past.learned_in(self.found.learned.place)
+        at = earlier.at if earlier is not None and earlier.at is not None else self.match.until
+        return own.relaid(self.layout, at) if own is not None and own.layout != self.layout else own
+
+    def merged(self, earlier: Remembered | None) -> Learned:
+        """The history, with what it knew before; where both know something, what was observed last counts."""
+        own, learned = self.own(earlier), self.found.learned
+        if own is None or own.tally is None:
+            return learned
+        return own.after(learned) if self.is_older(own) else learned.after(own)
+
+    def is_older(self, own: Learned | None) -> bool:
+        """Whether its own observations are newer than the end of the history."""
+        tally = self.found.learned.tally
+        return own is not None and own.tally is not None and tally is not None and own.tally[:2] > tally[:2]
 
 
 @click.command("import")
@@ -104,12 +129,14 @@ def command(
             states = read_state(state_file)
             lesson = _Lesson(entries, states)
             taught = lesson.learn(found)
+            older = [one.is_older(one.own(states.get(one.match.entry.key))) for one in taught]
             for one in taught:
                 states[one.match.entry.key] = _state(one, states.get(one.match.entry.key))
             write_state(state_file, states)
     except TraceError as error:
         raise BadInput(str(error)) from error
-    _print(entries, taught, lesson, state_file)
+    notes = [list(_notes(one, is_older=is_older)) for one, is_older in zip(taught, older, strict=True)]
+    _print(entries, list(zip(taught, notes, strict=True)), lesson, state_file)
     return 0 if len({one.match.entry.key for one in taught}) == len(entries) else 1
 
 
@@ -228,9 +255,12 @@ def _past(earlier: Remembered | None) -> TortoiseState | None:
 
 def _state(taught: _Taught, earlier: Remembered | None) -> Remembered:
     """The state of a Tortoise that watched the history: nothing else that is known of it changes."""
-    learned, past = taught.found.learned, _past(earlier)
+    past = _past(earlier)
     known = past or TortoiseState(())
-    others = [each for each in known.learned if each.layout == learned.layout and each.place != learned.place]
+    others = [
+        each for each in known.learned if each.layout == taught.layout and each.place != taught.found.learned.place
+    ]
+    learned = taught.merged(earlier)
     began = learned.since if learned.is_enough() else taught.match.until
     since = {**known.since, learned.place: min(began, known.since.get(learned.place, began))}
     targets = {key_of(place): percent for place, percent in taught.match.targets.items()}
@@ -241,20 +271,36 @@ def _state(taught: _Taught, earlier: Remembered | None) -> Remembered:
     return replace(earlier, state=earlier.state._replace(tortoise=made), at=at)
 
 
-def _print(entries: list[TortoiseEntry], taught: list[_Taught], lesson: _Lesson, state_file: str) -> None:
+def _notes(taught: _Taught, *, is_older: bool) -> Iterator[str]:
+    """What an author should know of one history."""
+    yield from taught.match.notes
+    if is_older:
+        yield "what it observed itself is newer than the end of this trace, and stays"
+    if taught.found.learned.peak() >= MOST:
+        resource = taught.match.place[1]
+        yield f"more than {brief(resource, amount_of(resource, MOST))} counts as that: is the trace in cores?"
+
+
+def _print(
+    entries: list[TortoiseEntry], taught: list[tuple[_Taught, list[str]]], lesson: _Lesson, state_file: str
+) -> None:
     glyphs = glyphs_for(sys.stdout)
-    by_key: dict[str, list[_Taught]] = {}
-    for one in taught:
-        by_key.setdefault(one.match.entry.key, []).append(one)
+    by_key: dict[str, list[tuple[_Taught, list[str]]]] = {}
+    for one, notes in taught:
+        by_key.setdefault(one.match.entry.key, []).append((one, notes))
     lines = []
     for entry in entries:
         lines.append(
             f"{glyphs.style(printable(entry.name), bold=True)}  Tortoise {glyphs.arrow} {printable(str(entry.target))}"
         )
         known = by_key.get(entry.key, [])
-        for one in known:
-            lines += _lines(one)
-        lines += _untaught_places(entry, known) if known else _not_taught(entry, lesson.faults.get(entry.key))
+        for one, notes in known:
+            lines += _lines(one, notes)
+        lines += (
+            _untaught_places(entry, [one for one, _ in known])
+            if known
+            else _not_taught(entry, lesson.faults.get(entry.key))
+        )
         lines.append("")
     lines.append(f"{state_file}: {count_of(len(by_key), 'Tortoise')} of {len(entries)} learned.")
     click.echo(safe_for(sys.stdout, "\n".join(lines)), color=glyphs.colour)
@@ -282,7 +328,7 @@ def _untaught_places(entry: TortoiseEntry, known: list[_Taught]) -> Iterator[str
             yield printable(f"    replicas also follow {resource} of {container}, which is not learned{named}")
 
 
-def _lines(taught: _Taught) -> Iterator[str]:
+def _lines(taught: _Taught, notes: Iterable[str]) -> Iterator[str]:
     match, (learned, counted, left_out) = taught.match, taught.found
     layout = learned.layout
     container, resource = match.place
@@ -298,5 +344,5 @@ def _lines(taught: _Taught) -> Iterator[str]:
     gathers = gathers_for(match.entry.own)
     if match.until - learned.since < gathers or not learned.is_enough():
         yield f"    too little to work at once: it gathers data for {count_of(round(gathers / DAY), 'day')}"
-    for note in match.notes:
+    for note in notes:
         yield f"    note: {printable(note)}"

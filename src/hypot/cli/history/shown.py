@@ -40,7 +40,8 @@ def lines_of(week: LearnedWeek | str, glyphs: Glyphs) -> Iterator[str]:
     yield from (f"    {_joined(row, widths)}" for row in rows)
     if turns:
         yield ""
-        yield f"    {unit}: the most needed in the slot, and in the week of each Sunday. {_NONE}: not more than later."
+        missing = f"{_NONE}: no data, or not more than later."
+        yield f"    {unit}: the most needed in the slot, and in the week of each Sunday. {missing}"
 
 
 def _joined(cells: list[str], widths: list[int]) -> str:

@@ -8,11 +8,9 @@ the count for a total in these intervals, without a list of them.
 from typing import NamedTuple
 
 from hypot.core.axes.interval import holds, whole_limit
+from hypot.core.learning.target import TOLERANCE
 from hypot.core.sizes.right_size import balanced, bounded
 
-# Pods change their size only if they need this much more or less: a utilization within the tolerance of an HPA asks for
-# nothing.
-TOLERANCE = 0.1
 # An amount that is not known.
 UNKNOWN = -1
 

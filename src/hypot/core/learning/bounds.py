@@ -19,6 +19,8 @@ class SlotRange(NamedTuple):
     low: int
     held: int
     raised: int
+    # The most that any minimum may bring with it while pods can grow instead.
+    ceiling: int
 
 
 class Planned(NamedTuple):
@@ -51,14 +53,19 @@ def why_not_held(
     return LATE if short_for >= PATIENCE else HELD
 
 
-def held_at(high: int, preferred: int, replicas: int, asked: int) -> int:
+def held_at(preferred: int, replicas: int, asked: int) -> int:
     """The maximum while pods can grow instead: the preferred count, or what runs and is needed."""
-    return min(high, max(preferred, min(replicas, asked)))
+    return max(preferred, min(replicas, asked))
 
 
 def pods_kept(replicas: int, most: int, unknown: bool) -> int:
     """The pods that must not be removed: those that run, while what is needed now is unknown."""
     return min(replicas, most) if unknown else 0
+
+
+def without_planned(written_low: int, last_low: int, last_planned: int) -> int:
+    """The minimum of the HPA, without the planned one that it got."""
+    return last_low if written_low == last_planned else written_low
 
 
 def hpa_bounds(
@@ -68,6 +75,7 @@ def hpa_bounds(
     slot: SlotRange,
     last_low: int,
     written_low: int,
+    named: bool,
     replicas: int,
     least: int,
     most: int,
@@ -76,12 +84,16 @@ def hpa_bounds(
     """The bounds of the HPA; NONE if it stays as it is. A slot whose least is NONE is not learned yet.
 
     `before` is the phase before this one, `unknown` says that it is not known what is needed now, `last_low` is the
-    minimum that was decided last, and `written_low` that of the HPA; NONE if there is none.
+    minimum that was decided last, and `written_low` that of the HPA; NONE if there is none. `named`: whether people
+    made that HPA. Until something is learned, theirs keeps its bounds, and any other has the administrator's: those
+    that it has may be of another hour, or of another controller.
     """
     kept = pods_kept(replicas, most, unknown)
     if slot.low == NONE:
-        known = last_low if unknown else 0
-        return (max(least, min(known, most)), most) if written_low == NONE else (NONE, NONE)
+        if written_low != NONE and named:
+            return NONE, NONE
+        known = written_low if written_low != NONE else last_low if unknown else 0
+        return max(least, min(known, most)), most
     if phase == IN_EMERGENCY:
         # No pod is removed: neither one that runs, nor one that this emergency has asked for.
         asked = last_low if before == IN_EMERGENCY else 0
@@ -109,22 +121,23 @@ def with_planned(
     planned: int,
     in_emergency: int,
     most: int,
+    ceiling: int,
     factor: float,
 ) -> Planned:
     """These bounds with a planned minimum; bounds and written ones may be NONE.
 
-    `in_emergency` is the minimum in an emergency while no bounds are learned.
+    `in_emergency` is the minimum in an emergency while no bounds are learned, and `ceiling` the most replicas while
+    pods can grow instead.
     """
     decided = low != NONE
     if not decided:
         low, high = (written_low, written_high) if written_low != NONE else (1, most)
-        if last_planned == low:
-            low = last_low
+        low = without_planned(low, last_low, last_planned)
         most, planned = min(high, most), max(planned, in_emergency)
     least = max(low, min(planned, most))
     # Above a planned minimum there is as much room as above a learned one.
     room = replicas_of(least, 1, factor) if least > low and decided else least
-    last = max(high, min(room, most), least)
+    last = max(high, min(room, most, ceiling), least)
     if not decided and least == written_low and last == written_high:
         return Planned(low, least, NONE, NONE)
     return Planned(low, least, least, last)

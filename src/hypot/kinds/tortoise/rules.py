@@ -26,6 +26,7 @@ from hypot.kinds.tortoise.policies import POLICIES, AutoscalingTypes, ContainerA
 from hypot.kinds.tortoise.settings import annotation_problems
 from hypot.kinds.tortoise.status import MAY_HAVE_EMERGENCY
 from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.vpa.fields import ANY_CONTAINER
 from hypot.kinds.vpa.knobs import knob_problems
 from hypot.kinds.vpa.rules import MAX_POLICIES, range_problems
 
@@ -108,6 +109,14 @@ def _container_name_problems(
         place = (*where, i, "containerName")
         if not name:
             yield Problem("container-name", "Required", place, "must name a container")
+        elif name == ANY_CONTAINER:
+            message = (
+                f"is no container: a Tortoise has no {ANY_CONTAINER} for all, so everything that is not listed is Off"
+            )
+            if where == SIZED:
+                message = f"is no container: a Tortoise has no {ANY_CONTAINER} for all, so this item has no effect"
+            hint = "write an item for each container" + (", or leave the list out" if where == SCALED else "")
+            yield Problem("container-name", "Notice", place, message, name, hint, "warning")
         elif name in seen:
             yield Problem("duplicate-policy", "Duplicate", place, "", name, "keep one item for each container")
         else:

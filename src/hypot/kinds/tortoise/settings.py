@@ -4,11 +4,7 @@ A setting has one name in three spellings: `maximum_max_replicas` here, `maximum
 `hypot.dev/tortoise-maximum-max-replicas` as an annotation of a Tortoise or of its namespace. Mappings and the behavior
 have no annotation: the spec has fields for them.
 
-Each setting names the key of the original configuration. These keys have no counterpart: TortoiseUpdateInterval is
-`syncPeriod`; GlobalDisableMode and ExcludedNamespaces are modes and namespaces in the configuration of the controller;
-IstioSidecarProxyDefaultCPU and -Memory are not needed, because hypot observes the pods themselves;
-HPAExternalMetricExclusionRegex would remove metrics that do not belong to the Tortoise; FeatureFlags guard what is
-always on here.
+Each setting names the key of the original configuration; those without a counterpart say what to do instead.
 """
 
 import json
@@ -29,6 +25,16 @@ from hypot.kinds.problem import Problem, Where
 from hypot.kinds.tortoise.behavior import behavior_problems
 from hypot.kinds.units import COUNT, CPU, MEMORY, PLAIN, SECONDS, SHARE, Unit, knob, value_of
 
+# The keys of the original configuration without a counterpart, and what to do instead.
+_ELSEWHERE = {
+    "TortoiseUpdateInterval": "it is syncPeriod outside of tortoise",
+    "GlobalDisableMode": "write kinds: {Tortoise: observe} in the configuration of hypot run",
+    "ExcludedNamespaces": "label the other namespaces (optIn of hypot run), or list them in watchNamespaces",
+    "IstioSidecarProxyDefaultCPU": "leave it out: hypot observes the sidecars of pods themselves",
+    "IstioSidecarProxyDefaultMemory": "leave it out: hypot observes the sidecars of pods themselves",
+    "HPAExternalMetricExclusionRegex": "leave it out: metrics of other kinds stay as they are",
+    "FeatureFlags": "leave it out: what they guard is always on",
+}
 PREFIX = "hypot.dev/tortoise-"
 WEEKLY, DAILY = "weekly", "daily"
 FIXED_POINT, PLAIN_FORMULA = "fixed-point", "plain"
@@ -233,7 +239,7 @@ class TortoiseSettings:
     vertical_buffer: float = knob(
         PLAIN,
         0.1,
-        "How much is added to the size of a Vertical resource, as a fraction.",
+        "How much is added to the usage of a Vertical resource, as a fraction; twice if it grows.",
         "BufferRatioOnVerticalResource",
         most=10,
     )
@@ -413,8 +419,10 @@ def _unknown(name: str, known: Mapping[str, str]) -> str:
     by_original = {f.metadata["flag"]: _camel(key) for key, f in _FIELDS.items() if f.metadata["flag"]}
     if name in by_original:
         return f"unknown setting; it is {by_original[name]} here"
+    if name in _ELSEWHERE:
+        return f"unknown setting; {_ELSEWHERE[name]}"
     near = get_close_matches(name, known, 1, 0.7)
-    return "unknown setting; " + (f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}")
+    return "unknown setting; " + (f"did you mean {near[0]}?" if near else "docs/settings.md lists those of tortoise")
 
 
 def _from_file(f: Any, written: Any) -> Any:

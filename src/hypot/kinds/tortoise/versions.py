@@ -14,7 +14,7 @@ GROUP = "autoscaling.mercari.com"
 CURRENT = f"{GROUP}/v1beta3"
 V1ALPHA1 = f"{GROUP}/v1alpha1"
 FORMER = (f"{GROUP}/v1beta2", f"{GROUP}/v1beta1", V1ALPHA1)
-# What v1beta3 chooses for every container if no policy is written at all.
+# What v1beta3 chooses for every container if no policy is written at all, and no HPA is named.
 AUTOMATIC = {"cpu": "Horizontal", "memory": "Vertical"}
 _OLD_POLICY, _OLD_MINIMUM, _MINIMUM = "autoscalingPolicy", "MinAllocatedResources", "minAllocatedResources"
 _OLD_TARGET, _OLD_GATES = "deploymentName", "featureGates"
@@ -55,12 +55,19 @@ def _with_policies(spec: dict[str, Any]) -> dict[str, Any]:
         return spec
     made: dict[str, Any] = {**spec, "resourcePolicy": [_without_policy(item) for item in sizes]}
     found = [_policy(item) for item in sizes if isinstance(item, dict) and _OLD_POLICY in item]
-    # If all are what v1beta3 chooses itself, it also chooses for containers that are not listed here.
-    if found and not spec.get(_OLD_POLICY) and any(item.get("policy") != AUTOMATIC for item in found):
+    # If all are what v1beta3 chooses itself, it also chooses for containers that are not listed here. With a named HPA
+    # it chooses by the metrics of that HPA.
+    chosen = all(item.get("policy") == AUTOMATIC for item in found) and not _names_hpa(spec)
+    if found and not spec.get(_OLD_POLICY) and not chosen:
         made[_OLD_POLICY] = found
     if all(isinstance(item, dict) and item.keys() <= {"containerName"} for item in made["resourcePolicy"]):
         del made["resourcePolicy"]
     return made
+
+
+def _names_hpa(spec: Mapping[str, Any]) -> bool:
+    refs = spec.get("targetRefs")
+    return isinstance(refs, dict) and bool(refs.get("horizontalPodAutoscalerName"))
 
 
 def _is_old(item: Any) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.tortoise.policies import OFF, written_policies
-from hypot.kinds.tortoise.settings import PLAIN_FORMULA, PREFIX
+from hypot.kinds.tortoise.settings import PLAIN_FORMULA, PREFIX, annotation_problems
 from hypot.lint.input.world import InputWorld
 from hypot.lint.rule import TORTOISE_ONLY, Hit, RuleFamily
 from hypot.policy.tortoise.edited_hpa import target_of, targets_in
@@ -108,6 +108,24 @@ def policy_without_request(world: InputWorld) -> Iterator[Hit]:
                 message = f"container {name} of {tortoise.target} has no request of {resource}"
                 where = ("spec", "autoscalingPolicy", number, "policy", resource)
                 yield Hit(tortoise.item, where, f"{message}, so {resource} is Off, not {written[resource]}")
+
+
+@TORTOISES.rule(
+    "namespace-setting",
+    "error",
+    title="An annotation of a namespace that has no effect on its Tortoises",
+    why="A setting that is invalid, or that contradicts another one, is ignored for all Tortoises of the namespace.",
+    fix="see docs/settings.md for the settings of Tortoises and their values",
+    example="hypot.dev/tortoise-slot-hours: slot-hours 5 does not divide the 24 hours of a day",
+)
+def namespace_setting(world: InputWorld) -> Iterator[Hit]:
+    for item in world.of_kind("", "Namespace"):
+        for problem in annotation_problems(item.annotations):
+            hint = f" ({problem.hint})" if problem.hint else ""
+            if problem.severity != "error":
+                # The administrator's settings may allow it.
+                continue
+            yield Hit(item, problem.where, f"{problem.where[-1]}: {problem.message}{hint}")
 
 
 @TORTOISES.rule(

@@ -33,7 +33,13 @@ class HpaEdit(NamedTuple):
         """What the HPA gets, in a few words."""
         if self.deletes:
             return f"HorizontalPodAutoscaler {self.name} is deleted"
-        return f"the HPA gets {self.after.min_replicas} to {self.after.max_replicas} replicas"
+        before, after = self.before, self.after
+        if before is not None and before != after:
+            bounds = (before.min_replicas, before.max_replicas)
+            if bounds == (after.min_replicas, after.max_replicas):
+                changed = {change.field.split()[0] for change in self.changes()}
+                return "the behavior of the HPA changes" if changed == {"behavior"} else "the metrics of the HPA change"
+        return f"the HPA gets {after.min_replicas} to {after.max_replicas} replicas"
 
     def changes(self) -> Iterator[FieldChange]:
         """The fields that change, each metric on its own."""

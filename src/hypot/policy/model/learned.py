@@ -4,9 +4,21 @@ import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Self, get_args
 
-from hypot.core.learning.slots import HOURS, STALE, SlotTable, empty, is_left_out, last_peak, place, slots_of, unpacked
+from hypot.core.learning.slots import (
+    DAYS,
+    HOURS,
+    STALE,
+    SlotTable,
+    empty,
+    is_left_out,
+    last_peak,
+    place,
+    slots_of,
+    unpacked,
+)
 from hypot.kinds.derived import Deriving, derived, with_derived_of
 
 # Why a time says nothing about what a workload needs.
@@ -14,6 +26,9 @@ Reason = Literal["saturated", "crash-loop", "unmeasured", "no-pods"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 MOST_LEFT_OUT = 168
 MOST_WEEKS = 53
+WEEK = 7 * 86_400
+# Slots of all zones begin and end at a multiple of this.
+_QUARTER = 900
 
 
 class SlotLayout(NamedTuple):
@@ -116,12 +131,49 @@ class Learned(Deriving):
         table.skip(tally.turn * table.slots + tally.slot + 1, turn * table.slots + slot)
         return replace(self, codes=table.codes.tobytes(), left_out=left_out)
 
+    def relaid(self, layout: SlotLayout, now: float) -> "Learned":
+        """The same needs in other slots: each has the highest of the former slots that overlap with it.
+
+        A need that was dropped, because a later one in its former slot was as high, counts with that one.
+        """
+        old, new = self.layout, empty(layout.weeks, layout.hours, layout.daily)
+        here, tally = old.place(now), self.tally
+        is_behind = tally is not None and tally[:2] < here
+        codes = (self.ended(*here) if is_behind else self).table().codes
+        overlaps = _overlaps(old, layout, int(now) // _QUARTER * _QUARTER)
+        highest: list[int | None] = []
+        later, newest = [0] * old.slots, here[0] * old.slots + here[1]
+        counts_now = tally is not None and not is_behind and tally.reason is None
+        for _, former in reversed(overlaps):
+            ended = [each for each in former if each < newest]
+            for each in reversed(ended):
+                code = codes[each % len(codes)]
+                later[each % old.slots] = max(later[each % old.slots], code if code < STALE else 0)
+            known = [unpacked(code) for each in ended if (code := later[each % old.slots])]
+            if counts_now and tally is not None and newest in former:
+                known.append(tally.needed)
+            highest.append(max(known, default=None))
+        highest.reverse()
+        for (_, slot), former in overlaps:
+            # What is older than the window stays where nothing newer is known.
+            older = [codes[place] for each in former for place in range(each % old.slots, len(codes), old.slots)]
+            new.codes[slot] = max([new.codes[slot], *[code for code in older if code >= STALE]])
+        done = 0
+        for ((turn, slot), _), needed in zip(overlaps[:-1], highest[:-1], strict=True):
+            occurrence = turn * new.slots + slot
+            new.skip(done or occurrence, occurrence)
+            new.record(turn, slot, needed)
+            done = occurrence + 1
+        begun = None if tally is None else SlotTally(*overlaps[-1][0]).observed(highest[-1], None)
+        left_out = self.left_out if old._replace(weeks=layout.weeks) == layout else ()
+        return Learned(layout, self.place, self.since, new.codes.tobytes(), begun, left_out)
+
     def after(self, earlier: "Learned") -> "Learned":
         """With what was learned before it began, in the same place and slots; its own slots replace those of then."""
         first = self.layout.place(self.since)
-        if earlier.tally is None or (earlier.tally.turn, earlier.tally.slot) >= first or self.tally is None:
+        if earlier.tally is None or self.tally is None or earlier.tally[:2] > self.tally[:2]:
             return self
-        before, own = earlier.ended(*first), self.table()
+        before, own = earlier.ended(*first) if earlier.tally[:2] < first else earlier, self.table()
         table = before.table()
         slots, rows = table.slots, table.rows
         start, end = (turn * slots + slot for turn, slot in (first, self.tally[:2]))
@@ -130,7 +182,8 @@ class Learned(Deriving):
             code = own.codes[turn % rows * slots + slot]
             table.record(turn, slot, unpacked(code) if 0 < code < STALE else None)
         left_out = (*before.left_out, *self.left_out)[-MOST_LEFT_OUT:]
-        return replace(self, since=earlier.since, codes=table.codes.tobytes(), left_out=left_out)
+        since = min(self.since, earlier.since)
+        return replace(self, since=since, codes=table.codes.tobytes(), left_out=left_out)
 
     def is_enough(self) -> bool:
         """Whether recorded usage stands for observing every slot once: half of them have data."""
@@ -208,6 +261,26 @@ class Learned(Deriving):
         left_out = [LeftOut(int(turn), int(slot), REASONS[reason]) for turn, slot, reason in data.get("leftOut", ())]
         begun = None if tally is None else _tally([int(each) for each in tally])
         return cls(layout, str(data["place"]), float(data["since"]), codes, begun, tuple(left_out))
+
+
+@lru_cache(32)
+def _overlaps(old: SlotLayout, new: SlotLayout, now: int) -> tuple[tuple[tuple[int, int], tuple[int, ...]], ...]:
+    """The occurrences of new slots up to now, the oldest first, and those of the former slots that overlap with each.
+
+    Former ones are counted over all turns and slots; the table has only the last of them.
+    """
+    found: dict[tuple[int, int], dict[int, None]] = {}
+    turn, slot = old.place(now)
+    newest = turn * old.slots + slot
+    oldest = newest - DAYS * HOURS // old.hours * old.weeks
+    weeks = max(old.weeks, new.weeks)
+    for at in range(now - weeks * WEEK, now + 1, _QUARTER):
+        turn, slot = old.place(at)
+        occurrence = turn * old.slots + slot
+        former = found.setdefault(new.place(at), {})
+        if oldest <= occurrence <= newest:
+            former[occurrence] = None
+    return tuple([(at, tuple(former)) for at, former in sorted(found.items())])
 
 
 def _tally(numbers: list[int]) -> SlotTally:

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from math import inf
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -20,6 +21,8 @@ from hypot.core.timeofday import DAY
 from hypot.kinds.floor import NO_FLOOR, Floor, higher
 
 SCHEDULE = "hypot.dev/schedule"
+# So many windows of one entry in a row, each of which begins before the last one ends, have no end.
+_OVERLAPS = 100
 MOST_ENTRIES, LONGEST_TEXT, LONGEST = 32, 8192, 7 * DAY
 _ONCE, _REPEATED = ("startAt", "finishAt"), ("cron", "duration", "timeZone")
 _ZONE = re.compile(r"(Z|z|[+-][0-9]{2}:?[0-9]{2})$")
@@ -57,6 +60,15 @@ class PlannedMinimum(NamedTuple):
         # Times of cron are whole seconds: the first that has not ended.
         start = next_from(self.cron, (at - self.duration) // 1 + 1, ZoneInfo(self.zone))
         return None if start is None else Window(start, start + self.duration)
+
+    def last_end(self, window: Window) -> float:
+        """When a window ends that the next one of the same entry does not prolong; infinite if each does."""
+        for _ in range(_OVERLAPS):
+            following = self.window(window.end) if self.cron is not None else None
+            if following is None or following.start > window.end:
+                return window.end
+            window = following
+        return inf
 
 
 class ScheduleNow(NamedTuple):
@@ -193,7 +205,8 @@ def schedule_at(entries: Iterable[PlannedMinimum], at: float) -> ScheduleNow:
         if window is None:
             continue
         if window.start <= at:
-            until = window.end if not until else min(until, window.end)
+            end = entry.last_end(window)
+            until = end if not until else min(until, end)
             floor = _highest(floor, entry.floor)
         elif ahead is None or window.start < ahead[0].start:
             ahead = window, entry.floor

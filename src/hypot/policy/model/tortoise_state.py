@@ -28,10 +28,13 @@ class TortoiseState:
     since: Mapping[str, float] = field(default_factory=dict, hash=False)
     # `container/resource` -> the target utilization in percent.
     targets: Mapping[str, int] = field(default_factory=dict, hash=False)
-    # When the targets were last computed.
+    # When the targets were last computed, and the highest average utilization of each since then, in percent.
     retargeted: float | None = None
+    busiest: Mapping[str, float] = field(default_factory=dict, hash=False)
     # The minimum of the HPA without a planned one, from which an emergency steps back.
     low: int = 0
+    # The maximum that holds without an HPA, because hypot decides the count; 0 if there is none.
+    high: int = 0
     # The minimum that the HPA got because it is planned; 0 if none is.
     planned: int = 0
     # Since when pods at the preferred count need more than they have.
@@ -42,7 +45,8 @@ class TortoiseState:
         keys = [key_of(place) for place in places]
         if list(self.since) == keys and set(self.targets).issubset(keys):
             return self
-        since = {key: self.since.get(key, at) for key in keys}
+        began = {each.place: each.since for each in self.learned}
+        since = {key: self.since.get(key, began.get(key, at)) for key in keys}
         targets = {key: percent for key, percent in self.targets.items() if key in since}
         return replace(self, since=since, targets=targets)
 
@@ -51,13 +55,16 @@ class TortoiseState:
         return next((each for each in self.learned if each.place == place), None)
 
     def learns(self, layout: SlotLayout, places: Iterable[Place], at: float) -> "TortoiseState":
-        """With a table for each of these places, and no others; a new one begins now."""
-        known = {each.place: each for each in self.learned if each.layout == layout}
+        """With a table of these slots for each of these places, and no others; that of a new place begins now."""
         keys = [key_of(place) for place in places]
-        if [each.place for each in self.learned] == keys == list(known):
+        if [(each.place, each.layout) for each in self.learned] == [(key, layout) for key in keys]:
             return self
+        known = {
+            each.place: each if each.layout == layout else each.relaid(layout, at)
+            for each in self.learned
+            if each.place in keys
+        }
         learned = tuple([known.get(key) or Learned.begun(layout, key, at) for key in keys])
-        # Slots of another length are observed from the beginning.
         since = {key: began for key, began in self.since.items() if key in known}
         return replace(self, learned=learned, since=since)
 
@@ -84,9 +91,9 @@ class TortoiseState:
         return max(self.retargeted or 0.0, *self.since.values(), 0.0)
 
     def essence(self) -> tuple[Any, ...]:
-        """What must not be lost: all but the slot in progress."""
+        """What must not be lost: all but the slot in progress, and what was observed since targets were computed."""
         slots = [(each.layout, each.place, each.since, each.codes, each.left_out) for each in self.learned]
-        return slots, self.phase, self.since, self.targets, self.retargeted, self.low, self.planned
+        return slots, self.phase, self.since, self.targets, self.retargeted, self.low, self.high, self.planned
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -96,7 +103,9 @@ class TortoiseState:
             "since": dict(self.since),
             "targets": dict(self.targets),
             "retargeted": self.retargeted,
+            **({"busiest": dict(self.busiest)} if self.busiest else {}),
             "low": self.low,
+            **({"high": self.high} if self.high else {}),
             **({"planned": self.planned} if self.planned else {}),
             **({} if self.short_since is None else {"shortSince": self.short_since}),
         }
@@ -109,12 +118,14 @@ class TortoiseState:
             return cls(
                 tuple([Learned.from_dict(each) for each in (data["learned"], *data.get("alsoLearned", ()))]),
                 phase if phase in PHASES else "",
-                {str(key): _time(at) for key, at in data["since"].items()},
+                {str(key): _number(at) for key, at in data["since"].items()},
                 {str(key): int(percent) for key, percent in data["targets"].items() if 0 < int(percent) <= PERCENT},
-                None if retargeted is None else _time(retargeted),
+                None if retargeted is None else _number(retargeted),
+                {str(key): _number(average) for key, average in data.get("busiest", {}).items()},
                 _count(data["low"]),
+                _count(data.get("high", 0)),
                 _count(data.get("planned", 0)),
-                None if data.get("shortSince") is None else _time(data["shortSince"]),
+                None if data.get("shortSince") is None else _number(data["shortSince"]),
             )
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"the state of a Tortoise cannot be read: {error}") from error
@@ -124,8 +135,8 @@ def _count(written: Any) -> int:
     return min(max(int(written), 0), MOST_REPLICAS)
 
 
-def _time(written: Any) -> float:
-    at = float(written)
-    if not isfinite(at):
-        raise ValueError(f"{written} is not a time")
-    return at
+def _number(written: Any) -> float:
+    number = float(written)
+    if not isfinite(number):
+        raise ValueError(f"{written} is not a number")
+    return number

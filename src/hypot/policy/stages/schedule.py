@@ -1,5 +1,6 @@
 """Planned minimums: an object is decided as if its own minimum were as high as its schedule asks for now."""
 
+from math import isinf
 from typing import TypeVar
 
 from hypot.core.amount import brief
@@ -13,6 +14,8 @@ from hypot.policy.model.state import State
 from hypot.policy.stages.report import sentence
 
 SCHEDULED = "Scheduled"
+# The rule of the step that says what of a plan has no effect.
+WITHOUT_EFFECT = "planned-without-effect"
 S = TypeVar("S", bound=Kind)
 
 
@@ -44,7 +47,13 @@ def with_schedule(move: Move, now: ScheduleNow | None, state: State) -> Move:
         return _unreadable(move, now.error, old)
     holds, reason, message = now.floor != NO_FLOOR, "Over", "nothing more"
     if holds:
-        reason, message = "InForce", f"at least {words_of(now.floor)} until {show_time(now.until)}"
+        end = "without end" if isinf(now.until) else f"until {show_time(now.until)}"
+        reason, message = "InForce", f"at least {words_of(now.floor)} {end}"
+        lost = next((step for step in move.steps if step.rule == WITHOUT_EFFECT), None)
+        if lost is not None:
+            holds = bool(lost.numbers["given"])
+            reason = reason if holds else "NoEffect"
+            message = f"{message}, but {'; '.join(lost.numbers['lost'])}"
     elif now.ahead is not None:
         window, floor = now.ahead
         reason = "Planned"

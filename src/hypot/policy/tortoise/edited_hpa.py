@@ -74,7 +74,12 @@ def targets_in(hpa: HPA) -> dict[Place, UtilizationTarget]:
 
 
 def edited(
-    hpa: HPA, low: int, high: int, targets: Mapping[Place, int], scaled: Iterable[Place], behavior: Behavior | None
+    hpa: HPA,
+    low: int | None,
+    high: int | None,
+    targets: Mapping[Place, int],
+    scaled: Iterable[Place],
+    behavior: Behavior | None,
 ) -> HPA:
     """The HPA with these bounds, and a target for each place that is scaled by replicas; all else stays as it is.
 

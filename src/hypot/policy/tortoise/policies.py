@@ -45,6 +45,11 @@ def measured_by_pod(hpa: HPA) -> set[str]:
     return {metric.resource.name or "" for metric in hpa.metrics or () if metric.resource is not None}
 
 
+def scaled_in(policies: PolicyTable) -> tuple[Place, ...]:
+    """The containers and resources that are not Off."""
+    return tuple([(name, r) for name, words in policies.items() for r, word in words.items() if word != OFF])
+
+
 def places_of(policies: PolicyTable, word: str) -> tuple[Place, ...]:
     """The containers and resources with this policy."""
     return tuple([(name, r) for name, words in policies.items() for r in RESOURCES if words.get(r) == word])

@@ -5,9 +5,11 @@ from functools import lru_cache
 from typing import Any
 
 from hypot.core.amount import RESOURCES, brief
+from hypot.core.axes.shape import is_short
 from hypot.core.learning.slots import HOURS, slots_of
 from hypot.kinds.base import count_of
 from hypot.kinds.derived import derived
+from hypot.kinds.floor import EVERY_CONTAINER
 from hypot.kinds.hpa import HPA
 from hypot.kinds.nested import inner
 from hypot.kinds.problem import Problem
@@ -34,6 +36,7 @@ from hypot.policy.model.size import Place, Size, briefly, changes_of, shown
 from hypot.policy.model.state import State
 from hypot.policy.model.tortoise_state import TortoiseState, key_of
 from hypot.policy.stages.report import Effect, Findings, Refusal, sentence
+from hypot.policy.stages.schedule import WITHOUT_EFFECT
 from hypot.policy.tortoise.edited_hpa import wire_ref
 from hypot.policy.tortoise.needs import Needs, amount_of, unit_size
 from hypot.policy.tortoise.policies import PolicyTable, measured_by_pod, places_of
@@ -98,6 +101,35 @@ class TortoiseFindings(Findings):
                     self._report_no_request(name, resource, word)
         self._report_measured_by_pod(policies)
 
+    def report_planned(self, policies: PolicyTable, most: Mapping[Place, int]) -> None:
+        """What a schedule asks for now and this Tortoise cannot give. `most` is the largest request of each place."""
+        floor, limit = self.tortoise.floor, counts_of(self.tortoise, self.own).most
+        lost: list[str] = []
+        given = bool(floor.replicas)
+        if floor.replicas and not places_of(policies, HORIZONTAL):
+            given = False
+            lost.append("no resource is Horizontal, so no replicas follow")
+        elif floor.replicas > limit:
+            lost.append(f"there may be {count_of(limit, 'replica')} at most")
+        for name, amounts in floor.sizes:
+            names = list(policies) if name == EVERY_CONTAINER else [name]
+            if name not in policies and name != EVERY_CONTAINER:
+                lost.append(f"the pods have no container {name}")
+                continue
+            for resource, amount in amounts:
+                places = [(each, resource) for each in names if (each, resource) in most]
+                given = given or bool(places)
+                if not places:
+                    lost.append(f"{resource} of {' and '.join(names)} is Off")
+                lost += [
+                    f"{resource} of {place[0]} may be {brief(resource, most[place])} at most"
+                    for place in places
+                    if most[place] < amount
+                ]
+        if lost:
+            text = f"Not all that is planned has an effect: {'; '.join(lost)}."
+            self.step("restrain", WITHOUT_EFFECT, None, None, text, {"lost": lost, "given": given})
+
     def _report_no_request(self, container: str, resource: str, word: str) -> None:
         text = f"{resource} of {container} is {word} in the spec, but has no request, so it is Off"
         self.step("observe", "no-request", None, None, f"{sentence(text)} Add a request to the pod template.")
@@ -137,9 +169,9 @@ class TortoiseFindings(Findings):
         numbers = {"needed": needed, "minReplicas": low, "maxReplicas": high, "instead": list(instead)}
         self.step("resolve", "slot", None, None, text, numbers)
 
-    def report_new_start(self) -> None:
-        message = "the slots have changed: learning starts over"
-        self.step("observe", "learning-starts-over", None, None, sentence(message))
+    def report_new_slots(self) -> None:
+        message = "the slots have changed: each has what the former ones at its time needed"
+        self.step("observe", "other-slots", None, None, sentence(message))
 
     def report_tuning(self, look: TortoiseLook, found: Tuned) -> None:
         """What the HPA should have, and why."""
@@ -153,9 +185,30 @@ class TortoiseFindings(Findings):
         if found.slot is not None and learned is not None:
             self._report_slot(learned, found.slot, several=len(look.horizontal) > 1)
             self._report_maximum(found.slot, look.counts.preferred)
+        if found.slot is None and look.needs.reason == "saturated" and look.named and look.written is not None:
+            self._report_saturated_hpa(look.written[1])
+        self._report_full_hpa(look, found)
         before = self.state.tortoise.phase if self.state.tortoise is not None else ""
         if found.past is not None and found.phase != INITIALIZING:
             self._report_phase(before, found.phase, healthy=look.healthy)
+
+    def _report_saturated_hpa(self, most: int) -> None:
+        """People wrote this maximum, and nothing is learned yet that could replace it."""
+        where = f"the maximum of {most} in HorizontalPodAutoscaler {self.tortoise.hpa_name}"
+        text = f"Pods are saturated at {where}: raise it. It stays as it is until something is learned."
+        self.step("restrain", "saturated-while-gathering", None, None, text)
+        self.warn("SaturatedWhileGathering", text)
+
+    def _report_full_hpa(self, look: TortoiseLook, found: Tuned) -> None:
+        """Pods that run need more than they have, and the maximum allows no more of them."""
+        bounds = found.bounds or look.written
+        short = [
+            place for place, total in look.needs.totals.items() if is_short(total, look.replicas, look.sizes[place])
+        ]
+        if bounds is not None and look.replicas >= bounds[1] and short:
+            (container, resource), most = short[0], bounds[1]
+            text = f"{resource} of {container} needs more than {most} replicas of this size, which is the maximum."
+            self.step("restrain", "at-maximum", most, most, sentence(text))
 
     def _report_maximum(self, slot: SlotBounds, preferred: int) -> None:
         high, held = slot.raised, slot.held

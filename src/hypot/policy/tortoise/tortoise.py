@@ -28,7 +28,7 @@ from hypot.policy.stages.saturation import Saturation, saturation
 from hypot.policy.tortoise.edited_hpa import behavior_of, edited, new_hpa, targets_in
 from hypot.policy.tortoise.needs import Needs, needs_of, sizes_by_place
 from hypot.policy.tortoise.phases import is_healthy
-from hypot.policy.tortoise.policies import PolicyTable, in_force, places_of
+from hypot.policy.tortoise.policies import PolicyTable, in_force, places_of, scaled_in
 from hypot.policy.tortoise.report import TortoiseFindings
 from hypot.policy.tortoise.sizes import bounds_of, counts_of, with_requests
 from hypot.policy.tortoise.tuning import (
@@ -101,6 +101,9 @@ class _TortoisePass(TortoiseFindings):
         horizontal = places_of(policies, HORIZONTAL)
         counts = counts_of(self.tortoise, self.own)
         self.report_policies(policies)
+        self.report_planned(
+            policies, {place: bounds_of(self.tortoise, place, self.own)[1] for place in scaled_in(policies)}
+        )
         return self._decided(Subject(scale, current, policies, counts, horizontal))
 
     def _conflict(self) -> str:
@@ -120,7 +123,7 @@ class _TortoisePass(TortoiseFindings):
         known = self.state.tortoise
         past = begun(known, layout_of(self.own), subject.horizontal, self.now)
         if known is not None and past is not None and known.learned[0].layout != past.learned[0].layout:
-            self.report_new_start()
+            self.report_new_slots()
         look = self._look(subject)
         found = tuned(look, past, self.own)
         self.report_tuning(look, found)
@@ -146,7 +149,8 @@ class _TortoisePass(TortoiseFindings):
         hpa, decides, sizes = self.seen.hpa, self.tortoise.decides, sizes_by_place(subject.current)
         there = {} if hpa is None else targets_in(hpa)
         targets = targets_of(self.state.tortoise, subject.horizontal, there)
-        scaled = [(name, r) for name, words in subject.policies.items() for r, word in words.items() if word != OFF]
+        in_force = targets if decides and not self.is_off else {p: t for p, t in targets.items() if p in there}
+        scaled = scaled_in(subject.policies)
         return TortoiseLook(
             self.now,
             self.tortoise.mode,
@@ -158,6 +162,7 @@ class _TortoisePass(TortoiseFindings):
             sizes,
             {place: bounds_of(self.tortoise, place, self.own) for place in scaled},
             targets,
+            in_force,
             self._needs(subject, targets, pressure),
             self._used(subject),
             pressure.twice,
@@ -165,6 +170,7 @@ class _TortoisePass(TortoiseFindings):
             None if hpa is None else (hpa.min_replicas or 1, hpa.max_replicas or 1),
             self.tortoise.names_hpa,
             self.tortoise.floor.replicas,
+            {place: self.tortoise.floor.least(place[0]).get(place[1], 0) for place in scaled},
             decides or is_healthy(hpa, self.now, self.own.emergency_grace_period),
         )
 
@@ -176,8 +182,9 @@ class _TortoisePass(TortoiseFindings):
     def _needs(self, subject: Subject, targets: Mapping[Place, int], pressure: Saturation) -> Needs:
         if not targets:
             return Needs({})
-        hpa = self.seen.hpa
-        most = subject.counts.most if hpa is None or hpa.max_replicas is None else hpa.max_replicas
+        hpa, past = self.seen.hpa, self.state.tortoise
+        decided = past.high if past is not None and self.tortoise.decides and not self.is_off else 0
+        most = (decided if hpa is None else hpa.max_replicas) or subject.counts.most
         look = horizontal.metric_context(hpa or new_hpa(self.tortoise), self.seen, self.all_settings)
         needs = needs_of(look, targets, subject.scale.replicas, most, pressure)
         self.report_needs(needs, targets)
@@ -207,21 +214,15 @@ class _TortoisePass(TortoiseFindings):
         there, past = self.seen.hpa, found.past
         if past is None:
             return self._unneeded(there)
-        if found.slot is None and there is not None:
-            # Nothing is known yet: the HPA goes on as it is, except for a planned minimum.
-            kept = HpaEdit(there.name, there, there)
-            return kept if found.bounds is None else kept.bounded(*found.bounds)
-        low, high = found.bounds or (subject.counts.least, subject.counts.most)
-        working = [p for p in subject.horizontal if there is None or found.phases[p[0]][p[1]] == WORKING]
-        targets = {place: past.targets[key_of(place)] for place in working}
-        after = edited(
-            there or new_hpa(self.tortoise),
-            low,
-            high,
-            targets,
-            subject.horizontal,
-            behavior_of(self.tortoise, self.own),
-        )
+        base = there or new_hpa(self.tortoise)
+        known, behavior = targets_in(base), behavior_of(self.tortoise, self.own)
+        if found.slot is None and self.tortoise.names_hpa:
+            # Nothing is known yet: what people wrote stays, and only what is missing is added.
+            behavior = base.behavior
+        low, high = found.bounds or (base.min_replicas, base.max_replicas)
+        given = [p for p in subject.horizontal if p not in known or found.phases[p[0]][p[1]] == WORKING]
+        targets = {place: past.targets[key_of(place)] for place in given}
+        after = edited(base, low, high, targets, subject.horizontal, behavior)
         return HpaEdit(after.name, there, after)
 
     def _unneeded(self, there: HPA | None) -> HpaEdit | None:

@@ -23,9 +23,11 @@ from hypot.core.learning.bounds import (
     raised_to,
     why_not_held,
     with_planned,
+    without_planned,
 )
 from hypot.core.learning.phases import stepped_back
-from hypot.core.learning.target import next_target
+from hypot.core.learning.slots import replicas_of
+from hypot.core.learning.target import average_of, next_target
 from hypot.core.sizes.right_size import may_shrink
 from hypot.kinds.tortoise.fields import EMERGENCY
 from hypot.kinds.tortoise.policies import HORIZONTAL, OFF, VERTICAL
@@ -66,7 +68,9 @@ class TortoiseLook(NamedTuple):
     # The request of each place, and how small and how large it may become.
     sizes: Mapping[Place, int]
     ranges: Mapping[Place, tuple[int, int]]
+    # The target of each place, and of those for which one is in force: in the HPA, or because hypot decides by it.
     targets: Mapping[Place, int]
+    in_force: Mapping[Place, int]
     needs: Needs
     used: Mapping[Place, int]
     # The places that two samples found saturated.
@@ -77,8 +81,9 @@ class TortoiseLook(NamedTuple):
     written: tuple[int, int] | None
     # Whether the HPA is one that the Tortoise names: people wrote its maximum.
     named: bool
-    # The least replicas that are planned for now.
+    # The least replicas that are planned for now, and the least sizes.
     planned: int
+    planned_sizes: Mapping[Place, int]
     # Whether the HPA gets its metrics.
     healthy: bool
 
@@ -96,6 +101,8 @@ class SlotBounds(NamedTuple):
     # The maximum while pods are saturated at it, and while pods can grow instead.
     raised: int
     held: int
+    # The most that any minimum may bring with it while pods can grow instead.
+    ceiling: int
     # Why it is not held at the preferred count.
     lifted: str = ""
 
@@ -132,7 +139,7 @@ def layout_of(settings: TortoiseSettings) -> SlotLayout:
 def begun(
     known: TortoiseState | None, layout: SlotLayout, horizontal: tuple[Place, ...], now: float
 ) -> TortoiseState | None:
-    """What was learned so far; it starts over if the slots have changed. None if replicas follow nothing."""
+    """What was learned so far, in the slots of now. None if replicas follow nothing."""
     if not horizontal:
         return None
     return (known or TortoiseState(())).learns(layout, horizontal, now).scales(horizontal, now)
@@ -141,32 +148,41 @@ def begun(
 def targets_of(
     known: TortoiseState | None, horizontal: tuple[Place, ...], there: Mapping[Place, UtilizationTarget]
 ) -> dict[Place, int]:
-    """The target of each place: as decided last, else that of the HPA."""
-    kept: Mapping[str, int] = known.targets if known is not None else {}
+    """The target of each place: that of the HPA, which may not have been written, else as decided last."""
     return {
-        place: kept.get(key_of(place)) or (there[place].percent if place in there else FIRST_TARGET)
+        place: there[place].percent if place in there else _decided(known, place) or FIRST_TARGET
         for place in horizontal
     }
+
+
+def _decided(known: TortoiseState | None, place: Place) -> int:
+    """The target that was decided last; 0 if none was."""
+    return 0 if known is None else known.targets.get(key_of(place), 0)
 
 
 def tuned(look: TortoiseLook, past: TortoiseState | None, own: TortoiseSettings) -> Tuned:
     """What the HPA should have."""
     learned = () if past is None else _learned(look, past)
-    made = {} if past is None else _new_targets(look, past, own)
+    busiest = {} if past is None else _busiest(look, past)
+    made = {} if past is None else _new_targets(look, past, learned, busiest, own)
     phases = _phases(look, past, own)
     short_since = _short_since(look, past)
     slot = _slot(look, learned, phases, own, short_since)
     phase = _phase(look, past, phases, slot, own)
     if past is None:
         return Tuned(None, made, phases, slot, phase, None)
-    low, least, bounds = _planned(look, past, _bounds(look, past, slot, phase, own), own)
+    low, least, bounds = _planned(look, past, _bounds(look, past, slot, phase, own), slot, own)
+    targets = {place: _decided(past, place) or percent for place, percent in look.targets.items()} | made
+    applies = look.decides and look.mode != OFF
     after = replace(
         past,
         learned=learned,
         phase=phase,
-        targets={key_of(place): made.get(place, percent) for place, percent in look.targets.items()},
+        targets={key_of(place): percent for place, percent in targets.items()},
         retargeted=look.now if made else past.retargeted,
+        busiest={} if made else {key_of(place): average for place, average in busiest.items()},
         low=low,
+        high=bounds[1] if applies and bounds is not None else 0,
         planned=least if least > low else 0,
         short_since=short_since,
     )
@@ -179,29 +195,67 @@ def _learned(look: TortoiseLook, past: TortoiseState) -> tuple[Learned, ...]:
     return tuple([each.observed(look.now, totals.get(each.place), look.needs.reason) for each in past.learned])
 
 
-def _new_targets(look: TortoiseLook, past: TortoiseState, own: TortoiseSettings) -> dict[Place, int]:
-    """New targets, if it is time, for places that were observed long enough."""
+def _busiest(look: TortoiseLook, past: TortoiseState) -> dict[Place, float]:
+    """The highest average utilization of each place since the last update, in percent."""
+    found = {place: past.busiest[key] for place in look.horizontal if (key := key_of(place)) in past.busiest}
+    for place, total in look.needs.totals.items():
+        average = average_of(total, look.replicas, look.sizes[place], look.targets[place])
+        found[place] = max(found.get(place, 0.0), average)
+    return found
+
+
+def _new_targets(
+    look: TortoiseLook,
+    past: TortoiseState,
+    learned: tuple[Learned, ...],
+    busiest: Mapping[Place, float],
+    own: TortoiseSettings,
+) -> dict[Place, int]:
+    """New targets, if it is time, for places that were observed long enough.
+
+    A step begins at the target in force: one that was decided and not written changes nothing.
+    """
     if look.replicas >= look.counts.most or past.phase in {IN_EMERGENCY, BACK_TO_NORMAL}:
         return {}
     if past.retargeted is not None and look.now - past.retargeted < own.target_update_interval:
         return {}
     made: dict[Place, int] = {}
-    for place, target in look.targets.items():
-        if place in look.used and _is_gathered(look.now, past, place, own):
-            size = look.sizes[place]
-            average = look.needs.totals.get(place, 0) / max(look.replicas * size, 1) * target
+    peaks = {
+        place: amount_of(place[1], each.last_peak(look.now))
+        for place, each in zip(look.horizontal, learned, strict=True)
+    }
+    asked = [replicas_of(peak, look.sizes[place], 1) for place, peak in peaks.items()]
+    pods = min(max(*asked, look.counts.least), look.counts.most)
+    for place, peak in peaks.items():
+        if place not in look.used or not _is_gathered(look.now, past, place, own):
+            continue
+        if not _will_grow(look, place, peak) and not _is_unwritten(look, past, place, own):
+            target, size = look.in_force.get(place, FIRST_TARGET), look.sizes[place]
             made[place] = next_target(
                 target,
                 look.used[place],
                 size,
-                average,
-                look.replicas,
+                busiest.get(place, 0.0),
+                pods,
                 own.target_rule == PLAIN_FORMULA,
                 own.minimum_target_utilization,
                 own.maximum_target_utilization,
                 own.target_max_increase,
             )
     return made
+
+
+def _is_unwritten(look: TortoiseLook, past: TortoiseState, place: Place, own: TortoiseSettings) -> bool:
+    """Whether the HPA should first get back what was decided last; after another interval its own target counts."""
+    decided = _decided(past, place)
+    lately = past.retargeted is not None and look.now - past.retargeted < 2 * own.target_update_interval
+    return lately and look.mode != OFF and 0 < decided != look.in_force.get(place, decided)
+
+
+def _will_grow(look: TortoiseLook, place: Place, peak: int) -> bool:
+    """Whether the preferred count of pods needs larger ones: usage of these says nothing about the target then."""
+    size = look.sizes[place]
+    return not look.infeasible and size < look.ranges[place][1] and is_short(peak, look.counts.preferred, size)
 
 
 def _is_gathered(now: float, past: TortoiseState, place: Place, own: TortoiseSettings) -> bool:
@@ -259,16 +313,14 @@ def _slot(
     raised = high
     if look.needs.reason == "saturated":
         raised = raised_to(high, look.replicas, own.max_replicas_multiplier, look.counts.most)
-    held, lifted = _held(look, place, raised, short_since)
-    return SlotBounds(place, needed, instead, low, high, raised, max(held, low), lifted)
+    ceiling, lifted = _ceiling(look, place, short_since)
+    lifted = lifted if raised > look.counts.preferred else ""
+    return SlotBounds(place, needed, instead, low, high, raised, max(min(raised, ceiling), low), ceiling, lifted)
 
 
-def _held(look: TortoiseLook, learned: Place, high: int, short_since: float | None) -> tuple[int, str]:
-    """The maximum, held at the preferred count while pods can grow instead; and why it is not."""
-    preferred = look.counts.preferred
-    if high <= preferred:
-        return high, ""
-    totals = look.needs.totals
+def _ceiling(look: TortoiseLook, learned: Place, short_since: float | None) -> tuple[int, str]:
+    """The most replicas while pods can grow instead, from the preferred count on; and why they are not held there."""
+    preferred, totals = look.counts.preferred, look.needs.totals
     ratios = {place: total / look.sizes[place] for place, total in totals.items() if look.sizes.get(place)}
     place = max(ratios, key=lambda each: (ratios[each], each), default=learned)
     saturated = any(each in look.saturated for each in look.horizontal)
@@ -276,8 +328,8 @@ def _held(look: TortoiseLook, learned: Place, high: int, short_since: float | No
     size, largest = look.sizes[place], look.ranges[place][1]
     why = why_not_held(size, largest, look.infeasible, saturated, look.replicas, preferred, short_for)
     if why != HELD:
-        return high, _WHY_NOT_HELD[why]
-    return held_at(high, preferred, look.replicas, ceil(ratios[place]) if place in ratios else look.replicas), ""
+        return look.counts.most, _WHY_NOT_HELD[why]
+    return held_at(preferred, look.replicas, ceil(ratios[place]) if place in ratios else look.replicas), ""
 
 
 def _phase(
@@ -297,16 +349,22 @@ def _bounds(
     look: TortoiseLook, past: TortoiseState, slot: SlotBounds | None, phase: str, own: TortoiseSettings
 ) -> tuple[int, int] | None:
     """The bounds of the HPA; None if it stays as it is."""
-    learned = SlotRange(NONE, NONE, NONE) if slot is None else SlotRange(slot.low, slot.held, slot.raised)
-    written = NONE if look.written is None else look.written[0]
+    learned = SlotRange(NONE, NONE, NONE, NONE)
+    if slot is not None:
+        learned = SlotRange(slot.low, slot.held, slot.raised, slot.ceiling)
+    written = NONE if look.written is None else without_planned(look.written[0], past.low, past.planned)
     before, unknown, factor = code_of(past.phase), look.needs.reason is not None, own.replica_reduction_factor
     counts = (look.replicas, look.counts.least, look.counts.most)
-    made = hpa_bounds(code_of(phase), before, unknown, learned, past.low, written, *counts, factor)
+    made = hpa_bounds(code_of(phase), before, unknown, learned, past.low, written, look.named, *counts, factor)
     return None if made[0] == NONE else made
 
 
 def _planned(
-    look: TortoiseLook, past: TortoiseState, bounds: tuple[int, int] | None, own: TortoiseSettings
+    look: TortoiseLook,
+    past: TortoiseState,
+    bounds: tuple[int, int] | None,
+    slot: SlotBounds | None,
+    own: TortoiseSettings,
 ) -> tuple[int, int, tuple[int, int] | None]:
     """The minimum without and with what is planned for now, and the bounds; None if the HPA stays as it is."""
     made = with_planned(
@@ -317,6 +375,7 @@ def _planned(
         look.planned,
         unlearned_emergency(look) or 0,
         look.counts.most,
+        look.counts.most if slot is None else slot.ceiling,
         own.max_replicas_multiplier,
     )
     return made.low, made.least, None if made.first == NONE else (made.first, made.last)
@@ -340,7 +399,11 @@ def sized(look: TortoiseLook, found: Tuned, count: int, last_shrink: float | Non
     settled = settled_count(resources, count, look.counts)
     for one in resources:
         name, resource = one.place
-        if found.phases[name][resource] != WORKING or not count:
+        if not count:
+            continue
+        if found.phases[name][resource] != WORKING:
+            # Nothing is known yet but what is planned for now.
+            wanted[one.place] = max(one.size, min(look.planned_sizes.get(one.place, 0), one.most))
             continue
         if look.policies[name][resource] == VERTICAL:
             wanted[one.place] = vertical_size(one, own, emergency=emergency)

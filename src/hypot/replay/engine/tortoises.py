@@ -197,12 +197,12 @@ class TortoiseDecider:
     def _edits_alike(self, decision: Decision) -> bool:
         """Whether the full decision gives the HPA the same."""
         rule, past = self.parts.numbers.rule, self.parts.past
-        if decision.hpa is None or past.first[0] == NONE:
+        if decision.hpa is None:
             return True
         after = decision.hpa.after
         if rule.acts:
             return replaced(after, status=None) == self.parts.objects.hpa_of(past)
-        return (after.min_replicas, after.max_replicas) == (past.first[0], past.last[0])
+        return past.first[0] == NONE or (after.min_replicas, after.max_replicas) == (past.first[0], past.last[0])
 
 
 @dataclass(slots=True)

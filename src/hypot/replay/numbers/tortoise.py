@@ -26,6 +26,7 @@ from hypot.core.learning.bounds import (
     raised_to,
     why_not_held,
     with_planned,
+    without_planned,
 )
 from hypot.core.learning.needs import (
     CRASH_LOOP,
@@ -51,8 +52,8 @@ from hypot.core.learning.phases import (
     stepped_back,
 )
 from hypot.core.learning.slots import UNKNOWN as NOT_COUNTED
-from hypot.core.learning.slots import bounds_of, highest_near, is_left_out, last_peak, record, skip
-from hypot.core.learning.target import next_target
+from hypot.core.learning.slots import bounds_of, highest_near, is_left_out, last_peak, record, replicas_of, skip
+from hypot.core.learning.target import average_of, next_target
 from hypot.core.sizes.right_size import may_shrink, size_by_usage
 from hypot.policy.model.current_size import LONGEST_WAIT
 from hypot.replay.numbers.hpa import UTILIZATION, HpaRule, measure_pods
@@ -97,6 +98,7 @@ class TortoiseRule(NamedTuple):
     grace: float
     # Targets: whether the formula is the published one, their bounds, their largest rise, and how often they change.
     plain: bool
+    first_target: int
     low_target: int
     high_target: int
     most_up: int
@@ -122,6 +124,8 @@ class TortoisePast(NamedTuple):
     targets: Any
     phase: Any
     retargeted: Any
+    # The highest average utilization since then, in percent; below zero if it is unknown.
+    busiest: Any
     low: Any
     planned: Any
     # Since when pods at the preferred count need more than they have; infinite if they do not.
@@ -132,23 +136,24 @@ class TortoisePast(NamedTuple):
     next: Any
     known: Any
     peak: Any
-    # Whether there is an HPA, whether it was edited, its bounds, and the targets that it got; 0 for none.
+    # Whether there is an HPA, whether it was edited, its bounds, the targets that it got, and those that it has; 0 for
+    # none. Its bounds are those that hypot decides by, if there is none for that reason.
     exists: Any
     edited: Any
     hpa_low: Any
     hpa_high: Any
     hpa_targets: Any
+    there: Any
     # Since when the HPA cannot decide, whether it says that a metric of pods is missing, and whether it has any value.
     failing_since: Any
     lacks: Any
     shows: Any
-    # Scratch: usage, needs and why there are none, the phase of each resource, whether bounds are learned, those that
-    # the HPA should get, wanted sizes, and whether other pods get the size of the largest.
+    # Scratch: usage, needs and why there are none, the phase of each resource, the bounds that the HPA should get,
+    # wanted sizes, and whether other pods get the size of the largest.
     used: Any
     total: Any
     reason: Any
     phases: Any
-    learned: Any
     first: Any
     last: Any
     wanted: Any
@@ -167,12 +172,14 @@ def no_tortoise_past() -> TortoisePast:
         targets=[0, 0],
         phase=[NO_PHASE],
         retargeted=[-inf],
+        busiest=[-1.0, -1.0],
         short_since=[inf],
         turn=[NONE],
         slot=[NONE],
         known=[0, 0],
         peak=[0, 0],
         hpa_targets=[0, 0],
+        there=[0, 0],
         failing_since=[inf],
         used=[UNKNOWN, UNKNOWN],
         total=[UNKNOWN, UNKNOWN],
@@ -212,12 +219,12 @@ def tortoise_look(
     past.reason[0] = observe_needs(rule, past, columns, hpa, c, s, p, i, now, blind)
     if past.reason[0] != KNOWN:
         past.total[CPU] = past.total[MEMORY] = UNKNOWN
+    note_busiest(past, columns, current)
     learn(rule, past, codes, turns, now)
     retarget(rule, past, columns, current, now)
     note_phases(rule, past, now)
     note_shortage(rule, past, columns, current, now)
     slot = range_of_slot(rule, past, columns, current, now)
-    past.learned[0] = slot.low != NONE
     decide_bounds(rule, past, slot, current, now)
 
 
@@ -243,14 +250,16 @@ def observe_needs(
     for r in range(2):
         if rule.words[r] != HORIZONTAL:
             continue
-        use = measure_pods(hpa, UTILIZATION, r, past.targets[r], c, s, p, i, now)
+        target = target_there(past, r)
+        use = measure_pods(hpa, UTILIZATION, r, target, c, s, p, i, now)
         serving = use.samples + use.late
         if use.samples == 0 or use.asked == 0 or not is_enough(use.samples, serving):
             return UNMEASURED
-        total = needed_at(use.used, use.samples, serving, past.targets[r])
+        total = needed_at(use.used, use.samples, serving, target)
         past.total[r] = total if r == CPU else -(-total // 1000)
         full = full or columns.by_saturation[r] >= 0
-    most = past.hpa_high[0] if past.exists[0] else rule.counts.most
+    bounded = past.exists[0] or (rule.decides and rule.acts and past.hpa_high[0] > 0)
+    most = past.hpa_high[0] if bounded else rule.counts.most
     return SATURATED if full and s.asked[0] >= most else KNOWN
 
 
@@ -304,27 +313,59 @@ def tally(rule: TortoiseRule, past: TortoisePast, codes: Any, r: int, turn: int,
     past.tally_counted[r] += 1
 
 
+def target_there(past: TortoisePast, r: int) -> int:
+    """The target that usage is compared with: that of the HPA, else the one that was decided last."""
+    return int(past.there[r] if past.there[r] > 0 else past.targets[r])
+
+
+def note_busiest(past: TortoisePast, columns: HvpaPast, current: int) -> None:
+    """The highest average utilization since the last update."""
+    for r in range(2):
+        if past.total[r] != UNKNOWN:
+            average = average_of(past.total[r], current, columns.request[r], target_there(past, r))
+            past.busiest[r] = max(past.busiest[r], average)
+
+
 def retarget(rule: TortoiseRule, past: TortoisePast, columns: HvpaPast, current: int, now: float) -> None:
     """New targets, if it is time, for resources that were observed long enough."""
     if current >= rule.counts.most or is_unusual(past.phase[0]) or now - past.retargeted[0] < rule.retargets_every:
         return
+    pods, made = rule.counts.least, False
     for r in range(2):
+        if rule.words[r] == HORIZONTAL:
+            pods = max(pods, replicas_of(last_need(past, r), columns.request[r], 1.0))
+    pods = min(pods, rule.counts.most)
+    for r in range(2):
+        size, peak = columns.request[r], last_need(past, r)
         if rule.words[r] != HORIZONTAL or past.used[r] < 0 or now - past.since[r] < rule.gathers_for:
             continue
-        size, target = columns.request[r], past.targets[r]
-        average = max(past.total[r], 0) / max(current * size, 1) * target
+        if size < rule.most[r] and is_short(peak, rule.counts.preferred, size):
+            # The preferred count of pods needs larger ones.
+            continue
+        if rule.acts and 0 < past.there[r] != past.targets[r] and now - past.retargeted[0] < 2 * rule.retargets_every:
+            # The HPA gets back what was decided last.
+            continue
+        in_force = past.there[r] > 0 or (rule.decides and rule.acts)
+        target = target_there(past, r) if in_force else rule.first_target
         past.targets[r] = next_target(
             target,
             past.used[r],
             size,
-            average,
-            current,
+            max(past.busiest[r], 0.0),
+            pods,
             rule.plain,
             rule.low_target,
             rule.high_target,
             rule.most_up,
         )
-        past.retargeted[0] = now
+        made = True
+    if made:
+        past.retargeted[0], past.busiest[CPU], past.busiest[MEMORY] = now, -1.0, -1.0
+
+
+def last_need(past: TortoisePast, r: int) -> int:
+    """The most that was needed since each slot occurred last."""
+    return int(max(past.peak[r], past.tally_needed[r]) * UNITS[r])
 
 
 def note_phases(rule: TortoiseRule, past: TortoisePast, now: float) -> None:
@@ -359,22 +400,21 @@ def range_of_slot(rule: TortoiseRule, past: TortoisePast, columns: HvpaPast, cur
         if each > pods:
             place, needed, pods = r, need, each
     if not works or place == NONE:
-        return SlotRange(NONE, NONE, NONE)
+        return SlotRange(NONE, NONE, NONE, NONE)
     size, most = units_of(columns.request[place], UNITS[place]), rule.counts.most
     low, high = bounds_of(needed, size, rule.low_factor, rule.high_factor, rule.counts.least, rule.most_low, most)
     raised = high
     if past.reason[0] == SATURATED:
         raised = raised_to(high, current, rule.high_factor, most)
-    return SlotRange(low, max(hold_most(rule, past, columns, place, raised, current, now), low), raised)
+    ceiling = most_while_pods_grow(rule, past, columns, place, current, now)
+    return SlotRange(low, max(min(raised, ceiling), low), raised, ceiling)
 
 
-def hold_most(
-    rule: TortoiseRule, past: TortoisePast, columns: HvpaPast, learned: int, high: int, current: int, now: float
+def most_while_pods_grow(
+    rule: TortoiseRule, past: TortoisePast, columns: HvpaPast, learned: int, current: int, now: float
 ) -> int:
-    """The maximum, held at the preferred count while pods can grow instead."""
+    """The most replicas while pods can grow instead, from the preferred count on."""
     preferred = rule.counts.preferred
-    if high <= preferred:
-        return high
     place, pods, saturated = learned, float(current), False
     for r in range(2):
         saturated = saturated or (rule.words[r] == HORIZONTAL and columns.by_saturation[r] >= 0)
@@ -385,8 +425,8 @@ def hold_most(
             place, pods = r, found
     size, largest, short_for = columns.request[place], rule.most[place], now - past.short_since[0]
     if why_not_held(size, largest, False, saturated, current, preferred, short_for) != HELD:  # noqa: FBT003  compiled by place
-        return high
-    return held_at(high, preferred, current, ceil(pods))
+        return rule.counts.most
+    return held_at(preferred, current, ceil(pods))
 
 
 def decide_bounds(rule: TortoiseRule, past: TortoisePast, slot: SlotRange, current: int, now: float) -> None:
@@ -405,12 +445,16 @@ def decide_bounds(rule: TortoiseRule, past: TortoisePast, slot: SlotRange, curre
         reached = slot.low == NONE or stepped_back(past.low[0], rule.reduction) < slot.low
         phase = next_phase(before, phase, asked, slot.low != NONE, reached)
     low, high = (past.hpa_low[0], past.hpa_high[0]) if written else (NONE, NONE)
-    unknown, most = past.reason[0] != KNOWN, counts.most
+    unknown, most, last_low = past.reason[0] != KNOWN, counts.most, past.low[0]
+    own_low = without_planned(low, last_low, past.planned[0])
     first, last = hpa_bounds(
-        phase, before, unknown, slot, past.low[0], low, current, counts.least, most, rule.reduction
+        phase, before, unknown, slot, last_low, own_low, rule.named, current, counts.least, most, rule.reduction
     )
     in_emergency = min(high, most) if rule.emergency and written and rule.named else 0
-    made = with_planned(first, last, low, high, past.low[0], past.planned[0], 0, in_emergency, most, rule.high_factor)
+    ceiling = most if slot.low == NONE else slot.ceiling
+    made = with_planned(
+        first, last, low, high, last_low, past.planned[0], 0, in_emergency, most, ceiling, rule.high_factor
+    )
     past.phase[0], past.low[0] = phase, made.low
     past.planned[0] = made.least if made.least > made.low else 0
     past.first[0], past.last[0] = made.first, made.last
@@ -469,7 +513,7 @@ def want_sizes(rule: TortoiseRule, past: TortoisePast, columns: HvpaPast, count:
                     settled,
                     past.total[r],
                     used,
-                    max(past.peak[r], past.tally_needed[r]) * UNITS[r],
+                    last_need(past, r),
                     past.targets[r],
                     size,
                     least,

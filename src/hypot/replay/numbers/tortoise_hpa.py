@@ -46,22 +46,23 @@ class HpaForm(NamedTuple):
 def edit_hpa(rule: TortoiseRule, past: TortoisePast, made: HpaForm) -> None:
     """Give the HPA the bounds and targets that were decided last; `made` is its form from the first edit on.
 
-    While nothing is learned, only its bounds change. With `decides` nobody else needs the HPA, so it is not written.
+    The target of a resource that is still observed stays. With `decides` nobody else needs the HPA: it is not written.
     """
-    if past.first[0] == NONE or not (rule.acts or rule.decides):
+    if rule.horizontals == 0 or not (rule.acts or rule.decides):
         return
-    if past.learned[0] or not past.exists[0]:
-        for r in range(2):
-            if rule.words[r] == HORIZONTAL and (past.phases[r] == WORKING or not past.exists[0]):
-                past.hpa_targets[r] = past.targets[r]
-        for m in range(made.hpa.metrics):
-            r = made.places[m]
-            given = 0 if r == NONE else past.hpa_targets[r]
-            made.hpa.targets[m] = made.found[m] if given == 0 else given * made.percents[m]
-        past.edited[0] = 1
-    past.hpa_low[0], past.hpa_high[0] = past.first[0], past.last[0]
-    if not rule.decides:
-        past.exists[0] = 1
+    for r in range(2):
+        if rule.words[r] == HORIZONTAL and (past.phases[r] == WORKING or past.there[r] == 0):
+            past.hpa_targets[r] = past.targets[r]
+            past.there[r] = 0 if rule.decides else past.targets[r]
+    for m in range(made.hpa.metrics):
+        r = made.places[m]
+        given = 0 if r == NONE else past.hpa_targets[r]
+        made.hpa.targets[m] = made.found[m] if given == 0 else given * made.percents[m]
+    past.edited[0] = 1
+    if past.first[0] != NONE:
+        past.hpa_low[0], past.hpa_high[0] = past.first[0], past.last[0]
+        if not rule.decides:
+            past.exists[0] = 1
 
 
 def form_in_use(past: TortoisePast, found: HpaForm, made: HpaForm) -> HpaForm:

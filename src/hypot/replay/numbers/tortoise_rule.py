@@ -55,11 +55,13 @@ class TortoiseNumbers(NamedTuple):
     # The bounds and targets that it begins with; the bounds are NONE if none is named.
     bounds: tuple[int, int]
     targets: tuple[int, int]
+    # The targets of the HPA that is named; 0 for none.
+    there: tuple[int, int]
 
     def past(self) -> TortoisePast:
         """The state before the first decision."""
         low, high = self.bounds
-        past = no_tortoise_past()._replace(targets=[*self.targets])
+        past = no_tortoise_past()._replace(targets=[*self.targets], there=[*self.there])
         return past if low == NONE else past._replace(exists=[1], hpa_low=[low], hpa_high=[high])
 
     def codes(self) -> Codes:
@@ -104,7 +106,7 @@ def numbers_of(
     rule, layout, horizontal = _rule_of(tortoise, container, size, named, settings)
     if named is None and not horizontal:
         nothing = HpaForm(NO_HPA, [NONE], [0], [1], [0], [0])
-        return TortoiseNumbers(rule, layout, nothing, nothing, (NONE, NONE), (FIRST_TARGET, FIRST_TARGET))
+        return TortoiseNumbers(rule, layout, nothing, nothing, (NONE, NONE), (FIRST_TARGET, FIRST_TARGET), (0, 0))
     of_edits = edited_by(tortoise, named, horizontal, (1, 1), {}, settings) if horizontal else named
     made = None if of_edits is None else _form_of(of_edits, container, names, settings)
     found = made if named is None else _form_of(named, container, names, settings)
@@ -112,9 +114,11 @@ def numbers_of(
         return None
     there = {} if named is None else targets_in(named)
     places = [(container, resource) for resource in RESOURCES]
-    cpu, memory = (there[place].percent if place in there else FIRST_TARGET for place in places)
+    cpu, memory = (there[place].percent if place in there else 0 for place in places)
     bounds = (NONE, NONE) if named is None else (named.min_replicas or 1, named.max_replicas or 1)
-    return TortoiseNumbers(rule, layout, found, made, bounds, (cpu, memory))
+    return TortoiseNumbers(
+        rule, layout, found, made, bounds, (cpu or FIRST_TARGET, memory or FIRST_TARGET), (cpu, memory)
+    )
 
 
 def _rule_of(
@@ -149,6 +153,7 @@ def _rule_of(
         reduction=float(own.replica_reduction_factor),
         grace=float(own.emergency_grace_period),
         plain=own.target_rule == PLAIN_FORMULA,
+        first_target=FIRST_TARGET,
         low_target=own.minimum_target_utilization,
         high_target=own.maximum_target_utilization,
         most_up=own.target_max_increase,
@@ -214,7 +219,9 @@ def state_of(
             {key: past.since[r] for r, key in begun.items()},
             {key: past.targets[r] for r, key in keys.items()},
             None if past.retargeted[0] == -inf else past.retargeted[0],
+            {key: past.busiest[r] for r, key in keys.items() if past.busiest[r] >= 0},
             past.low[0],
+            past.hpa_high[0] if numbers.rule.decides and numbers.rule.acts else 0,
             past.planned[0],
             None if past.short_since[0] == inf else past.short_since[0],
         )

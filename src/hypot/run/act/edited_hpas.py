@@ -14,6 +14,8 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.nested import inner
 from hypot.kinds.tortoise import Tortoise
 from hypot.policy.model.hpa_edit import HpaEdit
+from hypot.policy.model.size import Place
+from hypot.policy.tortoise.edited_hpa import target_of
 from hypot.run.in_time import in_turns
 from hypot.run.internal_errors import InternalErrors
 from hypot.run.observe.rows import AutoscalerRow
@@ -24,7 +26,9 @@ from hypot.run.requests import MANAGER, WRITE_WITHIN
 
 # The Tortoise that edits an HPA, and what its fields were before.
 EDITED_BY, AS_FOUND = "hypot.dev/tortoise", "hypot.dev/as-found"
-OWNED = ("minReplicas", "maxReplicas", "metrics", "behavior")
+# The behavior of a named HPA is decided on only if its Tortoise has one.
+BEHAVIOR = "behavior"
+OWNED = ("minReplicas", "maxReplicas", "metrics")
 _LONGEST_RECORD = 128 * 1024
 NOT_WRITTEN = Done("the HPA was not written: there was no time, or it has changed; the next reconcile decides again")
 
@@ -117,27 +121,33 @@ def _delete(row: AutoscalerRow) -> Request:
 
 def _edit(tortoise: Tortoise, edit: HpaEdit, row: AutoscalerRow) -> Request:
     spec = edit.after.to_dict()["spec"]
+    owned: tuple[str, ...] = (*OWNED, BEHAVIOR)
     annotations = {EDITED_BY: tortoise.name}
     if tortoise.names_hpa:
-        annotations[AS_FOUND] = _record(row)
+        annotations[AS_FOUND], owned = _record(row, has_behavior=tortoise.behavior is not None)
     body = {
         "apiVersion": HPA.API_VERSION,
         "kind": HPA.KIND,
         "metadata": {"name": edit.name, "resourceVersion": row.version, "annotations": annotations},
-        "spec": {name: spec[name] for name in OWNED if name in spec},
+        "spec": {name: spec[name] for name in owned if name in spec},
     }
     query = {"fieldManager": MANAGER, "force": "true"}
     path = _path(tortoise.namespace, edit.name)
     return Request("PATCH", path, query, encoded(body), APPLY_PATCH, timeout=WRITE_WITHIN)
 
 
-def _record(row: AutoscalerRow) -> str:
-    """What the HPA was before the first edit, as JSON."""
-    written = inner(row.data, "metadata", "annotations").get(AS_FOUND)
-    if isinstance(written, str):
-        return written
-    spec = inner(row.data, "spec")
-    return json.dumps({name: spec[name] for name in OWNED if name in spec}, separators=(",", ":"))
+def _record(row: AutoscalerRow, *, has_behavior: bool) -> tuple[str, tuple[str, ...]]:
+    """What the HPA was before the first edit, as JSON, and the fields to apply.
+
+    A behavior that was once applied is applied on, as it is: else the API server would remove it.
+    """
+    written, spec = inner(row.data, "metadata", "annotations").get(AS_FOUND), inner(row.data, "spec")
+    found = _read(written) if isinstance(written, str) else {name: spec[name] for name in OWNED if name in spec}
+    if found is None:
+        return str(written), (*OWNED, BEHAVIOR)
+    if has_behavior and BEHAVIOR not in found:
+        found = {**found, BEHAVIOR: spec.get(BEHAVIOR)}
+    return json.dumps(found, separators=(",", ":")), (*OWNED, BEHAVIOR) if BEHAVIOR in found else OWNED
 
 
 def _handed_back(watches: Watches) -> Iterator[HpaWrite]:
@@ -169,14 +179,49 @@ def _handed_back(watches: Watches) -> Iterator[HpaWrite]:
 
 
 def _found(row: AutoscalerRow, written: Any) -> Mapping[str, Any] | None:
-    """What an HPA was, from its annotation; None if it cannot be read, or with it the HPA would not be valid."""
-    if not isinstance(written, str) or len(written) > _LONGEST_RECORD:
+    """What an HPA gets back, from its annotation; None if it cannot be read, or with it the HPA would not be valid.
+
+    Metrics that hypot does not decide on, and a behavior that it did not, are people's: they stay as they are now.
+    """
+    read = _read(written) if isinstance(written, str) else None
+    if read is None:
+        return None
+    spec = inner(row.data, "spec")
+    owned = {field: read.get(field) for field in (*OWNED, *([BEHAVIOR] if BEHAVIOR in read else []))}
+    owned["metrics"] = _metrics_back(row.data, spec.get("metrics"), owned["metrics"])
+    return None if HPA.from_dict({**row.data, "spec": {**spec, **owned}}).problems() else owned
+
+
+def _read(written: str) -> dict[str, Any] | None:
+    if len(written) > _LONGEST_RECORD:
         return None
     try:
         read = json.loads(written)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(read, dict):
-        return None
-    owned = {field: read.get(field) for field in OWNED}
-    return None if HPA.from_dict({**row.data, "spec": {**inner(row.data, "spec"), **owned}}).problems() else owned
+    return read if isinstance(read, dict) else None
+
+
+def _metrics_back(data: Mapping[str, Any], now: Any, found: Any) -> list[Any] | None:
+    """The metrics of now, with the targets that were found; added ones go, and removed ones return."""
+    before = [(metric, _target(data, metric)) for metric in found] if isinstance(found, list) else []
+    left = [(metric, target) for metric, target in before if target is not None]
+    made: list[Any] = []
+    for metric in now if isinstance(now, list) else []:
+        target = _target(data, metric)
+        if target is None:
+            made.append(metric)
+            continue
+        same = next((each for each in left if each[1] == target), None)
+        if same is not None:
+            left.remove(same)
+            made.append(same[0])
+    return [*made, *[metric for metric, _ in left]] or None
+
+
+def _target(data: Mapping[str, Any], metric: Any) -> tuple[Place, bool] | None:
+    """The container and resource that a metric is the utilization of, and whether by an External metric."""
+    metrics = [metric] if isinstance(metric, dict) else []
+    hpa = HPA.from_dict({"metadata": data.get("metadata"), "spec": {"metrics": metrics}}).readable()
+    targets = [target_of(each, hpa) for each in hpa.metrics or ()]
+    return (targets[0].place, targets[0].external) if targets and targets[0] is not None else None

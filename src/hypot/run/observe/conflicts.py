@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.tortoise import Tortoise
 from hypot.policy.families import family_of
+from hypot.policy.hold import CONFLICT, rival_hold
 from hypot.policy.model.decision import Hold
 from hypot.policy.model.seen import Seen
 from hypot.policy.observe.surroundings import age_of
@@ -15,8 +16,8 @@ from hypot.run.requests import MANAGER
 
 # A status that was written within this time belongs to a running controller.
 FRESH = 120.0
-# The reason of the hold and of the condition: for what is certain, and for what only a Lease shows.
-CONFLICT, OTHER_LEADER = "Conflict", "OtherLeader"
+# The reason of the hold and of the condition for what only a Lease shows.
+OTHER_LEADER = "OtherLeader"
 
 
 class Writers:
@@ -132,8 +133,8 @@ def older_sizer(autoscaler: Autoscaler, seen: Seen) -> str:
 
 def conflict_hold(writer: str, hpas: tuple[str, ...], vpa: str = "", older: str = "") -> Hold | None:
     """A hold in both directions that names the first conflict; None without a conflict."""
-    if hpas:
-        return Hold(CONFLICT, f"HorizontalPodAutoscaler {hpas[0]} scales the same pods: remove one of the two")
+    if (rival := rival_hold(hpas)) is not None:
+        return rival
     if older:
         return Hold(CONFLICT, older)
     if vpa:

@@ -10,10 +10,11 @@ import msgspec
 
 from hypot.cluster.port import JSON, MERGE_PATCH, Answer, Method, Request, encoded
 from hypot.core.instant import show_time
+from hypot.policy.hold import CONFLICT
 from hypot.policy.model.decision import Event, Hold
 from hypot.policy.report import HELD_EVENT
 from hypot.policy.stages.report import sentence
-from hypot.run.observe.conflicts import CONFLICT, OTHER_LEADER
+from hypot.run.observe.conflicts import OTHER_LEADER
 from hypot.run.outcome import WEBHOOK_UNAVAILABLE, Outcome
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 from hypot.serving.event_object import LONGEST_MESSAGE, EventSubject, Occurrences, cut, event_name, event_object
@@ -26,6 +27,7 @@ REASONS: dict[str, str] = {
     "NotScaling": "A WatermarkPodAutoscaler leaves its target as it is; decided, and not written as an event.",
     "Scaled": "The replicas of the target of an Hvpa or Tortoise changed, or its size, or both.",
     "EmergencyModeFailed": "A Tortoise cannot raise the replicas to its maximum, because it has learned no bounds yet.",
+    "SaturatedWhileGathering": "The pods of a Tortoise are saturated at the maximum of the HPA that it names.",
     "SettingIgnored": "An annotation with a setting of a Tortoise is wrong, or contradicts another one.",
     "HPACreated": "An HPA was made for a Tortoise.",
     "HPADeleted": "The HPA of a Tortoise was deleted, because no resource is Horizontal any more.",

@@ -79,7 +79,7 @@ class Backfill:
         self._waiting: dict[Key, WantedHistory] = {}
         self._under_way: dict[Key, WantedHistory] = {}
         self._found: dict[Key, tuple[WantedHistory, tuple[Learned, ...] | HistoryResult]] = {}
-        # By object and what it learns in: a change of slots starts over.
+        # By object and what it learns in: after a change of slots it is asked for again.
         self._attempts: dict[Key, tuple[Subject, _Attempts]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         # How often each namespace had its turn while others wait.

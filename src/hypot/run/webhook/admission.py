@@ -23,7 +23,7 @@ from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, amounts_of, policy_of
 from hypot.kinds.vpa.knobs import Knobs, knobs_from
 from hypot.kinds.wpa import WPA
 from hypot.policy.governor import WAITS
-from hypot.policy.hold import EDGES, holds_of
+from hypot.policy.hold import CONFLICT, EDGES, holds_of
 from hypot.policy.model.decision import Blocks, condition_of
 from hypot.policy.model.plan import resizing_of
 from hypot.policy.model.seen import Bounds, Container, Failure, LimitRange, Pod
@@ -38,7 +38,6 @@ from hypot.policy.vertical.limits import admits, resized, within
 from hypot.policy.vertical.need import OBSERVED_CONTAINERS
 from hypot.policy.vertical.pod_size import has_enough, has_size
 from hypot.policy.vertical.vpa import controlled, forbids, resolve
-from hypot.run.observe.conflicts import CONFLICT
 from hypot.run.outcome import NOT_EVICTING, WEBHOOK_UNAVAILABLE
 from hypot.run.webhook.new_pod import SIZED_BY, LargePodError, read_new_pod
 

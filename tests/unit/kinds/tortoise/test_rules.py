@@ -358,3 +358,26 @@ def fields_of(schema, path=""):
         if path.endswith(("Policy", "policies")):
             yield f"{path}[]", {"description": "an item", **schema["items"]}
         yield from fields_of(schema["items"], f"{path}[]")
+
+
+@pytest.mark.parametrize(
+    ("spec", "where", "hint"),
+    [
+        (
+            {"autoscalingPolicy": [{"containerName": "*", "policy": {"cpu": "Horizontal"}}]},
+            "spec.autoscalingPolicy[0].containerName",
+            "write an item for each container, or leave the list out",
+        ),
+        (
+            {"resourcePolicy": [{"containerName": "*", "minAllocatedResources": {"cpu": "1"}}]},
+            "spec.resourcePolicy[0].containerName",
+            "write an item for each container",
+        ),
+    ],
+)
+def test_no_name_stands_for_all_containers(spec, where, hint):
+    """A Tortoise has no such name, unlike a VPA: it would turn everything Off, in silence."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    data = {"metadata": {"name": "web"}, "spec": {"targetRefs": {"scaleTargetRef": target}, **spec}}
+    [found] = [each for each in Tortoise.from_dict(data).problems() if each.rule == "container-name"]
+    assert (found.field, found.severity, found.hint) == (where, "warning", hint)

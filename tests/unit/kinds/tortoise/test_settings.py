@@ -176,7 +176,9 @@ def test_everything_can_be_set():
             {"RangeOfMinMaxReplicasRecommendationHours": 2},
             "RangeOfMinMaxReplicasRecommendationHours: unknown setting; it is slotHours here",
         ),
-        ({"x": 1}, "x: unknown setting; known are slotHours, "),
+        ({"x": 1}, "x: unknown setting; docs/settings.md lists those of tortoise"),
+        ({"TortoiseUpdateInterval": "15s"}, "TortoiseUpdateInterval: unknown setting; it is syncPeriod outside of"),
+        ({"FeatureFlags": []}, "FeatureFlags: unknown setting; leave it out: what they guard is always on"),
     ],
 )
 def test_wrong_settings(data, problem):

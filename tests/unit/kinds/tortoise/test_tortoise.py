@@ -316,6 +316,16 @@ class TestFormerVersions:
         data = self.former(version, targetRefs={"scaleTargetRef": WEB}, resourcePolicy=sizes)
         assert Tortoise.from_dict(data).to_dict() == manifest()
 
+    @pytest.mark.parametrize("version", ["v1alpha1", "v1beta1", "v1beta2", "v1beta3"])
+    def test_policies_next_to_a_named_hpa(self, version):
+        """They are kept: automatic ones would follow the metrics of that HPA, and might be the opposite."""
+        sizes = [{"containerName": "app", "autoscalingPolicy": {"cpu": "Horizontal", "memory": "Vertical"}}]
+        refs = {"scaleTargetRef": WEB, "horizontalPodAutoscalerName": "mine"}
+        found = Tortoise.from_dict(self.former(version, targetRefs=refs, resourcePolicy=sizes))
+        assert found.to_dict()["spec"]["autoscalingPolicy"] == [
+            {"containerName": "app", "policy": {"cpu": "Horizontal", "memory": "Vertical"}}
+        ]
+
     @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
     def test_betas(self, version):
         """They name any target."""

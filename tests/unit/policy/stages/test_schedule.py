@@ -1,6 +1,7 @@
 """Planned minimums on each kind: they raise the count and the sizes, and give way to a maximum and to holds."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -76,6 +77,24 @@ def test_it_is_reported_ahead(times, expected, message):
     assert decision.steps[0].sentence.rstrip(".").endswith(message)
 
 
+@pytest.mark.parametrize(
+    ("cron", "duration", "expected"),
+    [("0 * * * *", "2h", "without end"), ("0 * * * *", "1h", "without end"), ("0 6,7 * * *", "2h", "T09:00:00Z")],
+)
+def test_windows_that_overlap(cron, duration, expected):
+    """The plan holds until one ends that no other prolongs."""
+    entry = {"cron": cron, "duration": duration, "minReplicas": 20}
+    at = NOW - NOW % 86400 + 6.5 * HOUR
+    state = decide(
+        hpa(cpu(utilization=50), annotations={SCHEDULE: json.dumps([entry])}), busy_at(at), KNOWN, Settings()
+    )
+    assert state[0].steps[0].sentence.rstrip(".").endswith(expected)
+
+
+def busy_at(at):
+    return replace(busy(*[500] * 5), now=at)
+
+
 def test_its_begin_and_end_are_events():
     """Once each; the condition goes with the annotation."""
     state, found = KNOWN, []
@@ -148,25 +167,70 @@ class TestTortoise:
         )
 
     def test_the_minimum_is_planned(self):
-        here = self.world(annotations=plan(minReplicas=18, at=tortoise_world.NOW))
-        assert tortoise_world.bounds(here.step(60)) == (18, 36)
+        here = self.world(annotations=plan(minReplicas=14, at=tortoise_world.NOW))
+        assert tortoise_world.bounds(here.step(60)) == (14, 28)
         here.now += HOUR
         assert tortoise_world.bounds(here.step(60)) == (5, 20)
 
-    def test_the_maximum_follows(self):
-        here = self.world(annotations=plan(minReplicas=30, at=tortoise_world.NOW))
-        assert tortoise_world.bounds(here.decided()) == (30, 60)
+    @pytest.mark.parametrize(
+        ("planned", "largest", "expected"),
+        [(18, "10", (18, 30)), (28, "10", (28, 30)), (35, "10", (35, 35)), (18, "1", (18, 36)), (30, "1", (30, 60))],
+    )
+    def test_the_maximum_follows(self, planned, largest, expected):
+        """As long as pods may grow instead, no further than the preferred count."""
+        most = tortoise_world.settings_by({"maximum_cpu_request": largest})
+        here = self.world(annotations={**plan(minReplicas=planned, at=tortoise_world.NOW), **most})
+        assert tortoise_world.bounds(here.decided()) == expected
 
-    def test_it_holds_while_data_is_gathered(self):
+    @pytest.mark.parametrize(("name", "most"), [("mine", 12), (tortoise_world.NAME, 100)])
+    def test_it_holds_while_data_is_gathered(self, name, most):
         """Then the minimum of the HPA comes back as it was."""
         here = self.world(
-            annotations=plan(minReplicas=9, at=tortoise_world.NOW), state=State(), hpa=tortoise_world.hpa(4, 12)
+            annotations=plan(minReplicas=9, at=tortoise_world.NOW),
+            state=State(),
+            hpa=tortoise_world.hpa(4, 12, name=name),
         )
+        if name == "mine":
+            here.tortoise["spec"]["targetRefs"]["horizontalPodAutoscalerName"] = name
         found = []
         for seconds in (60, HOUR, 60):
             decision = here.step(seconds)
             found.append(tortoise_world.bounds(decision))
-        assert found == [(9, 12), (9, 12), (4, 12)]
+        assert found == [(9, most), (9, most), (4, most)]
+
+    @pytest.mark.parametrize(
+        ("planned", "spec", "expected", "text"),
+        [
+            ({"minReplicas": 9}, {"cpu": "Vertical"}, ("False", "NoEffect"), "no resource is Horizontal"),
+            ({"minReplicas": 900}, {}, ("True", "InForce"), "there may be 100 replicas at most"),
+            ({"minAllowed": {"app": {"cpu": "2"}}}, {"cpu": "Off"}, ("False", "NoEffect"), "cpu of app is Off"),
+            ({"minAllowed": {"no": {"cpu": "2"}}}, {}, ("False", "NoEffect"), "the pods have no container no"),
+            ({"minAllowed": {"app": {"cpu": "20"}}}, {}, ("True", "InForce"), "cpu of app may be 10 at most"),
+            (
+                {"minReplicas": 9, "minAllowed": {"*": {"memory": "2Gi"}}},
+                {},
+                ("True", "InForce"),
+                "memory of app is Off",
+            ),
+        ],
+    )
+    def test_what_has_no_effect_is_said(self, planned, spec, expected, text):
+        here = self.world(annotations=plan(at=tortoise_world.NOW, **planned))
+        here.tortoise["spec"]["autoscalingPolicy"] = [tortoise_world.policy(**{"cpu": "Horizontal", **spec})]
+        decision = here.decided()
+        assert conditions(decision)["Scheduled"] == expected
+        assert text in decision.steps[0].sentence
+
+    def test_sizes_while_data_is_gathered(self):
+        """They need nothing that is learned: pods get what is planned, up to what they may have."""
+        least = {"app": {"cpu": "2", "memory": "3Gi"}}
+        here = self.world(annotations=plan(minAllowed=least, at=tortoise_world.NOW), state=State())
+        here.tortoise["spec"] |= {
+            "autoscalingPolicy": [tortoise_world.policy(memory="Vertical")],
+            "resourcePolicy": [tortoise_world.least(most={"cpu": "1500m"})],
+        }
+        decision = here.decided()
+        assert (tortoise_world.cpu(decision), tortoise_world.memory(decision)) == (1500, 3072)
 
     def test_an_event_does_not_shrink_pods(self):
         """The count that is planned is not the one at which pods shrink."""

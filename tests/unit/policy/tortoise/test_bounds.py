@@ -17,6 +17,7 @@ from unit.policy.tortoise.tortoise_world import (
     hpa,
     known,
     learned,
+    phase,
     policy,
     settings_by,
     tortoise,
@@ -208,19 +209,65 @@ def test_the_slot_in_progress_counts():
 @pytest.mark.parametrize(
     "changed", [{"slot_hours": 2}, {"slot_period": "daily"}, {"time_zone": "Asia/Tokyo"}, {"window_weeks": 2}]
 )
-def test_other_slots_start_over(changed):
-    """What was learned for other slots says nothing. The HPA goes on as it is."""
-    here = world([10_000], annotations=changed, hpa=hpa(4, 9))
+def test_other_slots_keep_what_was_learned(changed):
+    """Each has what the former ones at its time needed: an administrator who changes a setting loses no replicas."""
+    here = world([10_000], annotations=changed, hpa=hpa(4, 9), demand={"app": 700})
     decision = here.step()
-    assert bounds(decision) == (4, 9)
-    assert sentences(decision, "learning-starts-over") == ["The slots have changed: learning starts over."]
+    assert bounds(decision) == (5, 20)
+    assert sentences(decision, "other-slots") == [
+        "The slots have changed: each has what the former ones at its time needed."
+    ]
+    for _ in range(8):
+        assert bounds(here.step(DAY)) == (5, 20)
+        assert phase(here.decided()) == "Working"
 
 
-def test_other_slots_keep_the_bounds():
-    """Learning starts over, but the HPA is not lowered to what one pass needs."""
-    here = world([10_000], annotations={"slot_hours": 2}, hpa=hpa(5, 20), demand={"app": 700})
-    assert bounds(here.step(15)) == (5, 20)
-    assert bounds(here.step(15)) == (5, 20)
+@pytest.mark.parametrize("changed", [{}, {"slot_hours": 2}, {"window_weeks": 5}, {"time_zone": "Asia/Tokyo"}])
+@pytest.mark.parametrize("forgets", [False, True])
+def test_a_day_after_a_night_in_which_everything_changed(changed, forgets):
+    """A change or a lost state at 3:00, where 3 to 6 replicas are enough: by day there is room for 20."""
+    night = NOW - 5 * HOUR
+    needs = [lambda at: 20_000 if 8 <= at % DAY / HOUR < 20 else 2000] * 4
+    here = world(needs, state=known(needs, until=night), now=night, replicas=3, demand={"app": 1400}, hpa=None)
+    assert bounds(here.step(60)) == (3, 6)
+    here.tortoise = tortoise(annotations=settings_by(changed), autoscalingPolicy=BY_CPU)
+    here.state = State() if forgets else here.state
+    here.step(60)
+    here.now, here.demand = NOW + HOUR, {"app": 14_000}
+    for _ in range(8):
+        here.step(60)
+        here.follow()
+    assert here.replicas >= 19
+
+
+@pytest.mark.parametrize(("low", "high"), [(3, 6), (5, 9), (40, 60), (120, 150)])
+def test_its_own_hpa_begins_with_the_bounds_of_the_first_day(low, high):
+    """Whatever another controller, another hour or a lost state left in it; its minimum is not lowered."""
+    here = world([], state=State(), hpa=hpa(low, high))
+    assert bounds(here.step(60)) == (max(3, min(low, 100)), 100)
+    assert bounds(here.step(60)) == (max(3, min(low, 100)), 100)
+
+
+def test_a_named_hpa_stays_as_it_is_found():
+    """Its bounds are people's; that its pods are saturated at its maximum is reported."""
+    here = World(
+        tortoise=tortoise(autoscalingPolicy=BY_CPU, refs={"horizontalPodAutoscalerName": "mine"}),
+        state=State(),
+        hpa=hpa(3, 6, name="mine"),
+        replicas=6,
+        demand={"app": 6000},
+        limits={"app": {"cpu": 1000}},
+    )
+    before = here.hpa["spec"]
+    for _ in range(3):
+        decision = here.step(60)
+    assert here.hpa["spec"] == before
+    assert sentences(decision, "saturated-while-gathering") == [
+        (
+            "Pods are saturated at the maximum of 6 in HorizontalPodAutoscaler mine: raise it. It stays as it is until "
+            "something is learned."
+        )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -443,5 +490,5 @@ def test_a_vanished_request_changes_nothing():
     assert decision.desired == 6
     assert "horizontal" not in decision.status["recommendations"]
     here.sizes = {"app": {"cpu": 1000}}
-    assert bounds(here.step(WEEK)) == (4, 9)
+    assert bounds(here.step(WEEK)) == (4, 16)
     assert bounds(here.step()) == (4, 16)

@@ -136,10 +136,11 @@ def test_a_day_is_enough_for_daily_slots():
     assert [phase(world.step(DAY / 2)) for _ in range(3)] == ["Initializing", GATHERING, WORKING]
 
 
-def test_gathering_leaves_the_hpa_as_it_is():
-    """Nothing is known yet; also if a Tortoise is new to an HPA that exists."""
-    there = hpa(2, 7, container_metric(percent=50))
-    decision = World(hpa=there, state=State(), tortoise=tortoise(autoscalingPolicy=BY_CPU)).decided()
+def test_gathering_leaves_a_named_hpa_as_it_is():
+    """Nothing is known yet, and people wrote it."""
+    there = hpa(2, 7, container_metric(percent=50), name="mine")
+    refs = {"horizontalPodAutoscalerName": "mine"}
+    decision = World(hpa=there, state=State(), tortoise=tortoise(autoscalingPolicy=BY_CPU, refs=refs)).decided()
     assert phase(decision) == GATHERING
     assert not decision.hpa.writes
     assert decision.status["minReplicas"] == 2
@@ -209,7 +210,7 @@ NOTHING = f"{FIRST_WORDS}, so this emergency adds no replicas: raise the"
     [
         ({"horizontalPodAutoscalerName": "mine"}, "mine", (20, 20), f"{FIRST_WORDS}: the minimum of the HPA becomes"),
         # The maximum of its own HPA is the administrator's.
-        ({}, "tortoise-hpa-web", (3, 20), f"{NOTHING} minimum of the HPA"),
+        ({}, "tortoise-hpa-web", (3, 100), f"{NOTHING} minimum of the HPA"),
         ({}, None, (3, 100), f"{NOTHING} replicas of the workload"),
     ],
 )

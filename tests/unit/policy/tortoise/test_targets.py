@@ -1,19 +1,23 @@
 """The target utilization that the HPA gets, once a day."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from hypot.core.learning.target import next_target
-from unit.policy.sizes_world import DAY, MINUTE, NOW, sentences
+from unit.policy.sizes_world import DAY, HOUR, MINUTE, NOW, sentences
 from unit.policy.tortoise.tortoise_world import (
     BY_CPU,
+    EXAMPLE,
     World,
     bounds,
     conditions_of,
     container_metric,
+    cpu,
     hpa,
     known,
+    least,
     settings_by,
     targets,
     tortoise,
@@ -71,13 +75,101 @@ def test_the_next_target(current, used, expected):
 
 
 @pytest.mark.parametrize(
-    ("average", "replicas", "expected"),
+    ("busiest", "pods", "expected"),
     # Usage of three or four pods is below the target by as much as a pod: then its peak is that of a lower target.
-    [(70, 4, 75), (53, 4, 70), (10, 4, 70), (53, 100, 75), (0, 1, 70)],
+    [(70, 4, 75), (90, 4, 75), (57, 4, 71), (53, 4, 70), (52, 4, 70), (10, 4, 70), (62, 100, 70), (0, 1, 70)],
 )
-def test_whole_replicas(average, replicas, expected):
-    """A target rises only as far as the utilization of now allows."""
-    assert next_target(70, 800, 1000, average, replicas, *RULE) == expected
+def test_whole_replicas(busiest, pods, expected):
+    """A target rises only as far as the highest utilization allows, if that was near the target at all."""
+    assert next_target(70, 800, 1000, busiest, pods, *RULE) == expected
+
+
+@pytest.mark.parametrize("used", [1400, 3000])
+def test_without_a_busy_time_a_target_does_not_fall(used):
+    """A day without load says nothing about the target, however high the peaks of the days before were."""
+    assert next_target(70, used, 1000, 20, 8, *RULE) == 70
+
+
+@pytest.mark.parametrize("hour", [2, 14])
+@pytest.mark.parametrize(("factor", "expected"), [(1.1, 90), (1.3, 76), (2.0, 65)])
+def test_the_hour_of_the_update_is_nothing(hour, factor, expected):
+    """Three pods at night and eight by day: peaks are those of the day, and targets are those that they ask for."""
+    world = World(
+        tortoise=tortoise(autoscalingPolicy=BY_CPU, resourcePolicy=[least(cpu="1", most={"cpu": "1"})]),
+        hpa=hpa(3, 16, container_metric(percent=70)),
+        state=known([8000]),
+        now=NOW - 8 * HOUR,
+    )
+    found = []
+    for each in range(12 * 24):
+        by_day = 8 <= (each % 24) < 20
+        target = world.state.tortoise.targets["app/cpu"]
+        world.demand, world.replicas = {"app": 8 * target * 10 if by_day else 600}, 8 if by_day else 3
+        world.peak = {"app": {"cpu": round(factor * target * 10)}} if each >= 24 + hour else None
+        world.step(HOUR)
+        found.append(world.state.tortoise.targets["app/cpu"])
+    rises = [new - old for old, new in pairwise(found)]
+    assert found[-1] == expected
+    assert max(rises) <= 5
+    assert min(rises) >= 0 or max(rises) <= 0
+
+
+@pytest.mark.parametrize("spec", [{"mode": "Off"}, {"annotations": {"hypot.dev/paused": "true"}}, {}])
+def test_a_target_that_is_not_written_goes_no_further(spec):
+    """In mode Off, while it is paused, and while hypot only observes: each day it is one step from that of the HPA."""
+    world = World(
+        tortoise=tortoise(refs={"horizontalPodAutoscalerName": "mine"}, autoscalingPolicy=BY_CPU, **spec),
+        hpa=hpa(4, 40, container_metric(percent=60), name="mine"),
+        state=replace_past(known([12_000]), {}),
+        replicas=12,
+        demand={"app": 7200},
+        peak={"app": {"cpu": 770}},
+    )
+    there = world.hpa
+    for _ in range(6):
+        world.now += DAY
+        decision = world.step()
+        world.hpa = there
+        assert world.state.tortoise.targets["app/cpu"] in (60, 65)
+        totals = [step.numbers for step in decision.steps if step.rule == "needed"]
+        assert totals == [{"total": 12_000, "target": 60}]
+    world.tortoise = tortoise(refs={"horizontalPodAutoscalerName": "mine"}, autoscalingPolicy=BY_CPU)
+    assert targets(world.step()) == [65]
+
+
+@pytest.mark.parametrize("decides", [False, True])
+def test_without_an_hpa_in_mode_off(decides):
+    """Nothing is made, so every target would be the first step from 70 %."""
+    annotations = {"hypot.dev/decide": "true"} if decides else {}
+    world = World(
+        tortoise=tortoise("Off", annotations, autoscalingPolicy=BY_CPU),
+        hpa=None,
+        state=known([12_000]),
+        replicas=12,
+        demand={"app": 8400},
+        peak={"app": {"cpu": 770}},
+    )
+    for _ in range(6):
+        world.now += DAY
+        world.step()
+        assert world.state.tortoise.targets["app/cpu"] == 75
+
+
+def test_a_target_stays_while_pods_grow():
+    """The second example of the first document in one decision: usage of pods of two cores says nothing about four."""
+    world = World(
+        tortoise=tortoise(annotations=EXAMPLE, autoscalingPolicy=BY_CPU),
+        state=known([40_000]),
+        hpa=hpa(3, 10),
+        replicas=10,
+        sizes={"app": {"cpu": 2000}},
+        demand={"app": 28_000},
+        peak={"app": {"cpu": 2940}},
+        now=NOW + DAY,
+    )
+    decision = world.step(60)
+    assert (cpu(decision), targets(decision)) == (4000, [70])
+    assert targets(world.step(60)) == [75]
 
 
 def test_once_a_day():

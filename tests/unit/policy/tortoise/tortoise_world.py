@@ -110,7 +110,7 @@ def known(
         dict.fromkeys(places, NOW - 5 * WEEK),
         dict.fromkeys(places, target),
         NOW,
-        low,
+        low=low,
     )
     return State(tortoise=past)
 

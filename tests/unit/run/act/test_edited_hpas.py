@@ -1,5 +1,6 @@
 """The HPAs of Tortoises in a cluster: made, edited, and handed back as they were found."""
 
+import copy
 import json
 from dataclasses import replace
 
@@ -132,6 +133,57 @@ async def test_a_named_hpa_is_edited_and_handed_back():
         back = world.at(f"{HPAS}/theirs")
         assert back["spec"] == found
         assert "hypot.dev/as-found" not in (back["metadata"].get("annotations") or {})
+
+
+async def test_what_people_change_meanwhile_stays():
+    """Handed back are the bounds, targets and metrics that hypot decided on: not a behavior, nor other metrics."""
+    memory = {
+        "type": "ContainerResource",
+        "containerResource": {**by_container()["containerResource"], "name": "memory"},
+    }
+    theirs = hpa("theirs", minReplicas=2, maxReplicas=40, metrics=[by_container(), QUEUE, memory])
+    by_cpu = [{"containerName": "app", "policy": {"cpu": "Horizontal", "memory": "Vertical"}}]
+    async with World(*web(4), theirs, tortoise(named="theirs", autoscalingPolicy=by_cpu), node()) as world:
+        world.uses("500m")
+        await world.reconcile()
+        learned(world)
+        await world.reconcile()
+        edited = world.at(f"{HPAS}/theirs")
+        assert edited["spec"]["metrics"] == [by_container(65), QUEUE]
+        assert "behavior" not in json.loads(edited["metadata"]["annotations"]["hypot.dev/as-found"])
+        changed = copy.deepcopy(QUEUE)
+        changed["external"]["target"]["averageValue"] = "99"
+        edited["spec"]["behavior"] = {"scaleDown": {"stabilizationWindowSeconds": 77}}
+        edited["spec"]["metrics"] = [by_container(65), changed]
+        world.put(edited)
+        await world.reconcile()
+        world.cluster.remove(f"{TORTOISES}/web")
+        await world.reconcile()
+        back = world.at(f"{HPAS}/theirs")["spec"]
+        assert back["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 77
+        assert back["metrics"] == [by_container(), changed, memory]
+        assert (back["minReplicas"], back["maxReplicas"]) == (2, 40)
+
+
+async def test_a_behavior_of_the_tortoise_is_handed_back():
+    """It is recorded once the Tortoise has one."""
+    theirs = hpa("theirs", minReplicas=2, maxReplicas=40, metrics=[by_container()])
+    theirs["spec"]["behavior"] = {"scaleDown": {"stabilizationWindowSeconds": 77}}
+    async with World(*web(4), theirs, tortoise(named="theirs"), node()) as world:
+        world.uses("500m")
+        await world.reconcile()
+        learned(world)
+        await world.reconcile()
+        own = world.at(f"{TORTOISES}/web")
+        own["spec"]["horizontalPodAutoscalerBehavior"] = {"scaleDown": {"stabilizationWindowSeconds": 9}}
+        world.put(own)
+        await world.reconcile()
+        edited = world.at(f"{HPAS}/theirs")["spec"]
+        assert edited["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 9
+        world.cluster.remove(f"{TORTOISES}/web")
+        await world.reconcile()
+        back = world.at(f"{HPAS}/theirs")["spec"]
+        assert back["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 77
 
 
 @pytest.mark.parametrize(
