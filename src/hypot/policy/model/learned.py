@@ -181,7 +181,7 @@ class Learned(Deriving):
             turn, slot = divmod(occurrence, slots)
             code = own.codes[turn % rows * slots + slot]
             table.record(turn, slot, unpacked(code) if 0 < code < STALE else None)
-        left_out = (*before.left_out, *self.left_out)[-MOST_LEFT_OUT:]
+        left_out = (*(each for each in before.left_out if each[:2] < first), *self.left_out)[-MOST_LEFT_OUT:]
         since = min(self.since, earlier.since)
         return replace(self, since=since, codes=table.codes.tobytes(), left_out=left_out)
 
