@@ -49,7 +49,6 @@ ScalingRules(select="Most")  # error
 ScalingRules([cpu(utilization=70)])  # error
 ScalingRules([limit(pods=4)], window=[300])  # error
 ScaleType("On")  # error
-ScaleType(min_change={"cpu": 0.5})  # error
 WatermarkRules(rest="1m")  # error
 ContainerPolicy("app", mode="On")  # error
 ContainerScaling("app", cpu="Sideways")  # error

@@ -452,13 +452,14 @@ class HvpaSpec(Kind):
 
 def _changed_at(data: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
     """The same mapping with current metrics at this path. Nothing is copied if no metric is old."""
-    inner = data.get(path[0])
-    if len(path) > 1:
-        changed = _changed_at(inner, path[1:]) if isinstance(inner, dict) else inner
+    first, *rest = path
+    inner = data.get(first)
+    if rest:
+        changed = _changed_at(inner, tuple(rest)) if isinstance(inner, dict) else inner
     else:
         changed = [_current(metric) for metric in inner] if isinstance(inner, list) else inner
         changed = inner if changed == inner else changed
-    return data if changed is inner else {**data, path[0]: changed}
+    return data if changed is inner else {**data, first: changed}
 
 
 def _current(metric: Any) -> Any:

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-# Any number of folders.
-_FOLDERS: Final = None
 # No name of a file is longer than 255 bytes; a longer pattern is a mistake.
 _LONGEST: Final = 1000
 _CLASS: Final = re.compile(r"\[(?P<not>[!^]?)(?P<inside>\]?(?:\\.|[^\]\\])*)\]")
@@ -16,7 +14,10 @@ _QUOTED: Final = r"\\\1"
 
 
 class Pattern(NamedTuple):
-    """One line: an expression for each name on the path, whether it takes an earlier match back, and what it is for."""
+    """One line: an expression for each name on the path, whether it takes an earlier match back, and what it is for.
+
+    None stands for any number of folders.
+    """
 
     names: tuple[re.Pattern[str] | None, ...]
     negated: bool
@@ -25,7 +26,7 @@ class Pattern(NamedTuple):
     def matches(self, path: tuple[str, ...]) -> bool:
         ends = {0}
         for each, name in enumerate(self.names):
-            if name is not _FOLDERS:
+            if name is not None:
                 ends = {end + 1 for end in ends if end < len(path) and name.fullmatch(path[end])}
             elif ends:
                 # At the end of a pattern it stands for something inside the folder.
@@ -63,9 +64,7 @@ def _pattern(line: str) -> Pattern | None:
     # Without a slash inside, a pattern matches at any depth.
     names = text.removeprefix("/").split("/") if "/" in text else ["**", text]
     try:
-        return Pattern(
-            tuple([_FOLDERS if name == "**" else _expression(name) for name in names]), negated, folders_only
-        )
+        return Pattern(tuple([None if name == "**" else _expression(name) for name in names]), negated, folders_only)
     except re.error:
         return None
 

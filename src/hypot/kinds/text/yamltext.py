@@ -184,6 +184,7 @@ class _Builder:
         keys, values = self._keys, self._values
         result: dict[str, Any] = {}
         seen: dict[str, Any] = {}
+        event = opening
         try:
             while (event := next_event()).__class__ is not MappingEndEvent:
                 if event.__class__ is ScalarEvent and event.tag is None and event.anchor is None:

@@ -214,7 +214,7 @@ def policies_of(tortoise: TortoiseSpec, containers: Iterable[str]) -> dict[str, 
     if not tortoise.autoscaling_policy:
         return None
     written = written_policies(tortoise.autoscaling_policy)
-    nothing = dict.fromkeys(RESOURCES, OFF)
+    nothing: dict[str, str] = dict.fromkeys(RESOURCES, OFF)
     return {container: dict(written.get(container, nothing)) for container in containers}
 
 

@@ -125,7 +125,7 @@ class Recommender(Node):
     tls: TLSConfig | None = wire("tlsConfig", TLSConfig, "TLS settings for the service")
 
 
-_BAND = dict.fromkeys(("average", "value", "utilization"), "write the watermarks: low=40, high=50")
+_BAND: dict[str, str] = dict.fromkeys(("average", "value", "utilization"), "write the watermarks: low=40, high=50")
 _RULES = {
     "window": "write forbidden_window, the pause after any scaling; ScalingRules() has a window",
     **dict.fromkeys(("limits", "pods"), "write percent, the largest step; ScalingRules() has limits"),
