@@ -151,7 +151,8 @@ class _Builder:
         return Document(whole, self._items, self._trimmed)
 
     def _part(self, first: Any, data: Any) -> LocatedValue:
-        last = self._closed if isinstance(first, MappingStartEvent) and self._closed else first
+        kind = first.__class__
+        last = self._closed if kind is MappingStartEvent and self._closed else first
         start, end = first.start_mark, last.end_mark
         return LocatedValue(data, self._base + start.index, self._base + end.index, start.column)
 
