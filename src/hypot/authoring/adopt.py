@@ -19,7 +19,7 @@ _MOST_REASONS = 5
 _LONGEST = 100
 
 
-class Given(NamedTuple):
+class AdoptedObject(NamedTuple):
     """An object, and where it was read."""
 
     autoscaler: Kind
@@ -35,7 +35,7 @@ class Adopted(NamedTuple):
     place: str
 
 
-def adopted_source(given: Iterable[Given], public: Collection[str]) -> str:
+def adopted_source(given: Iterable[AdoptedObject], public: Collection[str]) -> str:
     """A module that makes these objects, in their order, and prints them as YAML when it is run.
 
     `public` are the names that the package itself has; others are imported from their modules.
@@ -50,7 +50,7 @@ def adopted_source(given: Iterable[Given], public: Collection[str]) -> str:
     return "\n".join([*lines, "", 'if __name__ == "__main__":', printed]) + "\n"
 
 
-def _adopted(given: Iterable[Given], public: Collection[str]) -> Iterator[Adopted]:
+def _adopted(given: Iterable[AdoptedObject], public: Collection[str]) -> Iterator[Adopted]:
     taken = {*public, *dir(builtins)}
     for one in given:
         name = _name(one.autoscaler, taken)

@@ -3,7 +3,7 @@
 import click
 
 import hypot
-from hypot.authoring.adopt import Given, adopted_source
+from hypot.authoring.adopt import AdoptedObject, adopted_source
 from hypot.authoring.read import autoscaler_of
 from hypot.cli.files import BadInput, read_objects
 from hypot.kinds.base import Kind
@@ -27,7 +27,7 @@ def command(paths: tuple[str, ...], without_status: bool) -> int:
     """
     loaded, ignored = read_objects(paths, _is_autoscaler)
     given = [
-        Given(_cleaned(found, without_status), f"{one.source.file}:{one.source.line}")
+        AdoptedObject(_cleaned(found, without_status), f"{one.source.file}:{one.source.line}")
         for one in loaded
         if (found := autoscaler_of(one)) is not None
     ]

@@ -38,7 +38,7 @@ class BadInput(click.ClickException):
     exit_code = 2
 
 
-class Given(NamedTuple):
+class GivenFiles(NamedTuple):
     """What was read: the objects, how many of other kinds were ignored, and what could not be read."""
 
     objects: list[LoadedFiles]
@@ -51,7 +51,7 @@ class Given(NamedTuple):
 
 def read_given(
     paths: tuple[str, ...], keep: Callable[[str, str], bool] | None = None, exclude: tuple[str, ...] = ()
-) -> Given:
+) -> GivenFiles:
     """All objects of these files and folders that can be read."""
     unread: list[LoadError] = []
     with _progress() as progress:
@@ -63,7 +63,7 @@ def read_given(
     named = {*paths, "<stdin>"}
     objects, patches = _without_patches(loaded, named)
     broken = tuple([error for error in unread if is_broken(error, named)])
-    return Given(objects, reader.ignored, broken, (*(each for each in unread if each not in broken), *patches))
+    return GivenFiles(objects, reader.ignored, broken, (*(each for each in unread if each not in broken), *patches))
 
 
 def read_objects(
@@ -76,7 +76,7 @@ def read_objects(
     return given.objects, given.ignored
 
 
-def read_what_can_be(paths: tuple[str, ...], keep: Callable[[str, str], bool] | None = None) -> Given:
+def read_what_can_be(paths: tuple[str, ...], keep: Callable[[str, str], bool] | None = None) -> GivenFiles:
     """As `read_objects`, but what is broken in a folder is reported, and the rest is read."""
     given = read_given(paths, keep)
     refuse(_named_among((*given.broken, *given.left_out), paths))
@@ -96,7 +96,7 @@ def refuse(errors: Iterable[LoadError]) -> None:
         raise BadInput("\n".join(found))
 
 
-def report_left_out(given: Given) -> None:
+def report_left_out(given: GivenFiles) -> None:
     if given.left_out:
         click.echo(f"not read: {line_of(given.left_out)}", err=True)
 

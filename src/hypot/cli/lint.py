@@ -8,7 +8,7 @@ from importlib.metadata import version as package_version
 
 import click
 
-from hypot.cli.files import Given, read_given
+from hypot.cli.files import GivenFiles, read_given
 from hypot.cli.left_out import has_templates, line_of, listing
 from hypot.cli.output import to_json
 from hypot.cli.verdict import in_colour, safe_for
@@ -91,7 +91,7 @@ def command(
     ctx.exit(1 if report.errors else 0)
 
 
-def _report_left_out(given: Given, *, verbose: bool) -> None:
+def _report_left_out(given: GivenFiles, *, verbose: bool) -> None:
     """On standard error, so that the output stays a report about what was read."""
     if not given.left_out:
         return

@@ -58,7 +58,7 @@ class Dots(NamedTuple):
     side: Side = "middle right"
 
 
-class Note(NamedTuple):
+class ChartNote(NamedTuple):
     """A short text at a position."""
 
     x: float
@@ -101,7 +101,7 @@ class Chart(NamedTuple):
     y: Axis
     lines: tuple[Line, ...]
     dots: tuple[Dots, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[ChartNote, ...] = ()
     # Whether the chart needs its own legend.
     legend: bool = False
 

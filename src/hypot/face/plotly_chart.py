@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import isfinite, log10
 from typing import Any, NamedTuple
 
-from hypot.face.chart import Axis, Chart, Dots, Line, Note, TimeSpan
+from hypot.face.chart import Axis, Chart, ChartNote, Dots, Line, TimeSpan
 
 _MARGIN = {"l": 58, "r": 10, "t": 8, "b": 38}
 _UPRIGHT = {"l": 58, "r": 14, "t": 8, "b": 44}
@@ -144,7 +144,7 @@ def _axis(axis: Axis, *, from_zero: bool = False) -> dict[str, Any]:
     return drawn
 
 
-def _note(chart: Chart, note: Note) -> dict[str, Any]:
+def _note(chart: Chart, note: ChartNote) -> dict[str, Any]:
     """In lanes and over time at the left edge, at any zoom; elsewhere at its place."""
     drawn = {"text": escape(note.label, quote=False), "showarrow": False, "xanchor": "left", "font": {"size": 11}}
     if chart.y.kind == "lanes":

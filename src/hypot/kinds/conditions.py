@@ -8,7 +8,7 @@ from hypot.kinds.meta import StatusCondition
 C = TypeVar("C", bound=StatusCondition)
 
 
-class Conditions(Mapping[str, C], Generic[C]):
+class ConditionsByType(Mapping[str, C], Generic[C]):
     """`conditions["ScalingActive"].reason`, or `conditions.ScalingActive.reason`."""
 
     __slots__ = ("_by_type",)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import hypot
 from hypot import from_yaml, to_yaml
-from hypot.authoring.adopt import Given
+from hypot.authoring.adopt import AdoptedObject
 from hypot.authoring.adopt import adopted_source as source_of
 from hypot.authoring.read import autoscaler_of
 from hypot.authoring.source import text
@@ -38,7 +38,7 @@ def made_by(source):
 def of_examples():
     names = [str(path) for path in FILES if path.name != "world.yaml"]
     found = load(names, keep=lambda version, kind: find_autoscaler(group_of(version), kind) is not None)
-    return [Given(autoscaler_of(one), f"{Path(one.source.file).name}:{one.source.line}") for one in found]
+    return [AdoptedObject(autoscaler_of(one), f"{Path(one.source.file).name}:{one.source.line}") for one in found]
 
 
 @settings(max_examples=150)
@@ -47,7 +47,7 @@ def of_examples():
 def test_adopted_objects_are_equal(some, place):
     """Whatever a constructor cannot write is read from a mapping, and a file may have any name."""
     objects = [one for data in [PLAIN, *some] for one in from_yaml(to_yaml(data))]
-    source = adopted_source([Given(one, place) for one in objects])
+    source = adopted_source([AdoptedObject(one, place) for one in objects])
     assert made_by(source) == objects
     assert [one.to_dict() for one in made_by(source)] == [one.to_dict() for one in objects]
 
@@ -58,7 +58,7 @@ def test_broken_manifests_are_adopted_too(kind_and_data):
     """They are read from a mapping, with their problems as a comment."""
     kind, data = kind_and_data
     one = kind.from_dict(data)
-    assert made_by(adopted_source([Given(one, "a.yaml:1")])) == [one]
+    assert made_by(adopted_source([AdoptedObject(one, "a.yaml:1")])) == [one]
 
 
 def test_the_examples_are_adopted_and_formatted(tmp_path):
@@ -77,7 +77,7 @@ def test_the_examples_are_adopted_and_formatted(tmp_path):
 @given(st.lists(manifests, min_size=6, max_size=6))
 def test_random_objects_are_formatted_as_ruff_does(some):
     """Several at once: the formatter is a process of its own."""
-    source = adopted_source([Given(one, "a.yaml:1") for data in some for one in from_yaml(to_yaml(data))])
+    source = adopted_source([AdoptedObject(one, "a.yaml:1") for data in some for one in from_yaml(to_yaml(data))])
     command = [Path(sys.executable).with_name("ruff"), "format", "--isolated", "--diff", "-"]
     done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

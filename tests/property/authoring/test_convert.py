@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from hypot import from_yaml, to_yaml
 from hypot.authoring.convert.convert import KINDS, convert
-from hypot.authoring.convert.result import CannotConvertError, Workload
+from hypot.authoring.convert.result import CannotConvertError, TargetWorkload
 from property.authoring.objects import manifests
 
-WORKLOADS = [Workload(), Workload(3, {"app": {"cpu": 1000, "memory": 2**30 * 1000}})]
+WORKLOADS = [TargetWorkload(), TargetWorkload(3, {"app": {"cpu": 1000, "memory": 2**30 * 1000}})]
 
 
 def converted(one, to, workload):

@@ -24,12 +24,12 @@ from hypot import (
     resource_band,
 )
 from hypot.authoring.convert.convert import KINDS, convert
-from hypot.authoring.convert.result import CannotConvertError, Workload, workload_of
+from hypot.authoring.convert.result import CannotConvertError, TargetWorkload, workload_of
 from hypot.kinds.tortoise import Tortoise
 from hypot.policy.tortoise.edited_hpa import edited, target_of
 
 REQUESTS = {"app": {"cpu": 1000, "memory": 2**30 * 1000}, "proxy": {"cpu": 200, "memory": 2**28 * 1000}}
-WORKLOAD = Workload(4, REQUESTS, {"matchLabels": {"app": "web"}})
+WORKLOAD = TargetWorkload(4, REQUESTS, {"matchLabels": {"app": "web"}})
 QUEUE = external("jobs", average=30, labels={"queue": "mail"})
 
 
@@ -229,7 +229,10 @@ def test_a_vpa_becomes_an_hvpa_with_a_fixed_count():
     assert hvpa.container_policies.containers == (policy,)
     assert hvpa.scale_up.mode == hvpa.scale_down.mode == "Off"
     assert hvpa.scale_up.min_change.cpu.percentage == 10
-    for vpa, workload in ((VPA("deployment/web"), WORKLOAD), (VPA("deployment/web", containers=[policy]), Workload())):
+    for vpa, workload in (
+        (VPA("deployment/web"), WORKLOAD),
+        (VPA("deployment/web", containers=[policy]), TargetWorkload()),
+    ):
         with pytest.raises(CannotConvertError):
             convert(vpa, "hvpa", workload)
 
@@ -270,7 +273,7 @@ def test_a_tortoise_scales_what_the_hpa_measures(metric, app, added):
 
 def test_a_tortoise_needs_what_it_can_learn():
     """The usage of a container; what the controller would choose instead is something else."""
-    for one, workload in ((web(QUEUE), WORKLOAD), (web(cpu(utilization=70)), Workload())):
+    for one, workload in ((web(QUEUE), WORKLOAD), (web(cpu(utilization=70)), TargetWorkload())):
         with pytest.raises(CannotConvertError, match="a Tortoise learns nothing else"):
             convert(one, "tortoise", workload)
     sidecar = WORKLOAD._replace(sidecars=frozenset({"proxy"}))
@@ -453,10 +456,10 @@ def test_a_workload_is_found_by_its_reference():
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
     found = workload_of(web().target, "default", [{}, deployment])
     requests = {"app": {"memory": 2**30 * 1000}, "proxy": {"cpu": 100}}
-    assert found == Workload(3, requests, chosen, {}, frozenset({"proxy"}))
+    assert found == TargetWorkload(3, requests, chosen, {}, frozenset({"proxy"}))
     assert found.total("cpu") is None
     assert list(found.sized) == ["app"]
-    assert workload_of(web().target, "shop", [deployment]) == Workload()
+    assert workload_of(web().target, "shop", [deployment]) == TargetWorkload()
     pod["resources"] = {"requests": {"cpu": "2"}}
     for other in ({}, {"app": "web"}, {"matchLabels": {"app": "other"}}, {"matchExpressions": [{"key": "app"}]}):
         spec["selector"] = other

@@ -4,7 +4,14 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 from hypot.authoring.convert import to_hpa, to_hvpa, to_tortoise, to_wpa
-from hypot.authoring.convert.result import UNKNOWN, CannotConvertError, Converted, Note, Workload, notes_of_metadata
+from hypot.authoring.convert.result import (
+    UNKNOWN,
+    CannotConvertError,
+    Converted,
+    Note,
+    TargetWorkload,
+    notes_of_metadata,
+)
 from hypot.kinds.base import InvalidAutoscaler, Kind
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
@@ -22,7 +29,7 @@ To = Literal["hpa", "wpa", "hvpa", "tortoise"]
 KINDS: dict[To, type[Kind]] = {"hpa": HPA, "wpa": WPA, "hvpa": Hvpa, "tortoise": Tortoise}
 
 
-def convert(one: Autoscaler, to: To, workload: Workload = UNKNOWN) -> Converted:
+def convert(one: Autoscaler, to: To, workload: TargetWorkload = UNKNOWN) -> Converted:
     """The nearest equivalent as that kind. Raises CannotConvertError if there is none."""
     errors = [problem for problem in one.problems() if problem.severity == "error"]
     if errors:
@@ -48,7 +55,7 @@ def _errors_in(*objects: Kind) -> dict[str, str]:
     return {finding.rule: finding.message for finding in check(*objects).errors}
 
 
-def _converted(one: Autoscaler, to: To, workload: Workload) -> Converted:
+def _converted(one: Autoscaler, to: To, workload: TargetWorkload) -> Converted:
     match to:
         case "hpa":
             made = _as_hpa(one)
@@ -120,7 +127,7 @@ def _off(held: ScaleType | None) -> ScaleType:
     return replaced(held or ScaleType(), update_policy=ScalePolicy(OFF))
 
 
-def _as_tortoise(one: Autoscaler, workload: Workload) -> Converted:
+def _as_tortoise(one: Autoscaler, workload: TargetWorkload) -> Converted:
     """A VPA alone; everything else as an HPA and a Tortoise that edits it."""
     if isinstance(one, VPA):
         return to_tortoise.from_vpa(one, workload)

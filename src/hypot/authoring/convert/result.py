@@ -38,7 +38,7 @@ class CannotConvertError(Exception):
     """There is no equivalent, or not without more input; the message says why, and what to do."""
 
 
-class Workload(NamedTuple):
+class TargetWorkload(NamedTuple):
     """What the manifest of a target says about its pods: requests in milli-units by container and resource."""
 
     replicas: int | None = None
@@ -78,7 +78,7 @@ class Workload(NamedTuple):
         return sum(known) if known and len(known) == len(amounts) else None
 
 
-UNKNOWN = Workload()
+UNKNOWN = TargetWorkload()
 
 
 def _known(amounts: Iterable[int | None]) -> dict[str, int]:
@@ -99,7 +99,7 @@ def _selector(written: Mapping[str, Any], labels: Mapping[str, str] | None) -> M
     return None
 
 
-def workload_of(target: Ref | None, namespace: str, manifests: Iterable[Mapping[str, Any]]) -> Workload:
+def workload_of(target: Ref | None, namespace: str, manifests: Iterable[Mapping[str, Any]]) -> TargetWorkload:
     """The target among these manifests; unknown if it is not there."""
     for manifest in manifests:
         one = refer(manifest)
@@ -110,7 +110,7 @@ def workload_of(target: Ref | None, namespace: str, manifests: Iterable[Mapping[
             and (one.kind, one.name) == (target.kind, target.name)
             and (group_of(one.api_version) == target.group)
         ):
-            return Workload.read(manifest)
+            return TargetWorkload.read(manifest)
     return UNKNOWN
 
 

@@ -25,7 +25,7 @@ _SYNC = 15
 _FLOOR, _FACTOR = 4.0, 2.0
 
 
-class Steps(NamedTuple):
+class StepAndPause(NamedTuple):
     """The largest step in thousandths of a percent, and the pause after a scaling in seconds."""
 
     factor: int
@@ -37,15 +37,15 @@ class Steps(NamedTuple):
         return self.factor // 1000 if self.factor % 1000 == 0 else format_milli(self.factor)
 
 
-def steps_of(hpa: HPA, *, grows: bool) -> tuple[Steps, tuple[Note, ...]]:
+def steps_of(hpa: HPA, *, grows: bool) -> tuple[StepAndPause, tuple[Note, ...]]:
     """The steps of one direction, and what differs."""
     given, usual = (hpa.scale_up, DEFAULT_UP) if grows else (hpa.scale_down, DEFAULT_DOWN)
     rules = default_pace(given, usual)
     if rules.select == "Disabled" or not rules.limits:
-        return Steps(0, _SYNC), ()
+        return StepAndPause(0, _SYNC), ()
     each = [_of_limit(one, hpa.max_replicas or 1) for one in rules.limits]
     if rules.select == "Min":
-        made = Steps(min(one.factor for one in each), max(one.pause for one in each))
+        made = StepAndPause(min(one.factor for one in each), max(one.pause for one in each))
     else:
         made = max(each, key=lambda one: one.factor / one.pause)
     if not grows:
@@ -53,13 +53,13 @@ def steps_of(hpa: HPA, *, grows: bool) -> tuple[Steps, tuple[Note, ...]]:
     return made, tuple(_notes(hpa, rules, made, is_written=rules.limits != usual.limits, grows=grows))
 
 
-def _of_limit(one: Limit, most: int) -> Steps:
+def _of_limit(one: Limit, most: int) -> StepAndPause:
     """A number of pods is a percentage of the maximum: a step is rounded down, and has at least one pod."""
     value, pause = one.value or 0, max(1, one.period or 1)
-    return Steps(value * 1000 if one.type == "Percent" else -(-100_000 * value // most), pause)
+    return StepAndPause(value * 1000 if one.type == "Percent" else -(-100_000 * value // most), pause)
 
 
-def _notes(hpa: HPA, rules: ScalingRules, made: Steps, *, is_written: bool, grows: bool) -> Iterator[Note]:
+def _notes(hpa: HPA, rules: ScalingRules, made: StepAndPause, *, is_written: bool, grows: bool) -> Iterator[Note]:
     key = "scaleUp" if grows else "scaleDown"
     if is_written:
         text = (

@@ -1,7 +1,7 @@
 """To an Hvpa: one axis becomes an interval, in which the other does not change."""
 
 from hypot.authoring.convert.of_vpa import lost_of_vpa, target_of_vpa
-from hypot.authoring.convert.result import CannotConvertError, Converted, Note, Workload, metadata_like
+from hypot.authoring.convert.result import CannotConvertError, Converted, Note, TargetWorkload, metadata_like
 from hypot.authoring.convert.steps import DEFAULT_WINDOW
 from hypot.core.amount import RESOURCES
 from hypot.kinds.hpa import HPA
@@ -66,7 +66,7 @@ def _held(rules: ScalingRules | None, usual: int, notes: list[Note], *, grows: b
     return ScaleType(stabilization=f"{window}s")
 
 
-def from_vpa(vpa: VPA, workload: Workload) -> Converted:
+def from_vpa(vpa: VPA, workload: TargetWorkload) -> Converted:
     """One interval with the count that the workload has."""
     count = workload.replicas
     if not count:

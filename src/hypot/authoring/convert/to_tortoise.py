@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hypot.authoring.convert.of_vpa import lost_of_vpa, target_of_vpa
-from hypot.authoring.convert.result import CannotConvertError, Converted, Note, Workload, metadata_like
+from hypot.authoring.convert.result import CannotConvertError, Converted, Note, TargetWorkload, metadata_like
 from hypot.authoring.convert.to_hpa import NO_SIZES
 from hypot.core.amount import RESOURCES
 from hypot.kinds.base import Kind, Ref
@@ -31,7 +31,7 @@ _OF_POLICIES = {
 _STARTS_OFF = Note("assumed", "mode Off: it computes and reports only; write Auto once what it reports is right")
 
 
-def from_hpa(hpa: HPA, workload: Workload) -> Converted:
+def from_hpa(hpa: HPA, workload: TargetWorkload) -> Converted:
     """The HPA stays, and the Tortoise edits it."""
     metrics = with_defaults(hpa).metrics or ()
     by_container = {place for place in _by_container(hpa, metrics) if place[0] not in workload.sidecars}
@@ -70,7 +70,7 @@ def _by_container(hpa: HPA, metrics: Iterable[Metric]) -> set[Place]:
 
 
 def _notes_of_edit(
-    hpa: HPA, metrics: Iterable[Metric], scaled: Collection[Place], workload: Workload
+    hpa: HPA, metrics: Iterable[Metric], scaled: Collection[Place], workload: TargetWorkload
 ) -> Iterator[Note]:
     """What the Tortoise does to the HPA."""
     yield _STARTS_OFF
@@ -112,7 +112,7 @@ def _described(metric: Metric) -> str:
     return f"the {metric.type} metric {name}{container}"
 
 
-def from_vpa(vpa: VPA, workload: Workload) -> Converted:
+def from_vpa(vpa: VPA, workload: TargetWorkload) -> Converted:
     """The bounds of its containers; nothing is scaled horizontally."""
     written = vpa.container_policies
     policies = (written.containers if written is not None else None) or ()
@@ -133,7 +133,11 @@ def from_vpa(vpa: VPA, workload: Workload) -> Converted:
 
 
 def _notes_of_vpa(
-    vpa: VPA, policies: Sequence[ContainerPolicy], each: Mapping[str, ContainerPolicy], mode: str, workload: Workload
+    vpa: VPA,
+    policies: Sequence[ContainerPolicy],
+    each: Mapping[str, ContainerPolicy],
+    mode: str,
+    workload: TargetWorkload,
 ) -> Iterator[Note]:
     why = ": a Tortoise cannot size only new pods" if vpa.mode == INITIAL else ""
     yield Note("lost" if why else "assumed", f"mode {mode}, as the VPA has {vpa.mode}{why}")

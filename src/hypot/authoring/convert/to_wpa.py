@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hypot.authoring.convert.result import CannotConvertError, Converted, Note, Workload, metadata_like
+from hypot.authoring.convert.result import CannotConvertError, Converted, Note, TargetWorkload, metadata_like
 from hypot.authoring.convert.steps import DEFAULT_WINDOW, steps_of
 from hypot.core.amount import of_milli, readable
 from hypot.core.quantity import format_milli, milli
@@ -29,7 +29,7 @@ _FIRST = Note(
 )
 
 
-def from_hpa(hpa: HPA, workload: Workload) -> Converted:
+def from_hpa(hpa: HPA, workload: TargetWorkload) -> Converted:
     notes: list[Note] = []
     complete = with_defaults(hpa)
     algorithm, metrics = _metrics(complete, workload, notes)
@@ -52,7 +52,7 @@ def from_hpa(hpa: HPA, workload: Workload) -> Converted:
     return Converted((made,), tuple(dict.fromkeys([_SINGLE, _ROUNDS_DOWN, *notes])))
 
 
-def _metrics(hpa: HPA, workload: Workload, notes: list[Note]) -> tuple[Algorithm, list[BandMetric]]:
+def _metrics(hpa: HPA, workload: TargetWorkload, notes: list[Note]) -> tuple[Algorithm, list[BandMetric]]:
     """All metrics of one algorithm: that of the first that can be written."""
     pods = _pods_of(hpa, workload)
     found = [pair for metric in hpa.metrics or () if (pair := _metric(metric, workload, pods, notes)) is not None]
@@ -68,28 +68,30 @@ def _metrics(hpa: HPA, workload: Workload, notes: list[Note]) -> tuple[Algorithm
     return algorithm, [band for other, band in found if other == algorithm]
 
 
-class _Pods(NamedTuple):
+class _MeasuredPods(NamedTuple):
     """What selects the pods that are measured, and what was assumed about it."""
 
     selector: Mapping[str, Any] | None
     assumed: str = ""
 
 
-def _pods_of(hpa: HPA, workload: Workload) -> _Pods:
+def _pods_of(hpa: HPA, workload: TargetWorkload) -> _MeasuredPods:
     """As the workload selects them; without its manifest, by the usual label."""
     if workload.selector is not None:
-        return _Pods(workload.selector)
+        return _MeasuredPods(workload.selector)
     name = (hpa.target.name if hpa.target is not None else None) or ""
     if any(label_value(name)):
-        return _Pods(None)
+        return _MeasuredPods(None)
     text = (
         f"the pods of {hpa.target} are assumed to have the label app={name}, and no others: without such pods nothing "
         "is scaled, and the usage of others is added; give the workload's manifest too, for its selector"
     )
-    return _Pods({"matchLabels": {"app": name}}, text)
+    return _MeasuredPods({"matchLabels": {"app": name}}, text)
 
 
-def _metric(metric: Metric, workload: Workload, pods: _Pods, notes: list[Note]) -> tuple[Algorithm, BandMetric] | None:
+def _metric(
+    metric: Metric, workload: TargetWorkload, pods: _MeasuredPods, notes: list[Note]
+) -> tuple[Algorithm, BandMetric] | None:
     if metric.external is not None and metric.external.target is not None and metric.external.metric is not None:
         series, target = metric.external.metric, metric.external.target
         amount = target.value if target.value is not None else target.average
@@ -110,7 +112,7 @@ def _metric(metric: Metric, workload: Workload, pods: _Pods, notes: list[Note]) 
     return None
 
 
-def _amount(source: ResourceSource, workload: Workload, notes: list[Note]) -> int | None:
+def _amount(source: ResourceSource, workload: TargetWorkload, notes: list[Note]) -> int | None:
     """The target per pod, in milli-units."""
     target, name = source.target, source.name or ""
     if target is None:
@@ -129,7 +131,9 @@ def _amount(source: ResourceSource, workload: Workload, notes: list[Note]) -> in
     return amount
 
 
-def _resource_band(name: str, amount: int, pods: _Pods, notes: list[Note]) -> tuple[Algorithm, BandMetric] | None:
+def _resource_band(
+    name: str, amount: int, pods: _MeasuredPods, notes: list[Note]
+) -> tuple[Algorithm, BandMetric] | None:
     if pods.selector is None:
         fix = "give the workload's manifest too, for its selector"
         notes.append(Note("lost", f"the usage of {name}, which is measured by labels of pods: {fix}"))

@@ -39,7 +39,7 @@ class Signal(NamedTuple):
         return served_name(self.counter)
 
 
-class Written(NamedTuple):
+class WrittenPair(NamedTuple):
     """The objects of a pair; there is no rule if replicas follow usage."""
 
     hpa: HPA
@@ -64,7 +64,7 @@ def by_usage(cores: str) -> Signal:
     )
 
 
-def written(subject: PairSubject, signal: Signal) -> Written:
+def written(subject: PairSubject, signal: Signal) -> WrittenPair:
     """The pair. Raises with all problems of what was given."""
     low, high = subject.bounds.value
     namespace = subject.namespace or None
@@ -89,7 +89,7 @@ def written(subject: PairSubject, signal: Signal) -> Written:
         )
     except InvalidAutoscaler as error:
         raise BadInput(str(error)) from error
-    return Written(hpa, vpa, _rule(subject, signal) if signal.counter else None)
+    return WrittenPair(hpa, vpa, _rule(subject, signal) if signal.counter else None)
 
 
 def _rule(subject: PairSubject, signal: Signal) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def rules_of(rule: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def text_of(subject: PairSubject, signal: Signal, pair: Written, *, with_rule: bool) -> str:
+def text_of(subject: PairSubject, signal: Signal, pair: WrittenPair, *, with_rule: bool) -> str:
     """The manifests for kubectl, with their reasons. The rule is a comment: it is no object of a cluster."""
     what = f"{signal.name}" if signal.counter else "cpu usage"
     lines = [

@@ -10,7 +10,7 @@ import numpy as np
 from hypot.cli.files import BadInput
 from hypot.cli.pair.manifests import by_rate, served_name, written
 from hypot.cli.pair.subject import PairSubject
-from hypot.cli.replay.comparing import Subject, compared
+from hypot.cli.replay.comparing import ReplaySubject, compared
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine.deciders import NEVER
@@ -50,7 +50,7 @@ class Tried(NamedTuple):
         return keeps_slo(self.scores)
 
 
-class Choice(NamedTuple):
+class RateChoice(NamedTuple):
     """The chosen rate, and all that were tried, in ascending order."""
 
     rate: str
@@ -88,7 +88,7 @@ def _row(one: Tried, reference: float, *, chosen: bool) -> str:
     return f"  {one.rate:>6}: {_misses(one):.3f} % late or lost, {cost}: {word}"
 
 
-def best_rate(trace: Trace, subject: PairSubject, counter: str, world: World, settings: Settings) -> Choice:
+def best_rate(trace: Trace, subject: PairSubject, counter: str, world: World, settings: Settings) -> RateChoice:
     """Search for it. Raises if no rate keeps the SLO."""
     names = {**world.metrics.names, served_name(counter): "requests"}
     world = replace(world, metrics=replace(world.metrics, names=names))
@@ -108,7 +108,7 @@ def best_rate(trace: Trace, subject: PairSubject, counter: str, world: World, se
             f"{_misses(lowest):.3f} % late or lost; raise the maximum of {subject.bounds.value[1]} "
             "replicas or the cpu limit of the pods, or check the world (--world)"
         )
-    return Choice(chosen(kept).rate, tuple(found), why)
+    return RateChoice(chosen(kept).rate, tuple(found), why)
 
 
 def chosen(kept: Sequence[Tried]) -> Tried:
@@ -181,7 +181,7 @@ def _replayed(
     rates: Sequence[str], trace: Trace, subject: PairSubject, counter: str, world: World, settings: Settings
 ) -> Iterator[Tried]:
     policies = list(_policies(rates, subject, counter, world, settings))
-    [one] = compared(Subject([trace], policies, world, settings), NEVER, "auto", keep=False)
+    [one] = compared(ReplaySubject([trace], policies, world, settings), NEVER, "auto", keep=False)
     for rate in rates:
         yield Tried(rate, one.policies[f"rate {rate}"])
 

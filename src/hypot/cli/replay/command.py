@@ -21,7 +21,7 @@ from hypot.cli.options import (
     time_given,
     traces_named,
 )
-from hypot.cli.replay.comparing import Subject, compared
+from hypot.cli.replay.comparing import ReplaySubject, compared
 from hypot.cli.verdict import glyphs_for, safe_for, width_of
 from hypot.core.instant import show_time
 from hypot.policy.model.settings import Settings
@@ -128,7 +128,7 @@ def command(
         check_can_draw(report)
     asked = _read(traces, paths, world_file, read_settings(settings_file), start, end, grids, prometheus, query)
     explained = _explained_span(explain, asked)
-    subject = Subject(asked.traces, asked.policies, asked.world, asked.settings)
+    subject = ReplaySubject(asked.traces, asked.policies, asked.world, asked.settings)
     comparisons = compared(subject, explained, engine, keep=bool(reports or explain))
     if explain is not None:
         text = out.explained(comparisons, asked.policies, explained, glyphs_for(sys.stdout), width_of(sys.stdout))

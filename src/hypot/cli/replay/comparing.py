@@ -26,7 +26,7 @@ WORTH_COMPILING = 3_000_000
 MOST_TICKS = 5_000_000
 
 
-class Subject(NamedTuple):
+class ReplaySubject(NamedTuple):
     """What is replayed; a large history is read during the replay."""
 
     traces: "list[Trace] | TraceFiles"
@@ -35,7 +35,7 @@ class Subject(NamedTuple):
     settings: Settings
 
 
-def compared(asked: Subject, explained: "Span", engine: str, *, keep: bool) -> "list[Comparison]":
+def compared(asked: ReplaySubject, explained: "Span", engine: str, *, keep: bool) -> "list[Comparison]":
     """Every policy on every trace, in worker processes if that pays off."""
     from hypot.replay.jobs.job_queue import JobQueue, JobsError  # noqa: PLC0415  only for this command
     from hypot.replay.score.scores import ScoreError  # noqa: PLC0415
@@ -88,7 +88,7 @@ def _bound(traces: "Iterable[Trace]", world: "World") -> "Iterator[Trace]":
         click.echo(f"left out: {short[0]}{others}", err=True)
 
 
-def _compiled(engine: str, asked: Subject, ticks: int) -> int:
+def _compiled(engine: str, asked: ReplaySubject, ticks: int) -> int:
     """How many policies the compiled engine replays; it is compiled here, before worker processes need it."""
     if engine == "plain":
         return 0
@@ -150,7 +150,7 @@ def _work(
     return spread(jobs, engine, progress.add)
 
 
-def _counted(asked: Subject) -> "tuple[Iterable[Trace], int]":
+def _counted(asked: ReplaySubject) -> "tuple[Iterable[Trace], int]":
     """The traces and their total ticks; for a large history, estimated from the first trace."""
     from hypot.replay.engine.demand import ticks_replayed  # noqa: PLC0415  only for this command
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from hypot.face.chart import Axis, Chart, Line, Look, Note, round_ticks
+from hypot.face.chart import Axis, Chart, ChartNote, Line, Look, round_ticks
 from hypot.face.replay.moments import decisions
 from hypot.face.replay.plane import pareto, plane, spread
 from hypot.face.replay.value import ReplayReport
@@ -149,7 +149,7 @@ def _with_level(chart: Chart, level: float, label: str) -> Chart:
     at = np.concatenate([np.asarray(line.xs) for line in chart.lines])
     across = np.array([at.min(), at.max()]) if len(at) else at
     line = Line(label, "", "ink", across, np.full(len(across), level), dash="dash", width=1.2)
-    notes = tuple([Note(float(x), level, label) for x in across[:1]])
+    notes = tuple([ChartNote(float(x), level, label) for x in across[:1]])
     return chart._replace(lines=(*chart.lines, line), notes=notes)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hypot.face.chart import Axis, Chart, Dots, Note, Symbol
+from hypot.face.chart import Axis, Chart, ChartNote, Dots, Symbol
 from hypot.face.replay.value import ReplayReport
 from hypot.face.style import printable, tint_of
 from hypot.policy.model.decision import Decision
@@ -39,7 +39,7 @@ def decisions(report: ReplayReport) -> Chart:
     lanes = {run.policy: float(len(report.runs) - i) for i, run in enumerate(report.runs)}
     dots = [one for run in report.runs for one in _lane(report, run, lanes[run.policy], room)]
     start = report.runs[0].ticks.at[:1]
-    notes = [Note(float(at), lanes[run.policy] + _NAME, _name(run)) for run in report.runs for at in start]
+    notes = [ChartNote(float(at), lanes[run.policy] + _NAME, _name(run)) for run in report.runs for at in start]
     axis = Axis("", "lanes", ends=(0.4, len(lanes) + 0.75))
     return Chart("decisions", "Decisions", _label(report, most), Axis("", "time"), axis, (), tuple(dots), tuple(notes))
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hypot.face.chart import Axis, Chart, Dots, Line, Note, Symbol, round_ticks
+from hypot.face.chart import Axis, Chart, ChartNote, Dots, Line, Symbol, round_ticks
 from hypot.face.replay.labels import labelled
 from hypot.face.replay.scores import of_policy, policies_of
 from hypot.face.replay.value import REFERENCES, ReplayReport
@@ -59,7 +59,7 @@ def pareto(report: ReplayReport) -> Chart:
     ends = np.array(y.ends)
     lines += [Line(name, name, "faint", np.full(2, cost), ends, dash="dash") for name, cost in levels.items()]
     dots = labelled([_pareto_dot(report, name, point, x.unit) for name, point in known.items()], lines, x, y)
-    notes = tuple([Note(cost, float(ends[0]) * 1.45, name) for name, cost in levels.items()])
+    notes = tuple([ChartNote(cost, float(ends[0]) * 1.45, name) for name, cost in levels.items()])
     label = "Further down and left is better. The line joins the Pareto front: no other policy is better in both."
     return Chart("pareto", "Cost against late and lost requests", label, x, y, tuple(lines), tuple(dots), notes)
 
@@ -209,12 +209,12 @@ def _diagonal(total: float, left: float, right: float) -> Line:
     return Line("total", "", "line", xs, total / xs, width=1.0)
 
 
-def _total_notes(total: float, across: tuple[float, float], up: tuple[float, float]) -> Iterator[Note]:
+def _total_notes(total: float, across: tuple[float, float], up: tuple[float, float]) -> Iterator[ChartNote]:
     """A note at the upper or left end of a diagonal."""
     x = max(across[0], total / up[1]) * _INSIDE
     y = total / x
     if across[0] <= x <= across[1] / 1.5 and up[0] * 1.1 <= y:
-        yield Note(x, y, f"{total:g} {_cores(total)}")
+        yield ChartNote(x, y, f"{total:g} {_cores(total)}")
 
 
 def _doubled(low: float, high: float) -> tuple[float, ...]:
@@ -234,7 +234,7 @@ def spread(report: ReplayReport) -> Chart:
             notes.append((name, lane))
     left, right = min(seen) / 1.1, max(seen) * 1.1
     label = "One dot per workload, with a bar at the median; further left is cheaper."
-    labels = tuple([Note(left, lane + 0.36, printable(name)) for name, lane in notes])
+    labels = tuple([ChartNote(left, lane + 0.36, printable(name)) for name, lane in notes])
     x, y = (
         Axis("cost, x lower bound", ends=(left, right), unit=" x lower bound"),
         Axis("", "lanes", ends=(0.4, len(lanes) + 0.75)),

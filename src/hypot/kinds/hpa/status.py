@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 from hypot.kinds.base import Ref
-from hypot.kinds.conditions import Conditions
+from hypot.kinds.conditions import ConditionsByType
 from hypot.kinds.meta import INT64, TIME, MetricName, StatusCondition
 from hypot.kinds.nested import inner, mappings
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, wire
@@ -84,19 +84,19 @@ class MetricStatus(Node):
         return (source.current if source is not None else None) or CurrentValue()
 
 
-class AnyMetric(Protocol):
+class MetricLike(Protocol):
     """A metric of a spec or of a status: one of its sources is set."""
 
     @property
     def type(self) -> str | None: ...
 
 
-def _source(metric: AnyMetric) -> Any:
+def _source(metric: MetricLike) -> Any:
     sources = (getattr(metric, name) for name in ("object", "external", "pods", "resource", "container_resource"))
     return next((one for one in sources if one is not None), None)
 
 
-def identity_of(metric: AnyMetric) -> tuple[object, ...]:
+def identity_of(metric: MetricLike) -> tuple[object, ...]:
     """What makes a metric the same in spec and status: its source, name, container, labels and described object."""
     source = _source(metric)
     named = getattr(source, "metric", None)
@@ -153,11 +153,11 @@ class HPAStatus(Node):
     listed_conditions: tuple[HPACondition, ...] | None = wire("conditions", HPACondition, many=True, path="conditions")
 
     @property
-    def conditions(self) -> Conditions[HPACondition]:
+    def conditions(self) -> ConditionsByType[HPACondition]:
         """The conditions by type."""
-        return Conditions(self.listed_conditions)
+        return ConditionsByType(self.listed_conditions)
 
-    def __getitem__(self, metric: AnyMetric) -> MetricStatus:
+    def __getitem__(self, metric: MetricLike) -> MetricStatus:
         """What was reported for a metric, which may be the value that the autoscaler was built with."""
         wanted = identity_of(metric)
         for one in self.current_metrics or ():

@@ -6,7 +6,7 @@ controller wrote there is kept.
 
 from typing import Any, ClassVar
 
-from hypot.kinds.conditions import Conditions
+from hypot.kinds.conditions import ConditionsByType
 from hypot.kinds.crd import CONDITION, GENERATION, OPEN, TEXT, TIME, listed
 from hypot.kinds.hvpa.fields import MODES
 from hypot.kinds.meta import INT64, StatusCondition
@@ -69,9 +69,9 @@ class HvpaStatus(Node):
     listed_conditions: tuple[StatusCondition, ...] | None = wire("conditions", StatusCondition, many=True)
 
     @property
-    def conditions(self) -> Conditions[StatusCondition]:
+    def conditions(self) -> ConditionsByType[StatusCondition]:
         """The conditions by type."""
-        return Conditions(self.listed_conditions)
+        return ConditionsByType(self.listed_conditions)
 
 
 STATUS: dict[str, Any] = {

@@ -12,7 +12,7 @@ _ENDINGS: Final = tuple(f"{ending}{packed}" for ending in (".yaml", ".yml", ".js
 _LARGEST_IGNORE_FILE: Final = 2**20
 
 
-class _Rules(NamedTuple):
+class _IgnoreRules(NamedTuple):
     """The patterns of one ignore file, for paths below `folder`; `prefix` leads from the ignore file to it."""
 
     folder: str
@@ -25,15 +25,15 @@ class _Rules(NamedTuple):
         )
 
 
-_AllRules = tuple[_Rules, ...]
+_AllRules = tuple[_IgnoreRules, ...]
 
 
 def manifests_below(directory: str, exclude: tuple[str, ...] = ()) -> list[str]:
     """The manifests in a folder, sorted by path. Raises an OSError if a folder cannot be listed."""
-    return sorted(_walk(directory, _Rules(directory, (), patterns_of(exclude))))
+    return sorted(_walk(directory, _IgnoreRules(directory, (), patterns_of(exclude))))
 
 
-def _walk(directory: str, excluded: _Rules) -> Iterator[str]:
+def _walk(directory: str, excluded: _IgnoreRules) -> Iterator[str]:
     def stop(error: OSError) -> NoReturn:
         raise error
 
@@ -42,7 +42,7 @@ def _walk(directory: str, excluded: _Rules) -> Iterator[str]:
     for folder, folders, files in os.walk(directory, onerror=stop):
         rules = rules_of.pop(str(pathlib.Path(folder)), above)
         if ".gitignore" in files:
-            rules += (_Rules(folder, (), _read(pathlib.Path(folder, ".gitignore"))),)
+            rules += (_IgnoreRules(folder, (), _read(pathlib.Path(folder, ".gitignore"))),)
         kept = []
         for name in folders:
             path = str(pathlib.Path(folder, name))
@@ -61,7 +61,7 @@ def _may_hold_manifests(path: str, name: str) -> bool:
     return not name.startswith(".") and name.lower().endswith(_ENDINGS) and pathlib.Path(path).is_file()
 
 
-def _is_left_out(path: str, excluded: _Rules, rules: _AllRules, *, folder: bool) -> bool:
+def _is_left_out(path: str, excluded: _IgnoreRules, rules: _AllRules, *, folder: bool) -> bool:
     """By what the user excludes, else by the deepest ignore file that says something about it."""
     if excluded.decide(path, folder=folder):
         return True
@@ -90,4 +90,4 @@ def _rules_above(directory: str) -> _AllRules:
         decisions = (decision(each, parts[depth:end], folder=True) for depth, each in reversed(found[: end + 1]))
         if next((ignored for ignored in decisions if ignored is not None), False):
             return ()
-    return tuple([_Rules(directory, parts[depth:], patterns) for depth, patterns in found if patterns])
+    return tuple([_IgnoreRules(directory, parts[depth:], patterns) for depth, patterns in found if patterns])

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from hypot.kinds.base import Ref
-from hypot.kinds.conditions import Conditions as ByType
+from hypot.kinds.conditions import ConditionsByType
 from hypot.kinds.meta import INT64, TIME, StatusCondition
 from hypot.kinds.node import INT32, STRING, WHOLE_OR_QUANTITY, Node, Scalar, node, wire
 from hypot.kinds.tortoise.policies import OFF, ContainerAutoscalingPolicy
@@ -217,7 +217,7 @@ class Conditions(Node):
 
     def __getitem__(self, type_: str) -> TortoiseCondition:
         """A condition by its type."""
-        return ByType(self.conditions)[type_]
+        return ConditionsByType(self.conditions)[type_]
 
 
 @node

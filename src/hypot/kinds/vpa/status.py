@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from hypot.kinds.conditions import Conditions
+from hypot.kinds.conditions import ConditionsByType
 from hypot.kinds.meta import INT64, StatusCondition
 from hypot.kinds.node import STRING, Node, node, wire
 from hypot.kinds.vpa.fields import RESOURCE_LIST, Amount
@@ -52,9 +52,9 @@ class VPAStatus(Node):
     observed_generation: int | None = wire("observedGeneration", INT64)
 
     @property
-    def conditions(self) -> Conditions[VPACondition]:
+    def conditions(self) -> ConditionsByType[VPACondition]:
         """The conditions by type."""
-        return Conditions(self.listed_conditions)
+        return ConditionsByType(self.listed_conditions)
 
     @property
     def containers(self) -> Mapping[str, ContainerRecommendation]:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hypot.kinds.conditions import Conditions
+from hypot.kinds.conditions import ConditionsByType
 from hypot.kinds.meta import INT64, TIME, StatusCondition
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, wire
 
@@ -45,9 +45,9 @@ class WPAStatus(Node):
     listed_conditions: tuple[StatusCondition, ...] | None = wire("conditions", StatusCondition, many=True)
 
     @property
-    def conditions(self) -> Conditions[StatusCondition]:
+    def conditions(self) -> ConditionsByType[StatusCondition]:
         """The conditions by type."""
-        return Conditions(self.listed_conditions)
+        return ConditionsByType(self.listed_conditions)
 
     def __getitem__(self, metric: "BandMetric") -> BandStatus:
         """What was reported for a metric, which may be the value that the autoscaler was built with."""

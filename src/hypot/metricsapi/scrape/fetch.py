@@ -95,7 +95,7 @@ async def _fetched(session: aiohttp.ClientSession, asked: ScrapeRequest, largest
         if answer.status != 200:
             unauthorized = answer.status in _UNAUTHORIZED
             raise ScrapeError("status", f"it answers {answer.status}", unauthorized=unauthorized)
-        body = _Body(answer, asked, largest)
+        body = _ScrapedBody(answer, asked, largest)
         async for packed in answer.content.iter_any():
             for _ in body.steps(packed):
                 if shared.is_due():
@@ -103,7 +103,7 @@ async def _fetched(session: aiohttp.ClientSession, asked: ScrapeRequest, largest
         return body.close(at, shown)
 
 
-class _Body:
+class _ScrapedBody:
     """A body that is unpacked and added up as it arrives."""
 
     def __init__(self, answer: aiohttp.ClientResponse, asked: ScrapeRequest, largest: int) -> None:

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from hypot.kinds.metric_values import CUSTOM
 from hypot.metricsapi.serve import documents
-from hypot.metricsapi.serve.forwarder import PROTOBUF, Asking, Forwarder, ForwardError
+from hypot.metricsapi.serve.forwarder import PROTOBUF, ForwardedRequest, Forwarder, ForwardError
 from hypot.metricsapi.serve.other_metrics import OtherMetrics
 from hypot.metricsapi.serve.query import GROUPS, BadQueryError, ValueQuery, read_query, versions_of
 from hypot.metricsapi.serve.values import ServedValues, UnknownMetricError
@@ -100,7 +100,7 @@ class MetricsPages:
             why = "the client is no longer known; try again"
             return failure(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", why)
         try:
-            asking = Asking(user, _via(request), PROTOBUF in request.headers.get("Accept", ""))
+            asking = ForwardedRequest(user, _via(request), PROTOBUF in request.headers.get("Accept", ""))
             answer = await forwarder.value(query, asking)
         except ForwardError as error:
             why = f"the metric {query.metric} is not served here, and the server in forwardTo gives no answer: {error}"

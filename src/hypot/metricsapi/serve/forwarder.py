@@ -59,7 +59,7 @@ class OtherServer(NamedTuple):
     token_file: str = ""
 
 
-class Asking(NamedTuple):
+class ForwardedRequest(NamedTuple):
     """Who asks, through which servers the request came, and whether protobuf is understood."""
 
     user: User
@@ -106,7 +106,7 @@ class Forwarder:
         """Whether a request has been forwarded by this server already."""
         return f"{_VIA} {self._identity}" in [each.strip() for each in via.split(",")] or len(via) > LONGEST_VIA
 
-    async def value(self, query: ValueQuery, asking: Asking) -> ForwardedAnswer:
+    async def value(self, query: ValueQuery, asking: ForwardedRequest) -> ForwardedAnswer:
         """The answer of the other server. Raises a ForwardError if there is none."""
         try:
             answer = await self._asked(_path(query), asking, LARGEST_ANSWER)
@@ -118,7 +118,7 @@ class Forwarder:
 
     async def resources(self, group: str, version: str, user: User) -> list[dict[str, Any]] | None:
         """What the other server serves in this version; None if it does not have the version."""
-        answer = await self._asked(f"/apis/{group}/{version}", Asking(user), LARGEST_LIST)
+        answer = await self._asked(f"/apis/{group}/{version}", ForwardedRequest(user), LARGEST_LIST)
         if answer.status == HTTPStatus.NOT_FOUND:
             return None
         if answer.status != HTTPStatus.OK or has_more_parts(answer.body, MOST_RESOURCES, 20 * MOST_RESOURCES):
@@ -129,7 +129,7 @@ class Forwarder:
             raise ForwardError("body", "its list of metrics cannot be read") from None
         return [one.shown() for one in read.resources if one.is_usable]
 
-    async def _asked(self, path: str, asking: Asking, largest: int) -> ForwardedAnswer:
+    async def _asked(self, path: str, asking: ForwardedRequest, largest: int) -> ForwardedAnswer:
         if self._running >= MOST_AT_ONCE:
             raise ForwardError("busy", "too many requests are being passed on")
         self._running += 1
@@ -145,7 +145,7 @@ class Forwarder:
         finally:
             self._running -= 1
 
-    async def _answer(self, path: str, asking: Asking, largest: int) -> ForwardedAnswer:
+    async def _answer(self, path: str, asking: ForwardedRequest, largest: int) -> ForwardedAnswer:
         if self._session is None:
             raise ForwardError("connection", "this server is starting")
         async with self._session.get(
@@ -165,7 +165,7 @@ class Forwarder:
                 raise ForwardError("body", "its answer is neither JSON nor what was asked for")
             return ForwardedAnswer(status, "", b"")
 
-    def _headers(self, asking: Asking) -> Iterator[tuple[str, str]]:
+    def _headers(self, asking: ForwardedRequest) -> Iterator[tuple[str, str]]:
         """The user is named only with a certificate that the other server can check."""
         yield "Accept", f"{PROTOBUF}, {JSON}" if asking.protobuf else JSON
         yield "Accept-Encoding", "identity"

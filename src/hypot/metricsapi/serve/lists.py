@@ -20,14 +20,14 @@ _PER_LIST, _PER_TARGET = 4096, 24
 _FOREVER = float("inf")
 
 
-class Choice(NamedTuple):
+class ListChoice(NamedTuple):
     """A target in a list, and which of its values."""
 
     target: ScrapeTarget
     i: int
 
 
-class Item(NamedTuple):
+class ListItem(NamedTuple):
     """A value as it is sent, and until when it may be."""
 
     until: float
@@ -35,16 +35,16 @@ class Item(NamedTuple):
 
 
 # None if there is no value that may be sent now.
-Write = Callable[[Choice, float], Item | None]
+Write = Callable[[ListChoice, float], ListItem | None]
 Generation = tuple[int, ...]
 
 
-class _Block:
+class _ListBlock:
     """The items of some targets, valid until one of them has changed or the oldest value is too old."""
 
     __slots__ = ("_choices", "_revisions", "_targets", "_until", "text")
 
-    def __init__(self, choices: Sequence[Choice]) -> None:
+    def __init__(self, choices: Sequence[ListChoice]) -> None:
         self._choices, self._targets = choices, [each.target for each in choices]
         self._revisions: list[int] = []
         self._until = -_FOREVER
@@ -65,9 +65,9 @@ class _List:
 
     __slots__ = ("_blocks", "_fixed", "generation", "size", "used")
 
-    def __init__(self, query: ValueQuery, generation: Generation, choices: Sequence[Choice]) -> None:
+    def __init__(self, query: ValueQuery, generation: Generation, choices: Sequence[ListChoice]) -> None:
         self.generation, self.used = generation, 0.0
-        self._blocks = [_Block(choices[at : at + BLOCK]) for at in range(0, len(choices), BLOCK)]
+        self._blocks = [_ListBlock(choices[at : at + BLOCK]) for at in range(0, len(choices), BLOCK)]
         self._fixed = self.size = _PER_LIST + _PER_TARGET * len(choices) + len(repr(query))
 
     def texts(self, now: float, write: Write) -> list[bytes]:
@@ -93,7 +93,7 @@ class Lists:
         query: ValueQuery,
         now: float,
         generation: Generation,
-        choose: Callable[[], Sequence[Choice]],
+        choose: Callable[[], Sequence[ListChoice]],
         write: Write,
     ) -> list[bytes]:
         """The items of a list, joined block by block. `choose` finds its targets again if the generation is another."""

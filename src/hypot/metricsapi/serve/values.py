@@ -20,7 +20,7 @@ from hypot.kinds.metric_values import (
 )
 from hypot.kinds.selector import Selector
 from hypot.metricsapi.ages import Ages
-from hypot.metricsapi.serve.lists import Choice, Item, Lists
+from hypot.metricsapi.serve.lists import ListChoice, ListItem, Lists
 from hypot.metricsapi.serve.query import PODS, ValueQuery
 from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets
 
@@ -88,21 +88,21 @@ class ServedValues:
         items = [self._item(query, choice, now) for choice in self._chosen(query)]
         return [item.text for item in items if item is not None]
 
-    def _chosen(self, query: ValueQuery) -> list[Choice]:
+    def _chosen(self, query: ValueQuery) -> list[ListChoice]:
         """The targets that a query is about. If two rules serve the metric for one pod, the first one counts."""
-        labels, found = _labels if query.group == CUSTOM else _series_labels, dict[str, Choice]()
+        labels, found = _labels if query.group == CUSTOM else _series_labels, dict[str, ListChoice]()
         for place in self._places[query.group != CUSTOM][query.metric]:
             pods = self._targets.of_rule(place.rule, query.namespace)
             for target in pods.values() if query.name == ALL else filter(None, [pods.get(query.name)]):
                 if query.objects.matches(labels(target)):
-                    found.setdefault(target.pod.name, Choice(target, place.i))
+                    found.setdefault(target.pod.name, ListChoice(target, place.i))
         return list(found.values())
 
-    def _item(self, query: ValueQuery, choice: Choice, now: float) -> Item | None:
+    def _item(self, query: ValueQuery, choice: ListChoice, now: float) -> ListItem | None:
         """A value in the form of this API, made at its first use."""
         target, i = choice
         key = (query.group, query.version, query.metric)
-        kept: Item | None = None if query.series.requirements else target.made.get(key)
+        kept: ListItem | None = None if query.series.requirements else target.made.get(key)
         if kept is not None and now <= kept.until:
             return kept
         value = target.value(i, now, self._ages)
@@ -114,7 +114,7 @@ class ServedValues:
             text = _encode(write_custom(one, query.version))
         else:
             text = _encode(write_external(ExternalValue(query.metric, _series_labels(target), value)))
-        made = Item(target.expires(i, self._ages), text)
+        made = ListItem(target.expires(i, self._ages), text)
         if not query.series.requirements:
             target.made[key] = made
         return made

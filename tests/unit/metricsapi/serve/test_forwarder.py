@@ -11,7 +11,7 @@ from aiohttp import web
 
 from hypot.kinds.metric_values import CUSTOM
 from hypot.metricsapi.serve import forwarder as module
-from hypot.metricsapi.serve.forwarder import PROTOBUF, Asking, Forwarder, ForwardError, OtherServer
+from hypot.metricsapi.serve.forwarder import PROTOBUF, ForwardedRequest, Forwarder, ForwardError, OtherServer
 from hypot.metricsapi.serve.other_metrics import OtherMetrics
 from hypot.metricsapi.serve.query import read_query
 from hypot.serving.readers import User
@@ -62,7 +62,7 @@ def query(path=PATH, **parameters):
 
 async def get(url, folder, path=PATH, *, via="", protobuf=False, parameters=None, **changes):
     async with forwarding(url, folder, **changes) as made:
-        return await made.value(query(path, **parameters or {}), Asking(USER, via, protobuf))
+        return await made.value(query(path, **parameters or {}), ForwardedRequest(USER, via, protobuf))
 
 
 async def said(content, status=200, kind="application/json", **headers):
@@ -83,7 +83,7 @@ class Witness:
 async def fault(url, folder, **more):
     async with forwarding(url, folder, **more) as made:
         with pytest.raises(ForwardError) as error:
-            await made.value(query(), Asking(USER))
+            await made.value(query(), ForwardedRequest(USER))
         assert made.counts.faults == {error.value.fault: 1}
     assert "very-secret" not in str(error.value)
     return error.value.fault, int(error.value.status)
@@ -147,7 +147,7 @@ async def test_names_that_mean_another_path(folder, part):
     """Else a client could read there what it was not checked for."""
     async with answering(lambda _: said(b"{}"), tls()) as (url, asked), forwarding(url, folder) as made:
         with pytest.raises(ForwardError) as error:
-            await made.value(query(PATH.replace("web", part)), Asking(USER))
+            await made.value(query(PATH.replace("web", part)), ForwardedRequest(USER))
     assert (error.value.fault, error.value.status, asked) == ("path", 400, [])
 
 
@@ -198,7 +198,7 @@ async def test_a_server_that_hangs(folder, monkeypatch):
         await asyncio.sleep(3600)
 
     async with answering(never, tls()) as (url, _), forwarding(url, folder) as made:
-        several = [made.value(query(), Asking(USER)) for _ in range(3)]
+        several = [made.value(query(), ForwardedRequest(USER)) for _ in range(3)]
         found = await asyncio.gather(*several, return_exceptions=True)
     assert sorted((each.fault, int(each.status)) for each in found) == [
         ("busy", 503),
@@ -224,9 +224,9 @@ async def test_a_certificate_that_is_renewed(folder):
     """The files are read again for each request."""
     witness = Witness()
     async with answering(witness, tls()) as (url, _), forwarding(url, folder) as made:
-        await made.value(query(), Asking(USER))
+        await made.value(query(), ForwardedRequest(USER))
         present(folder, PROXIES)
-        await made.value(query(), Asking(USER))
+        await made.value(query(), ForwardedRequest(USER))
     first, second = witness.seen
     assert first["serialNumber"] != second["serialNumber"]
 
@@ -246,7 +246,7 @@ async def test_a_loop(folder, via, is_loop):
     async with answering(lambda _: said(b"{}"), tls()) as (url, asked), forwarding(url, folder) as made:
         assert made.is_loop(via) is is_loop
         if not is_loop:
-            await made.value(query(), Asking(USER, via))
+            await made.value(query(), ForwardedRequest(USER, via))
             assert made.is_loop(asked[0].headers["Via"])
 
 

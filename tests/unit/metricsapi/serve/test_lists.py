@@ -4,7 +4,7 @@ import pytest
 
 from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.serve import lists as module
-from hypot.metricsapi.serve.lists import Choice, Item, Lists
+from hypot.metricsapi.serve.lists import ListChoice, ListItem, Lists
 from hypot.metricsapi.serve.query import read_query
 from unit.metricsapi.pods_world import pod, scraped, targets_of
 
@@ -25,11 +25,11 @@ class Asked:
 
     def write(self, choice, now):
         self.written.append(choice.target.pod.name)
-        return Item(self.until, b"x" * self.size) if now <= self.until else None
+        return ListItem(self.until, b"x" * self.size) if now <= self.until else None
 
     def choose(self):
         self.chosen += 1
-        return [Choice(target, 0) for target in self.targets]
+        return [ListChoice(target, 0) for target in self.targets]
 
     def ask(self, now=0.0, selector="", generation=1):
         self.written = []
