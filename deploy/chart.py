@@ -10,8 +10,8 @@ from typing import Any
 from metrics_chart import metrics_checks, metrics_files, metrics_schema, metrics_values
 from templating import CLUSTER_NAME, HEAD, HERE, NOT_EDITED, SERVICE, as_text, computed, item_when, when
 
-from hypot.kinds.names import wire_name
 from hypot.kinds.text.write import to_yaml
+from hypot.kinds.values.names import wire_name
 from hypot.run.config import RunConfig, config_schema
 from hypot.run.install.manifests import (
     DIGEST,

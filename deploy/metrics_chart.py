@@ -26,8 +26,8 @@ from hypot.cluster.config import SERVICE_ACCOUNT
 from hypot.kinds.metric_rules.fields import ScrapeCredentials, SecretKey
 from hypot.kinds.metric_rules.read import rules_of
 from hypot.kinds.metric_rules.schema import rules_schema
-from hypot.kinds.names import wire_name
 from hypot.kinds.text.write import documents
+from hypot.kinds.values.names import wire_name
 from hypot.metricsapi.config import MetricsConfig, config_schema
 from hypot.metricsapi.install import (
     CERTIFICATE_VOLUME,

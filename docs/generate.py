@@ -9,9 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from hypot.kinds.metric_rules.schema import rules_schema
-from hypot.kinds.names import wire_name
 from hypot.kinds.tortoise.settings import ANNOTATIONS, TortoiseSettings
-from hypot.kinds.version import show_version
+from hypot.kinds.values.names import wire_name
+from hypot.kinds.values.version import show_version
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.metricsapi.config import MetricsConfig
 from hypot.metricsapi.config import config_schema as metrics_config_schema

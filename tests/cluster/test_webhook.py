@@ -15,7 +15,7 @@ from cluster.plane.api import Api, Object
 from cluster.plane.waiting import eventually
 from hypot.cluster.port import Answer, Request, encoded
 from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.nested import inner
+from hypot.kinds.values.nested import inner
 from hypot.policy.model.seen import LimitRange
 from hypot.policy.observe.read_pods import read_pod
 from hypot.policy.observe.read_sizes import read_limit_range

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from hypot import HPA, InvalidAutoscaler, Ref, cpu
-from hypot.kinds.given_target import given_target
+from hypot.kinds.authored.given_target import given_target
 
 WEB = {
     "apiVersion": "apps/v1",

@@ -10,10 +10,10 @@ from hypot.authoring.constructors import InexpressibleError, constructor_of
 from hypot.authoring.difference import diff
 from hypot.authoring.source import WIDTH, Call, Constant, evaluated, names_in, statement
 from hypot.authoring.write import to_yaml
+from hypot.kinds.authored.written import SERVER_METADATA
 from hypot.kinds.base import InvalidAutoscaler, Kind
 from hypot.kinds.catalogue import info_of
 from hypot.kinds.problem import Problem
-from hypot.kinds.written import SERVER_METADATA
 
 _MOST_REASONS = 5
 _LONGEST = 100

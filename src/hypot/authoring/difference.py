@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from hypot.core.quantity import Quantity, is_quantity
+from hypot.kinds.authored.written import written_part
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.catalogue import find_autoscaler
-from hypot.kinds.names import group_of
-from hypot.kinds.nested import inner
 from hypot.kinds.node import QUANTITY, Node, Scalar
 from hypot.kinds.problem import Where, dotted, shown
-from hypot.kinds.written import written_part
+from hypot.kinds.values.names import group_of
+from hypot.kinds.values.nested import inner
 
 _ABSENT: Any = object()
 # The name of a list -> what identifies its items, and how a sentence calls one.

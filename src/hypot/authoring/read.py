@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import NamedTuple, cast
 
 from hypot.kinds.catalogue import Autoscaler, find_autoscaler
-from hypot.kinds.names import group_of
 from hypot.kinds.problem import Problem
 from hypot.kinds.text.load import LoadedFiles, load_text
+from hypot.kinds.values.names import group_of
 
 
 class LocatedProblem(NamedTuple):

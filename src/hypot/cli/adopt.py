@@ -6,10 +6,10 @@ import hypot
 from hypot.authoring.adopt import AdoptedObject, adopted_source
 from hypot.authoring.read import autoscaler_of
 from hypot.cli.files import BadInput, read_objects
+from hypot.kinds.authored.written import written_part
 from hypot.kinds.base import Kind
 from hypot.kinds.catalogue import find_autoscaler
-from hypot.kinds.names import group_of
-from hypot.kinds.written import written_part
+from hypot.kinds.values.names import group_of
 
 
 @click.command("adopt")

@@ -22,7 +22,7 @@ from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.text.write import to_yaml
 from hypot.kinds.tortoise import Tortoise
-from hypot.kinds.version import Version, parse_version, show_version
+from hypot.kinds.values.version import Version, parse_version, show_version
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by

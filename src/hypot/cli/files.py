@@ -13,9 +13,9 @@ from hypot.cli.bar import can_draw
 from hypot.cli.left_out import PATCH, is_broken, line_of
 from hypot.face.style import printable
 from hypot.kinds.catalogue import find_autoscaler
-from hypot.kinds.names import group_of
 from hypot.kinds.text.kustomize import is_in_overlay, patches_among
 from hypot.kinds.text.load import LoadedFiles, LoadError, Reader, Source
+from hypot.kinds.values.names import group_of
 
 # Smaller inputs are read before a bar would be visible.
 _WORTH_A_BAR = 4 * 2**20

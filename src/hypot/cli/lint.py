@@ -15,7 +15,7 @@ from hypot.cli.verdict import in_colour, safe_for
 from hypot.face.style import printable
 from hypot.kinds.base import count_of
 from hypot.kinds.problem import some
-from hypot.kinds.version import NEWEST, Version, parse_version, show_version
+from hypot.kinds.values.version import NEWEST, Version, parse_version, show_version
 from hypot.lint.input.world import worth_keeping
 from hypot.lint.report import Finding, LintReport, check
 from hypot.lint.rule_list import UnknownRule, known_ids

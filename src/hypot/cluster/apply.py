@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeVar, o
 from hypot.cluster.config import Access, read_access
 from hypot.cluster.discovery import ServedKind, path_of
 from hypot.cluster.port import APPLY_PATCH, Answer, Port, Request, UnreachableError, encoded
+from hypot.kinds.authored.written import written_part
 from hypot.kinds.base import Kind, count_of
 from hypot.kinds.catalogue import CATALOGUE, info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.names import dns_label, dns_subdomain
 from hypot.kinds.problem import did_you_mean
 from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.values.names import dns_label, dns_subdomain
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.kinds.written import written_part
 
 if TYPE_CHECKING:
     from hypot.cluster.api import Api

@@ -15,13 +15,13 @@ from hypot.kinds.derived import derived
 from hypot.kinds.floor import NO_FLOOR, Floor
 from hypot.kinds.known_kinds import BY_WORD
 from hypot.kinds.metadata import metadata_problems
-from hypot.kinds.names import group_of, path_segment
 from hypot.kinds.node import STRING, Node, Scalar, node, replaced, wire
-from hypot.kinds.plain import copied, plain
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem, Where, shown
 from hypot.kinds.text.write import to_yaml
-from hypot.kinds.version import NEWEST, Version, as_version
+from hypot.kinds.values.names import group_of, path_segment
+from hypot.kinds.values.plain import copied, plain
+from hypot.kinds.values.version import NEWEST, Version, as_version
 
 DEFAULT_NAMESPACE = "default"
 

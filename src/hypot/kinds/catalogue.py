@@ -13,9 +13,9 @@ from hypot.kinds.base import Kind
 from hypot.kinds.crd import Facts, definition_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.names import group_of
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.status import TORTOISE_CONDITIONS
+from hypot.kinds.values.names import group_of
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.wpa import WPA

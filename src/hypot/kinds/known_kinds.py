@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hypot.kinds.names import group_of
+from hypot.kinds.values.names import group_of
 
 
 class KnownKind(NamedTuple):

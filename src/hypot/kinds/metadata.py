@@ -5,9 +5,9 @@ from typing import Any
 
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.meta import ObjectMeta, OwnerReference
-from hypot.kinds.names import byte_count, dns_label, dns_subdomain, label_value, qualified_name
 from hypot.kinds.node import Scalar
 from hypot.kinds.problem import Problem, Where, unsupported
+from hypot.kinds.values.names import byte_count, dns_label, dns_subdomain, label_value, qualified_name
 
 # A generated name is the given prefix, truncated, and five random characters.
 _GENERATED_FROM = 58

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from hypot.core.quantity import is_quantity, stored_text
 from hypot.kinds.derived import Deriving
-from hypot.kinds.plain import copied, listed, plain
 from hypot.kinds.problem import Where
+from hypot.kinds.values.plain import copied, listed, plain
 
 T = TypeVar("T")
 N = TypeVar("N", bound="Node")

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypot.kinds.nested import amount, inner, mappings
 from hypot.kinds.problem import Problem, Where, did_you_mean, some
-from hypot.kinds.version import Version, gate_open
+from hypot.kinds.values.nested import amount, inner, mappings
+from hypot.kinds.values.version import Version, gate_open
 
 Resources = Mapping[str, Any]
 

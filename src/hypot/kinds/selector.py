@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from hypot.kinds.names import label_value, qualified_name
+from hypot.kinds.values.names import label_value, qualified_name
 
 # No workload needs a longer selector, and each decision reads it.
 LONGEST = 16_384

@@ -9,7 +9,7 @@ from typing import Any
 from hypot.kinds.base import InvalidAutoscaler, Kind, count_of
 from hypot.kinds.problem import Problem, Severity, Where, dotted
 from hypot.kinds.text.load import LoadedFiles, LoadError
-from hypot.kinds.version import NEWEST, Version, as_version
+from hypot.kinds.values.version import NEWEST, Version, as_version
 from hypot.lint.input.item import Item
 from hypot.lint.input.placeholders import placeholder_at
 from hypot.lint.input.world import InputWorld, kinds_of

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from hypot.kinds.names import dns_label
+from hypot.kinds.values.names import dns_label
 from hypot.metricsapi.ages import Ages
 from hypot.serving.config import (
     DEFAULT_NAMESPACE,

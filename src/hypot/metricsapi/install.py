@@ -11,8 +11,8 @@ from hypot.cluster.config import SERVICE_ACCOUNT
 from hypot.kinds.metric_rules import MetricRules
 from hypot.kinds.metric_rules.fields import MetricRule
 from hypot.kinds.metric_values import API_SERVICES, CUSTOM, CUSTOM_VERSIONS, EXTERNAL, VERSION
-from hypot.kinds.names import wire_name
 from hypot.kinds.text.write import to_yaml
+from hypot.kinds.values.names import wire_name
 from hypot.metricsapi.config import MetricsConfig
 from hypot.metricsapi.conflicts import conflicts
 from hypot.serving.component import Component, Manifest, Rule, from_anywhere, from_namespace

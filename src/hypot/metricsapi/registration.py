@@ -5,7 +5,7 @@ from typing import Any
 
 from hypot.cluster.port import Port, Request
 from hypot.kinds.metric_values import API_SERVICES
-from hypot.kinds.nested import inner
+from hypot.kinds.values.nested import inner
 from hypot.serving.ca_bundle import publish
 
 PATH = "/apis/apiregistration.k8s.io/v1/apiservices"

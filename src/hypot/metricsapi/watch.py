@@ -8,7 +8,7 @@ import structlog
 
 from hypot.cluster.port import Port
 from hypot.cluster.reflector import NamespacedName, Reflector
-from hypot.kinds.nested import inner
+from hypot.kinds.values.nested import inner
 from hypot.metricsapi.plan import ScrapePlan
 from hypot.metricsapi.served_pods import PodAddresses, ServedPod, read_served_pod
 from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets, Unreachable

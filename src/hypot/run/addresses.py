@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from hypot.cluster.addresses import IpAddress, inside, own_or_metadata
-from hypot.kinds.names import dns_subdomain
+from hypot.kinds.values.names import dns_subdomain
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 API_SERVER = ("kubernetes", "default")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self, get_args
 
 from hypot.kinds.catalogue import Mode, controlled, sizing
-from hypot.kinds.names import dns_label, dns_subdomain
+from hypot.kinds.values.names import dns_label, dns_subdomain
 from hypot.policy.model.settings import Settings, SettingsError, settings_schema
 from hypot.run.addresses import read_rule
 from hypot.serving.config import (

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import structlog
 
 from hypot.cluster.port import MERGE_PATCH, Port, RefusedError, Request, encoded
-from hypot.kinds.nested import inner
+from hypot.kinds.values.nested import inner
 from hypot.serving.certificate_secret import BY, ROUNDS
 
 Published = Literal["published", "unchanged", "missing"]

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from hypot.cluster.port import Answer, Port, RefusedError, Request, encoded
-from hypot.kinds.nested import inner
+from hypot.kinds.values.nested import inner
 from hypot.serving.certificates import LIFETIME_DAYS, Authority, Issued, due, issue, read, read_authority
 
 BY = {"fieldManager": "hypot"}

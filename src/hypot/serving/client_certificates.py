@@ -19,7 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypot.cluster.clock import Clock, wall
 from hypot.cluster.port import Port
 from hypot.cluster.reflector import NamespacedName, Reflector
-from hypot.kinds.nested import inner
+from hypot.kinds.values.nested import inner
 from hypot.serving.readers import User
 
 NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"

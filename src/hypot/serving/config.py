@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
-from hypot.kinds.names import wire_name
+from hypot.kinds.values.names import wire_name
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

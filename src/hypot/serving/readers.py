@@ -10,7 +10,7 @@ from aiohttp import web
 
 from hypot.cluster.clock import boot
 from hypot.cluster.port import Port, RefusedError, Request, UnreachableError, encoded, expect
-from hypot.kinds.nested import inner
+from hypot.kinds.values.nested import inner
 from hypot.serving.listener import Held, first_to_go
 
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105  a path

@@ -6,7 +6,7 @@ from conformance.harness import each_case
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import keeps_tolerance
 from hypot.kinds.hpa.rules import strictness
-from hypot.kinds.version import NEWEST
+from hypot.kinds.values.version import NEWEST
 
 # The tolerance gate can be open or closed here; from 1.37 on it cannot be closed.
 WITH_TOLERANCE_GATE = (1, 36)

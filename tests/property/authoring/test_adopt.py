@@ -14,8 +14,8 @@ from hypot.authoring.adopt import adopted_source as source_of
 from hypot.authoring.read import autoscaler_of
 from hypot.authoring.source import text
 from hypot.kinds.catalogue import find_autoscaler
-from hypot.kinds.names import group_of
 from hypot.kinds.text.load import load
+from hypot.kinds.values.names import group_of
 from property.authoring.objects import manifests
 from property.kinds.test_kinds import broken
 

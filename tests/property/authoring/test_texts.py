@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hypot import diff, from_yaml, to_yaml
+from hypot.kinds.authored.written import written_part
 from hypot.kinds.text.load import load_text
 from hypot.kinds.text.write import to_yaml as write
-from hypot.kinds.written import written_part
 from property.authoring.objects import manifests
 
 # Anything that JSON can hold, with the words that YAML readers take for something else.

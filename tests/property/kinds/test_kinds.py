@@ -14,7 +14,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import stored, with_defaults
 from hypot.kinds.hpa.fields import ScalingRules, cpu, external, limit, memory, on, pods
 from hypot.kinds.problem import dotted
-from hypot.kinds.version import NEWEST, OLDEST
+from hypot.kinds.values.version import NEWEST, OLDEST
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import Recommender, WatermarkRules, band, resource_band
 

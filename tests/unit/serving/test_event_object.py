@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hypot.kinds.names import dns_subdomain
+from hypot.kinds.values.names import dns_subdomain
 from hypot.serving.event_object import LONGEST_MESSAGE, cut, event_name
 
 

@@ -12,6 +12,7 @@ from hypot.authoring.convert.result import (
     TargetWorkload,
     notes_of_metadata,
 )
+from hypot.kinds.authored.written import written_part
 from hypot.kinds.base import InvalidAutoscaler, Kind
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
@@ -21,7 +22,6 @@ from hypot.kinds.node import replaced
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.kinds.written import written_part
 from hypot.lint import check
 from hypot.policy.families import family_of
 

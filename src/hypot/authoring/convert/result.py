@@ -5,11 +5,11 @@ from typing import Any, Literal, NamedTuple, Self
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.base import Kind, Ref, refer
-from hypot.kinds.names import group_of
-from hypot.kinds.nested import amount, inner, mappings
 from hypot.kinds.pod_template import Defaults, read_template, template_in
 from hypot.kinds.selector import SelectorError, read_selector
-from hypot.kinds.version import NEWEST
+from hypot.kinds.values.names import group_of
+from hypot.kinds.values.nested import amount, inner, mappings
+from hypot.kinds.values.version import NEWEST
 from hypot.policy.hold import PAUSED, PINNED
 from hypot.policy.model.schedule import SCHEDULE
 

@@ -31,7 +31,7 @@ from hypot.kinds.node import replaced
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.fields import EMERGENCY
 from hypot.kinds.tortoise.policies import HORIZONTAL, written_policies
-from hypot.kinds.version import opened_in
+from hypot.kinds.values.version import opened_in
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import BandMetric, marks_of
 

@@ -10,7 +10,7 @@ from hypot.core.quantity import format_milli, milli
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hpa.fields import Metric, ResourceSource
-from hypot.kinds.names import label_value
+from hypot.kinds.values.names import label_value
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import Algorithm, BandMetric, ExternalBand, ResourceBand, WatermarkRules
 

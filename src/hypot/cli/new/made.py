@@ -11,8 +11,8 @@ from hypot.cli.files import BadInput
 from hypot.cli.output import to_json
 from hypot.face.style import printable
 from hypot.kinds.base import InvalidAutoscaler, Kind, Ref, refer, target_problems
-from hypot.kinds.names import dns_subdomain
 from hypot.kinds.problem import Problem, shown
+from hypot.kinds.values.names import dns_subdomain
 from hypot.lint import check
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from hypot.cli.pair.rules_file import RuleText, add_rule
 from hypot.cli.pair.subject import PairSubject, read_subject
 from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.base import Ref, refer, target_problems
-from hypot.kinds.names import dns_subdomain
+from hypot.kinds.values.names import dns_subdomain
 
 if TYPE_CHECKING:
     from hypot.replay.traces.trace import Trace

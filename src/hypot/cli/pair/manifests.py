@@ -15,8 +15,8 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.metric_rules import MetricRules
 from hypot.kinds.metric_rules.read import RulesError
 from hypot.kinds.metric_rules.read import rules_of as checked
-from hypot.kinds.names import dns_label
 from hypot.kinds.text.write import Comments, Place, to_yaml
+from hypot.kinds.values.names import dns_label
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import UpdatePolicy
 

@@ -14,9 +14,9 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import counts_of
 from hypot.kinds.metric_rules.rules import HIGHEST_PORT
-from hypot.kinds.names import group_of
-from hypot.kinds.nested import inner, mappings
 from hypot.kinds.text.load import LoadedFiles
+from hypot.kinds.values.names import group_of
+from hypot.kinds.values.nested import inner, mappings
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import ContainerPolicy, UpdatePolicy, amounts_of
 from hypot.policy.observe.snapshot import Snapshot

@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from hypot.kinds.given_target import TargetLike, given_target
+from hypot.kinds.authored.given_target import TargetLike, given_target
+from hypot.kinds.authored.keywords import OF_STATUS, authored
 from hypot.kinds.hpa.defaults import stored, with_defaults
 from hypot.kinds.hpa.fields import Behavior, HPASpec, Metric, ScalingRules
 from hypot.kinds.hpa.resource_metric import metric_problems
 from hypot.kinds.hpa.rules import spec_problems, strictness
 from hypot.kinds.hpa.versions import V1
-from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import NEWEST, Version, as_version
+from hypot.kinds.values.version import NEWEST, Version, as_version
 
 
 @node

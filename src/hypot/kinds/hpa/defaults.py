@@ -6,7 +6,7 @@ from typing import TypeVar
 from hypot.kinds.base import as_stored
 from hypot.kinds.hpa.fields import Behavior, HPASpec, Limit, Metric, ResourceSource, ScalingRules, Target
 from hypot.kinds.node import replaced
-from hypot.kinds.version import NEWEST, Version, gate_open
+from hypot.kinds.values.version import NEWEST, Version, gate_open
 
 H = TypeVar("H", bound=HPASpec)
 

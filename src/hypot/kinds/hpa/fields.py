@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self, overload
 
+from hypot.kinds.authored.given_target import TargetLike, given_target, unknown_kind
+from hypot.kinds.authored.keywords import authored, exactly_one
 from hypot.kinds.base import Duration, InvalidAutoscaler, Kind, Ref, seconds
 from hypot.kinds.floor import Floor
-from hypot.kinds.given_target import TargetLike, given_target, unknown_kind
 from hypot.kinds.hpa.status import HPAStatus
 from hypot.kinds.hpa.versions import CURRENT, FORMER, V2BETA1, misread, upgraded
-from hypot.kinds.keywords import authored, exactly_one
 from hypot.kinds.meta import MetricName
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Wire, node, replaced, wire
-from hypot.kinds.plain import GivenAmount, plain
 from hypot.kinds.problem import Problem
+from hypot.kinds.values.plain import GivenAmount, plain
 
 Amount = str | int | float
 SelectPolicy = Literal["Max", "Min", "Disabled"]

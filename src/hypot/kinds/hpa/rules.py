@@ -9,9 +9,9 @@ from hypot.kinds.base import Ref, reference_problems, version_problem
 from hypot.kinds.hpa.fields import Behavior, HPASpec, Limit, Metric, ScalingRules, Target
 from hypot.kinds.meta import MetricName
 from hypot.kinds.metadata import managed_fields_problems
-from hypot.kinds.names import container_resource, dns_label, path_segment
 from hypot.kinds.problem import Problem, Where, unsupported
-from hypot.kinds.version import NEWEST, SCALE_TARGET_NEEDS_GROUP, Version, gate_open
+from hypot.kinds.values.names import container_resource, dns_label, path_segment
+from hypot.kinds.values.version import NEWEST, SCALE_TARGET_NEEDS_GROUP, Version, gate_open
 
 METRIC_TYPES = {
     "Object": "object",

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Protocol
 from hypot.kinds.base import Ref
 from hypot.kinds.conditions import ConditionsByType
 from hypot.kinds.meta import INT64, TIME, MetricName, StatusCondition
-from hypot.kinds.nested import inner, mappings
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, wire
+from hypot.kinds.values.nested import inner, mappings
 
 
 @node

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Self, cast
 
+from hypot.kinds.authored.given_target import TargetLike, given_target
+from hypot.kinds.authored.keywords import OF_STATUS, authored
 from hypot.kinds.decode import python_path
 from hypot.kinds.derived import derived
 from hypot.kinds.floor import Floor
-from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hpa.fields import Behavior, Metric, ScalingRules
@@ -31,12 +32,11 @@ from hypot.kinds.hvpa.fields import (
 from hypot.kinds.hvpa.intervals import last_count
 from hypot.kinds.hvpa.rules import IN_HPA, IN_VPA, spec_problems
 from hypot.kinds.hvpa.status import HvpaStatus
-from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
-from hypot.kinds.plain import plain
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem, Where
-from hypot.kinds.version import NEWEST, Version, as_version
+from hypot.kinds.values.plain import plain
+from hypot.kinds.values.version import NEWEST, Version, as_version
 from hypot.kinds.vpa.fields import ContainerPolicies, ContainerPolicy, ResourcePolicy, VPASpec, policies_from
 from hypot.kinds.vpa.rules import container_problems
 

@@ -22,7 +22,7 @@ from hypot.kinds.hvpa.fields import (
 )
 from hypot.kinds.hvpa.intervals import last_count
 from hypot.kinds.node import replaced
-from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.values.version import NEWEST, Version
 from hypot.kinds.vpa import with_policy_defaults
 
 H = TypeVar("H", bound=HvpaSpec)

@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 from hypot.core import instant, timeofday
 from hypot.core.axes.interval import HORIZONTAL_ONLY, LINEAR, LINEAR_PER_POD
+from hypot.kinds.authored.keywords import authored
 from hypot.kinds.base import Duration, Kind, Ref, seconds
 from hypot.kinds.hpa.fields import Behavior, Metric
 from hypot.kinds.hpa.versions import V2BETA1, upgraded
-from hypot.kinds.keywords import authored
 from hypot.kinds.meta import ObjectMeta
 from hypot.kinds.node import BOOL, INT32, MAPPING, STRING, Node, Scalar, node, wire
-from hypot.kinds.plain import GivenAmount, plain
+from hypot.kinds.values.plain import GivenAmount, plain
 from hypot.kinds.vpa.fields import AMOUNT, RESOURCE_LIST, Amount, ResourceList, ResourcePolicy, UpdatePolicy
 
 AUTO, OFF, MAINTENANCE_WINDOW = "Auto", "Off", "MaintenanceWindow"

@@ -7,7 +7,7 @@ from hypot.kinds.metric_rules.fields import MetricRulesSpec
 from hypot.kinds.metric_rules.rules import spec_problems
 from hypot.kinds.node import node
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import Version
+from hypot.kinds.values.version import Version
 
 
 @node

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hypot.kinds.metric_rules import MetricRules
-from hypot.kinds.nested import inner, mappings
 from hypot.kinds.problem import Problem, shown
 from hypot.kinds.text.load import LoadError, load
+from hypot.kinds.values.nested import inner, mappings
 
 
 class RulesError(ValueError):

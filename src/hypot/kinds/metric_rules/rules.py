@@ -21,9 +21,9 @@ from hypot.kinds.metric_rules.fields import (
     ServedMetric,
 )
 from hypot.kinds.metric_values import ALL
-from hypot.kinds.names import dns_label, dns_subdomain, path_segment
 from hypot.kinds.problem import Problem, Where, unsupported
 from hypot.kinds.selector import SelectorError, read_line_selector, read_selector
+from hypot.kinds.values.names import dns_label, dns_subdomain, path_segment
 
 MOST_RULES, MOST_METRICS = 200, 20
 LARGEST_WEIGHT = 1_000_000_000

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Self, TypeVar
 
 from hypot.core.amount import RESOURCES
+from hypot.kinds.authored.given_target import TargetLike, given_target
+from hypot.kinds.authored.keywords import OF_STATUS, authored
 from hypot.kinds.decode import python_path
-from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.hpa.fields import Behavior, ScalingRules
-from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
 from hypot.kinds.pod_template import Template, policy_problems
 from hypot.kinds.problem import Problem, Where, shown
@@ -15,7 +15,7 @@ from hypot.kinds.tortoise.containers import Containers, ContainerScaling, bounds
 from hypot.kinds.tortoise.fields import NO_DELETE, ContainerResourcePolicy, TargetRefs, TortoiseMode, TortoiseSpec
 from hypot.kinds.tortoise.policies import OFF, AutoscalingTypes, ContainerAutoscalingPolicy
 from hypot.kinds.tortoise.rules import spec_problems
-from hypot.kinds.version import NEWEST, Version, as_version
+from hypot.kinds.values.version import NEWEST, Version, as_version
 
 
 @node

@@ -9,7 +9,7 @@ from hypot.kinds.hpa.fields import Behavior
 from hypot.kinds.hpa.rules import spec_problems, strictness
 from hypot.kinds.node import replaced
 from hypot.kinds.problem import Problem, Where
-from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.values.version import NEWEST, Version
 
 _NOTHING = HPA.from_dict({})
 

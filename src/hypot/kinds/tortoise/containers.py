@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from hypot.kinds.plain import listed, plain
 from hypot.kinds.tortoise.fields import ContainerResourcePolicy
 from hypot.kinds.tortoise.policies import AutoscalingType, AutoscalingTypes, ContainerAutoscalingPolicy
+from hypot.kinds.values.plain import listed, plain
 from hypot.kinds.vpa.fields import ResourceList
 
 

@@ -7,12 +7,12 @@ from hypot.core.amount import RESOURCES
 from hypot.kinds.base import TRUE_WORDS, Kind, Ref
 from hypot.kinds.derived import derived
 from hypot.kinds.hpa.fields import Behavior
-from hypot.kinds.names import SUBDOMAIN
 from hypot.kinds.node import INT32, STRING, Node, node, replaced, wire
 from hypot.kinds.problem import Problem, Where
 from hypot.kinds.tortoise.policies import OFF, ContainerAutoscalingPolicy, Policies, written_policies
 from hypot.kinds.tortoise.status import Conditions, TortoiseStatus
 from hypot.kinds.tortoise.versions import CURRENT, FORMER, old_places, upgraded
+from hypot.kinds.values.names import SUBDOMAIN
 from hypot.kinds.vpa.fields import (
     ANY_CONTAINER,
     NOT_SIZED,

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS, Ref, target_problems
-from hypot.kinds.names import dns_subdomain
 from hypot.kinds.problem import Problem, Where, below, did_you_mean, too_many, unsupported
 from hypot.kinds.tortoise.behavior import behavior_problems
 from hypot.kinds.tortoise.fields import (
@@ -25,7 +24,8 @@ from hypot.kinds.tortoise.fields import (
 from hypot.kinds.tortoise.policies import POLICIES, AutoscalingTypes, ContainerAutoscalingPolicy, scales_horizontally
 from hypot.kinds.tortoise.settings import annotation_problems
 from hypot.kinds.tortoise.status import MAY_HAVE_EMERGENCY
-from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.values.names import dns_subdomain
+from hypot.kinds.values.version import NEWEST, Version
 from hypot.kinds.vpa.fields import ANY_CONTAINER
 from hypot.kinds.vpa.knobs import knob_problems
 from hypot.kinds.vpa.rules import MAX_POLICIES, range_problems

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
+from hypot.kinds.authored.given_target import TargetLike, given_target
+from hypot.kinds.authored.keywords import OF_STATUS, authored
 from hypot.kinds.base import Duration, Kind, seconds
 from hypot.kinds.decode import python_path
-from hypot.kinds.given_target import TargetLike, given_target
-from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import Node, node, replaced
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem, Where
-from hypot.kinds.version import NEWEST, Version, as_version
+from hypot.kinds.values.version import NEWEST, Version, as_version
 from hypot.kinds.vpa.fields import (
     AUTO,
     IN_PLACE,

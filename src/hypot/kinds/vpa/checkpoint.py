@@ -8,7 +8,7 @@ from hypot.kinds.base import Kind, metadata_of
 from hypot.kinds.meta import INT64, TIME
 from hypot.kinds.node import STRING, Node, Scalar, node, wire
 from hypot.kinds.problem import Problem, Where
-from hypot.kinds.version import Version
+from hypot.kinds.values.version import Version
 
 # The only format that recommenders read; checkpoints of another version are ignored.
 FORMAT = "v3"

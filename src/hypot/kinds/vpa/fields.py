@@ -9,7 +9,7 @@ from hypot.kinds.base import Kind, Ref
 from hypot.kinds.floor import Floor, higher
 from hypot.kinds.meta import INT64
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Scalar, node, replaced, wire
-from hypot.kinds.plain import plain
+from hypot.kinds.values.plain import plain
 
 Amount = str | int
 ResourceList = Mapping[str, Amount]

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Self, TypeVar
 
 from hypot.core.quantity import Quantity, is_quantity
+from hypot.kinds.authored.given_target import TargetLike, given_target
+from hypot.kinds.authored.keywords import OF_STATUS, authored
 from hypot.kinds.base import Duration, seconds
-from hypot.kinds.given_target import TargetLike, given_target
 from hypot.kinds.hpa.fields import FROZEN
-from hypot.kinds.keywords import OF_STATUS, authored
 from hypot.kinds.node import node, replaced
-from hypot.kinds.plain import GivenAmount, plain
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import NEWEST, Version, as_version
+from hypot.kinds.values.plain import GivenAmount, plain
+from hypot.kinds.values.version import NEWEST, Version, as_version
 from hypot.kinds.wpa.fields import Algorithm, BandMetric, Recommender, WatermarkRules, WPASpec
 from hypot.kinds.wpa.pods import metric_problems
 from hypot.kinds.wpa.rules import spec_problems

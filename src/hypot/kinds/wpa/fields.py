@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, overload
 
-from hypot.kinds.address import LONGEST_URL
+from hypot.kinds.authored.keywords import authored
 from hypot.kinds.base import Duration, Kind, Ref
 from hypot.kinds.floor import Floor
-from hypot.kinds.keywords import authored
 from hypot.kinds.node import (
     BOOL,
     FRACTION,
@@ -21,7 +20,8 @@ from hypot.kinds.node import (
     replaced,
     wire,
 )
-from hypot.kinds.plain import GivenAmount, plain
+from hypot.kinds.values.address import LONGEST_URL
+from hypot.kinds.values.plain import GivenAmount, plain
 from hypot.kinds.wpa.status import WPAStatus
 
 Amount = str | int | float

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from hypot.core.quantity import Quantity
-from hypot.kinds.address import LONGEST_URL, shown_address
 from hypot.kinds.base import Ref, target_problems
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.node import FRACTION_PATTERN, INT32, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Scalar, node, wire
 from hypot.kinds.problem import Problem, Where, below, too_many, unsupported
+from hypot.kinds.values.address import LONGEST_URL, shown_address
 from hypot.kinds.wpa.fields import (
     ALGORITHMS,
     CONVERGENCES,

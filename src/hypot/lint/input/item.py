@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from hypot.kinds.base import DEFAULT_NAMESPACE
-from hypot.kinds.names import group_of
 from hypot.kinds.text.load import Source
+from hypot.kinds.values.names import group_of
 
 
 class Key(NamedTuple):

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from hypot.kinds.nested import inner
 from hypot.kinds.pod_template import Defaults, given_in
+from hypot.kinds.values.nested import inner
 from hypot.lint.input.item import Item, dig, sequence
 
 

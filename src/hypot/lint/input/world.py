@@ -15,13 +15,13 @@ from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import OFF
 from hypot.kinds.hvpa.rules import IN_HPA
 from hypot.kinds.known_kinds import WORKLOAD_GROUPS
-from hypot.kinds.names import group_of
 from hypot.kinds.pod_template import Defaults, Template, read_template, template_in
 from hypot.kinds.problem import Where
 from hypot.kinds.selector import Selector, selector_of
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.settings import TortoiseSettings
-from hypot.kinds.version import Version
+from hypot.kinds.values.names import group_of
+from hypot.kinds.values.version import Version
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.wpa import WPA

@@ -7,7 +7,7 @@ from hypot.core.axes.interval import HORIZONTAL_ONLY
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import counts_of
 from hypot.kinds.problem import Where
-from hypot.kinds.version import show_version
+from hypot.kinds.values.version import show_version
 from hypot.kinds.vpa import RESIZES_IN_PLACE
 from hypot.kinds.vpa.allowed import allowed
 from hypot.lint.input.world import Autoscaler, InputWorld, writes

@@ -6,10 +6,10 @@ from typing import Any
 
 from hypot.core.quantity import format_milli
 from hypot.kinds.base import count_of
-from hypot.kinds.nested import amount
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import some
 from hypot.kinds.selector import Selector, selector_of
+from hypot.kinds.values.nested import amount
 from hypot.lint.input.item import Item, mapping, text, whole
 from hypot.lint.input.labels import SelectorIndex
 from hypot.lint.input.world import InputWorkload, InputWorld

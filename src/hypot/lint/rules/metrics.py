@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 
 from hypot.core.quantity import format_milli
 from hypot.kinds.hpa.fields import Metric, Target
-from hypot.kinds.nested import amount
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Where, dotted
+from hypot.kinds.values.nested import amount
 from hypot.lint.input.item import Item
 from hypot.lint.input.world import InputWorld, metrics_of
 from hypot.lint.rule import BOTH, HPA_ONLY, MEASURING, SIZING, Hit, RuleFamily

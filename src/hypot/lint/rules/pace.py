@@ -6,9 +6,9 @@ from hypot.core.quantity import milli
 from hypot.kinds.base import count_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Limit, ScalingRules
-from hypot.kinds.nested import amount
 from hypot.kinds.problem import Where
-from hypot.kinds.version import gate_open
+from hypot.kinds.values.nested import amount
+from hypot.kinds.values.version import gate_open
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import INITIAL, OFF
 from hypot.lint.input.item import Key

@@ -6,10 +6,10 @@ from hypot.core.quantity import format_milli, milli
 from hypot.core.replicas.ratio import first_above, utilization
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.resource_metric import SERVED, missing_container, missing_request
-from hypot.kinds.names import container_resource
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Where
-from hypot.kinds.version import gate_open
+from hypot.kinds.values.names import container_resource
+from hypot.kinds.values.version import gate_open
 from hypot.lint.input.item import dig
 from hypot.lint.input.world import Autoscaler, InputWorld, ResourceUse, metrics_of
 from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily

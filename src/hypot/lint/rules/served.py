@@ -9,8 +9,8 @@ from hypot.kinds.meta import MetricName
 from hypot.kinds.metric_rules import MetricRules
 from hypot.kinds.metric_rules.fields import MetricRule
 from hypot.kinds.metric_rules.read import problems_of, words
-from hypot.kinds.names import group_of
 from hypot.kinds.selector import Selector, SelectorError, read_selector
+from hypot.kinds.values.names import group_of
 from hypot.lint.input.item import Item
 from hypot.lint.input.world import Autoscaler, InputWorld, metrics_of
 from hypot.lint.rule import MEASURING, Hit, RuleFamily

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from hypot.core.quantity import format_milli
 from hypot.kinds.base import count_of
 from hypot.kinds.hvpa.rules import IN_VPA
-from hypot.kinds.nested import amount
 from hypot.kinds.pod_template import policy_problems
 from hypot.kinds.problem import Where
+from hypot.kinds.values.nested import amount
 from hypot.kinds.vpa import RESIZES_IN_PLACE, VPA
 from hypot.kinds.vpa.fields import (
     ANY_CONTAINER,

@@ -9,7 +9,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.known_kinds import WORKLOAD_GROUPS, unfit
 from hypot.kinds.problem import some
-from hypot.kinds.version import SCALE_TARGET_NEEDS_GROUP
+from hypot.kinds.values.version import SCALE_TARGET_NEEDS_GROUP
 from hypot.lint.input.item import Item, Key, whole
 from hypot.lint.input.world import AnyAutoscaler, InputWorkload, InputWorld
 from hypot.lint.rule import HPA_ONLY, POINTING, Hit, RuleFamily

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.versions import V1
 from hypot.kinds.problem import Where
-from hypot.kinds.version import Version, gate_open, opened_in, show_version
+from hypot.kinds.values.version import Version, gate_open, opened_in, show_version
 from hypot.lint.input.world import Autoscaler, InputWorld, kinds_of
 from hypot.lint.rule import CHECKPOINT_ONLY, EVERY, HPA_ONLY, SIZING, Hit, RuleFamily
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
-from hypot.kinds.nested import amount
 from hypot.kinds.problem import Where, some
 from hypot.kinds.selector import Selector, selector_of
+from hypot.kinds.values.nested import amount
 from hypot.kinds.wpa import DEFAULTS, WPA
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, BandMetric, ResourceBand
 from hypot.kinds.wpa.pods import missed_pods

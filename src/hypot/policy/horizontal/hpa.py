@@ -9,7 +9,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
 from hypot.kinds.hpa.fields import MOST_METRICS, Behavior, ScalingRules
 from hypot.kinds.selector import SelectorError, parse_selector
-from hypot.kinds.version import REMEMBERS_SCALED_TO_ZERO
+from hypot.kinds.values.version import REMEMBERS_SCALED_TO_ZERO
 from hypot.policy.horizontal.hpa_metrics import read_metric
 from hypot.policy.horizontal.proposal import MetricContext
 from hypot.policy.model.decision import (

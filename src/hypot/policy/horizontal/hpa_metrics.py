@@ -28,7 +28,7 @@ from hypot.core.replicas.readiness import cpu_unready
 from hypot.kinds.base import Ref, count_of
 from hypot.kinds.hpa.fields import Metric, Target
 from hypot.kinds.selector import SelectorError, read_selector
-from hypot.kinds.version import KNOWS_CONTAINERS
+from hypot.kinds.values.version import KNOWS_CONTAINERS
 from hypot.policy.horizontal.proposal import CannotRead, MetricContext, Proposal, finite, identity, outcome, slope
 from hypot.policy.model.current_size import ended_lately
 from hypot.policy.model.decision import ErrorKind, MetricReading, Step

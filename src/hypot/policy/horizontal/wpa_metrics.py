@@ -20,9 +20,9 @@ from hypot.core.replicas.watermark import (
     next_multiple,
     upper_edge,
 )
-from hypot.kinds.address import shown_address
 from hypot.kinds.base import count_of
 from hypot.kinds.selector import SelectorError, read_selector
+from hypot.kinds.values.address import shown_address
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import SKIP_OWNER_CHECK, BandMetric, ExternalBand, ResourceBand, marks_of
 from hypot.policy.horizontal.proposal import CannotRead

@@ -17,7 +17,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hpa.fields import Metric
 from hypot.kinds.hvpa import Hvpa, hpa_of
-from hypot.kinds.version import Version
+from hypot.kinds.values.version import Version
 from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.horizontal.hpa import metric_context
 from hypot.policy.horizontal.hpa_metrics import (

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Self
 from hypot.core.instant import show_time
 from hypot.core.quantity import format_milli
 from hypot.core.replicas.ratio import count_outside, first_above, first_below
-from hypot.kinds.names import group_of
+from hypot.kinds.values.names import group_of
 from hypot.policy.model.hpa_edit import HpaEdit
 from hypot.policy.model.size import Size, resources_of
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from hypot.kinds.names import wire_name
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.tortoise.settings import schema as tortoise_schema
-from hypot.kinds.version import GATES, NEWEST, Version, gate_open, parse_version, show_version
+from hypot.kinds.values.names import wire_name
+from hypot.kinds.values.version import GATES, NEWEST, Version, gate_open, parse_version, show_version
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.kinds.vpa.knobs import schema as knobs_schema
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hypot.kinds.nested import inner
 from hypot.kinds.tortoise.settings import PREFIX
+from hypot.kinds.values.nested import inner
 
 
 def settings_in(data: Mapping[str, Any]) -> dict[str, str]:

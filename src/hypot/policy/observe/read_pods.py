@@ -6,7 +6,7 @@ from typing import Any
 
 from hypot.core.instant import read_duration, read_time
 from hypot.core.quantity import QuantityError, milli
-from hypot.kinds.nested import inner, mappings
+from hypot.kinds.values.nested import inner, mappings
 from hypot.policy.model.seen import Container, Ended, Eviction, Owner, PendingResize, Pod, PodSample, ResizeState
 
 _PENDING: dict[str, ResizeState] = {"Deferred": "deferred", "Infeasible": "infeasible"}

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hypot.kinds.base import Ref
-from hypot.kinds.nested import inner
 from hypot.kinds.selector import SelectorError, show_selector
+from hypot.kinds.values.nested import inner
 from hypot.policy.model.seen import Failure, Scale
 from hypot.policy.observe.read_pods import name_of
 

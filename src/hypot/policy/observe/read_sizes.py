@@ -5,7 +5,7 @@ from typing import Any
 
 from hypot.core.amount import RESOURCES, of_milli
 from hypot.kinds.base import Kind
-from hypot.kinds.nested import inner, mappings
+from hypot.kinds.values.nested import inner, mappings
 from hypot.policy.model.seen import (
     Bounds,
     ClusterNode,

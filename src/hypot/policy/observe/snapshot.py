@@ -11,9 +11,9 @@ from hypot.core.instant import read_time
 from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
 from hypot.kinds.catalogue import CATALOGUE, Autoscaler, find_autoscaler, info_of
 from hypot.kinds.hpa import HPA
-from hypot.kinds.names import group_of
-from hypot.kinds.nested import inner, mappings
 from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.values.names import group_of
+from hypot.kinds.values.nested import inner, mappings
 from hypot.policy.model.seen import ClusterNode, Container, Failure, LimitRange, Pod, PodSample, Scale, Seen, UsageView
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.absent import IN_DUMP, Absent

@@ -9,7 +9,7 @@ from hypot.core.amount import RESOURCES, of_milli
 from hypot.kinds.base import Kind
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.hpa import HPA
-from hypot.kinds.nested import inner, mappings
+from hypot.kinds.values.nested import inner, mappings
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import OFF
 from hypot.kinds.vpa.knobs import knobs_of

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from hypot.core.sizes import fate as rules
 from hypot.core.sizes.fate import spares, tolerance_of
-from hypot.kinds.version import Version
+from hypot.kinds.values.version import Version
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.seen import ClusterNode, PendingResize, Pod
 from hypot.policy.model.size import Size

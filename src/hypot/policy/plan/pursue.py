@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hypot.core.sizes.fate import DEFERRED_PATIENCE, ending, is_at_once, may_lower, waits_for
 from hypot.kinds.base import count_of
-from hypot.kinds.version import Version
+from hypot.kinds.values.version import Version
 from hypot.policy.model.current_size import live
 from hypot.policy.model.decision import Move, show_seconds
 from hypot.policy.model.plan import (

@@ -7,11 +7,11 @@ from hypot.core.instant import read_time
 from hypot.core.learning.phases import NO_PHASE, next_phase
 from hypot.core.learning.phases import overall as overall_phase
 from hypot.kinds.hpa import HPA
-from hypot.kinds.nested import inner, mappings
 from hypot.kinds.tortoise.fields import AUTO, EMERGENCY
 from hypot.kinds.tortoise.policies import OFF
 from hypot.kinds.tortoise.settings import DAILY, DAY, TortoiseSettings
 from hypot.kinds.tortoise.status import GATHERING, PHASES, WORKING
+from hypot.kinds.values.nested import inner, mappings
 
 # Why an HPA is not active if it misses the usage of pods.
 MISSING = frozenset({"FailedGetResourceMetric", "FailedGetContainerResourceMetric", "FailedGetExternalMetric"})

@@ -11,7 +11,6 @@ from hypot.kinds.base import count_of
 from hypot.kinds.derived import derived
 from hypot.kinds.floor import EVERY_CONTAINER
 from hypot.kinds.hpa import HPA
-from hypot.kinds.nested import inner
 from hypot.kinds.problem import Problem
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.fields import policies_of
@@ -26,6 +25,7 @@ from hypot.kinds.tortoise.status import (
     TARGET_UPDATED,
     WEEKDAYS,
 )
+from hypot.kinds.values.nested import inner
 from hypot.policy.horizontal import hpa as horizontal
 from hypot.policy.model.decision import Event, Move, MoveReport
 from hypot.policy.model.hpa_edit import HpaEdit

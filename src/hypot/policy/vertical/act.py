@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hypot.kinds.version import Version
+from hypot.kinds.values.version import Version
 from hypot.kinds.vpa.fields import (
     AUTO,
     IN_PLACE,

@@ -16,7 +16,7 @@ from hypot.core.sizes.disruption import (
     WANTED,
     why_change,
 )
-from hypot.kinds.names import dns_label
+from hypot.kinds.values.names import dns_label
 from hypot.kinds.vpa.fields import HIGHER, LOWER, OFF, EvictionRequirement, ResourcePolicy, policy_of
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.decision import show_seconds

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hypot.core.amount import CPU, MEMORY, RESOURCES, brief
 from hypot.core.sizes.fate import DEFERRED_PATIENCE, IN_PROGRESS_PATIENCE
-from hypot.kinds.version import Version, show_version
+from hypot.kinds.values.version import Version, show_version
 from hypot.kinds.vpa.fields import IN_PLACE
 from hypot.policy.model.decision import show_seconds
 from hypot.policy.model.seen import Bounds, Container, PendingResize, Pod

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hypot.kinds.base import count_of
 from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.values.version import NEWEST, Version
 from hypot.replay.policies.families import change
 from hypot.replay.policies.grid_knobs import NotHere
 from hypot.replay.policies.make import hindrances, made

@@ -17,7 +17,7 @@ from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.fields import DECIDE
 from hypot.kinds.tortoise.rules import HPA_NAME
-from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.values.version import NEWEST, Version
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import DEFAULT_RECOMMENDER, OFF, amounts_of, policy_of
 from hypot.kinds.wpa import WPA

@@ -8,12 +8,12 @@ from typing import Any
 from hypot.kinds.base import Ref, refer
 from hypot.kinds.catalogue import Autoscaler, autoscalers, find_autoscaler, info_of, names_of
 from hypot.kinds.hpa import HPA
-from hypot.kinds.names import group_of
-from hypot.kinds.nested import inner, mappings
 from hypot.kinds.problem import Where
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.tortoise import Tortoise
-from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.values.names import group_of
+from hypot.kinds.values.nested import inner, mappings
+from hypot.kinds.values.version import NEWEST, Version
 from hypot.policy.observe.snapshot import read_autoscaler
 from hypot.policy.observe.targets import target_of
 from hypot.replay.policies.make import Placed, hindrances, made

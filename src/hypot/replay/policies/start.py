@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from hypot.core.amount import CPU, MEMORY, RESOURCES, of_milli
 from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.base import refer
-from hypot.kinds.nested import inner, mappings
 from hypot.kinds.problem import Where, shown
 from hypot.kinds.text.load import LoadedFiles
+from hypot.kinds.values.nested import inner, mappings
 from hypot.policy.model.seen import Failure
 from hypot.policy.observe.read_pods import labels_of, read_container
 from hypot.policy.observe.read_scale import scale_of_workload

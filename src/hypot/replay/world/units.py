@@ -11,8 +11,8 @@ from types import NoneType
 from typing import Any, NamedTuple, get_args
 
 from hypot.core.amount import readable
-from hypot.kinds.names import wire_name
 from hypot.kinds.units import COUNT, MEMORY, PLAIN, SECONDS, SHARE, TRUTH, Unit
+from hypot.kinds.values.names import wire_name
 from hypot.replay.world.parameters import Signal, World
 
 SIGNALS: tuple[str, ...] = get_args(Signal)

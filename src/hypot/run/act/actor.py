@@ -7,7 +7,7 @@ import structlog
 from hypot.cluster.discovery import Discovery, path_of
 from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Request, UnreachableError
 from hypot.kinds.base import count_of
-from hypot.kinds.nested import inner
+from hypot.kinds.values.nested import inner
 from hypot.policy.model.decision import Name
 from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.model.size import Size

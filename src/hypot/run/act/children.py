@@ -7,8 +7,8 @@ from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa.fields import Behavior, ScalingRules
 from hypot.kinds.hvpa import Hvpa, hpa_of, vpa_of
-from hypot.kinds.nested import inner, mappings
 from hypot.kinds.node import replaced
+from hypot.kinds.values.nested import inner, mappings
 from hypot.kinds.vpa.fields import OFF, UpdatePolicy
 from hypot.policy.model.seen import Scale
 from hypot.policy.observe.read_pods import name_of

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
 from hypot.kinds.hpa import HPA
-from hypot.kinds.nested import inner
 from hypot.kinds.tortoise import Tortoise
+from hypot.kinds.values.nested import inner
 from hypot.policy.model.hpa_edit import HpaEdit
 from hypot.policy.model.size import Place
 from hypot.policy.tortoise.edited_hpa import target_of

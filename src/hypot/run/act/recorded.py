@@ -6,8 +6,8 @@ The size of a plan is recorded, never a size that was only decided; a VPA record
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hypot.kinds.nested import mappings
 from hypot.kinds.node import replaced
+from hypot.kinds.values.nested import mappings
 from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.families import family_of

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hypot.kinds.names import dns_label, dns_subdomain
+from hypot.kinds.values.names import dns_label, dns_subdomain
 from hypot.run.config import RunConfig, cluster_name
 from hypot.run.install.objects import (
     CONTROLLER,

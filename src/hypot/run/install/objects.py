@@ -5,8 +5,8 @@ from dataclasses import fields
 from hashlib import sha256
 from typing import Any
 
-from hypot.kinds.names import wire_name
 from hypot.kinds.text.write import to_yaml
+from hypot.kinds.values.names import wire_name
 from hypot.policy.model.settings import Settings
 from hypot.run.config import RunConfig, cluster_name
 from hypot.run.rights import CERTIFICATE

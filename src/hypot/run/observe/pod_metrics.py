@@ -13,7 +13,7 @@ from hypot.cluster.port import Answer, Port, Request, UnreachableError
 from hypot.core.instant import read_duration, read_time
 from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.metric_values import RESOURCE, api_path
-from hypot.kinds.nested import inner
+from hypot.kinds.values.nested import inner
 from hypot.policy.model.seen import PodSample
 from hypot.run.observe.asking import LARGEST_USAGE, MOST_CONTAINERS, USAGE_AT_ONCE, has_too_many
 from hypot.serving.time_slice import TimeSlice

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from hypot.cluster.port import Port, Request, UnreachableError
 from hypot.kinds.base import Ref
 from hypot.kinds.metric_values import CUSTOM, CUSTOM_VERSIONS, EXTERNAL, MetricValue, api_path, read_custom, read_value
-from hypot.kinds.nested import inner, mappings
+from hypot.kinds.values.nested import inner, mappings
 from hypot.policy.model.seen import Failure
 from hypot.policy.observe.freshness import MOST_AHEAD, is_old
 from hypot.policy.observe.questions import Chosen, Questions

@@ -17,7 +17,7 @@ from yarl import URL
 
 from hypot.cluster.named_server import whole
 from hypot.cluster.port import encoded
-from hypot.kinds.address import shown_address, url_fault
+from hypot.kinds.values.address import shown_address, url_fault
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import Recommender
 from hypot.policy.horizontal.recommender import build_request, read_reply

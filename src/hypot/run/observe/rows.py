@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from hypot.core.instant import read_time
 from hypot.kinds.base import Ref
 from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.nested import inner, mappings
 from hypot.kinds.node import replaced
 from hypot.kinds.selector import SelectorError
+from hypot.kinds.values.nested import inner, mappings
 from hypot.policy.model.seen import ClusterNode, LimitRange, Pod
 from hypot.policy.observe.read_namespace import settings_in
 from hypot.policy.observe.read_pods import read_pod

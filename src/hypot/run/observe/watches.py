@@ -11,7 +11,7 @@ from hypot.cluster.port import Port
 from hypot.cluster.reflector import Reflector
 from hypot.core.amount import CPU, of_milli
 from hypot.kinds.catalogue import CATALOGUE, Autoscaler, controlled, sizing
-from hypot.kinds.names import group_of
+from hypot.kinds.values.names import group_of
 from hypot.kinds.wpa import WPA
 from hypot.policy.observe.absent import Absent
 from hypot.policy.observe.questions import Values

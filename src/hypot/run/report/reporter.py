@@ -7,7 +7,7 @@ from typing import NamedTuple
 import structlog
 
 from hypot.cluster.port import MayNotWriteError, Port, UnreachableError
-from hypot.kinds.nested import inner
+from hypot.kinds.values.nested import inner
 from hypot.run.in_time import IsTime, always, write_in_time
 from hypot.run.internal_errors import InternalErrors
 from hypot.run.observe.watches import Watches, resource_of

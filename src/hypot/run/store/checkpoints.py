@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from hypot.cluster.port import Request, encoded
 from hypot.core.instant import read_time
 from hypot.kinds.catalogue import CATALOGUE, names_of, sizing
-from hypot.kinds.nested import inner, mappings
+from hypot.kinds.values.nested import inner, mappings
 from hypot.kinds.vpa.checkpoint import CheckpointSpec
 from hypot.policy.observe.read_pods import name_of
 from hypot.run.outcome import Key

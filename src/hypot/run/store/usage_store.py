@@ -11,7 +11,7 @@ import structlog
 from hypot.cluster.page import UnreadableError, read_object, read_page
 from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Request, UnreachableError
 from hypot.kinds.catalogue import info_of
-from hypot.kinds.nested import inner, mappings
+from hypot.kinds.values.nested import inner, mappings
 from hypot.kinds.vpa import VPA
 from hypot.policy.vertical.vpa import follows_ours
 from hypot.run.observe.rows import AutoscalerRow

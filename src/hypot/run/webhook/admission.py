@@ -15,9 +15,9 @@ from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.status import BLOCKED
-from hypot.kinds.nested import inner, mappings
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.status import WORKING
+from hypot.kinds.values.nested import inner, mappings
 from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, amounts_of, policy_of
 from hypot.kinds.vpa.knobs import Knobs, knobs_from

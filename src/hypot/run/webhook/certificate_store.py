@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypot.cluster.port import Port
-from hypot.kinds.nested import inner
+from hypot.kinds.values.nested import inner
 from hypot.run.webhook.registration import configuration_path
 from hypot.serving.ca_bundle import Published, publish
 from hypot.serving.certificate_secret import CertificateSecret

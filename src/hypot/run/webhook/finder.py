@@ -5,8 +5,8 @@ from typing import Any
 
 from hypot.cluster.clock import Clock
 from hypot.kinds.catalogue import Autoscaler, info_of, names_of, sizing
-from hypot.kinds.names import group_of
-from hypot.kinds.nested import inner, mappings
+from hypot.kinds.values.names import group_of
+from hypot.kinds.values.nested import inner, mappings
 from hypot.policy.families import family_of
 from hypot.policy.model.seen import Failure, LimitRange
 from hypot.policy.observe.read_pods import labels_of

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from hypot.cluster.port import Port, RefusedError, Request
-from hypot.kinds.nested import inner, mappings
+from hypot.kinds.values.nested import inner, mappings
 from hypot.run.webhook.registration import configuration_path
 from hypot.serving.certificates import Issued
 from hypot.serving.given_certificate import GivenCertificateError, read_certificate

@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 from hypot.kinds.tortoise.settings import TortoiseSettings
-from hypot.kinds.version import NEWEST
+from hypot.kinds.values.version import NEWEST
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.settings import Settings, SettingsError, settings_schema
 

@@ -6,8 +6,8 @@ from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from hypot.kinds.base import InvalidAutoscaler
-from hypot.kinds.plain import plain
 from hypot.kinds.problem import Problem
+from hypot.kinds.values.plain import plain
 
 P = ParamSpec("P")
 T = TypeVar("T")

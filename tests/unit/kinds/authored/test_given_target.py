@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from hypot.kinds.authored.given_target import given_target
 from hypot.kinds.base import InvalidAutoscaler, Ref
-from hypot.kinds.given_target import given_target
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import cpu, memory, on
 from hypot.kinds.hvpa import Hvpa

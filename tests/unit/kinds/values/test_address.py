@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.kinds.address import LONGEST_URL, UNREADABLE, shown_address, url_fault
+from hypot.kinds.values.address import LONGEST_URL, UNREADABLE, shown_address, url_fault
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.kinds.names import container_resource, dns_label, dns_subdomain, path_segment, qualified_name
+from hypot.kinds.values.names import container_resource, dns_label, dns_subdomain, path_segment, qualified_name
 
 
 @pytest.mark.parametrize(

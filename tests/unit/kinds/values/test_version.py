@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.kinds.version import NEWEST, OLDEST, gate_open, opened_in, parse_version, show_version
+from hypot.kinds.values.version import NEWEST, OLDEST, gate_open, opened_in, parse_version, show_version
 
 TOLERANCE, TO_ZERO, CONTAINER = "HPAConfigurableTolerance", "HPAScaleToZero", "HPAContainerMetrics"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hypot import HPA, VPA, Hvpa, Quantity, cpu, interval
-from hypot.kinds.plain import plain
+from hypot.kinds.values.plain import plain
 
 
 class Mode(Enum):

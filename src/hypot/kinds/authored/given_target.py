@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from hypot.kinds.base import HasKindAndName, HasMetadata, Ref, known_version, meant_by, metadata_of, refer
 from hypot.kinds.known_kinds import unfit
-from hypot.kinds.nested import inner
 from hypot.kinds.node import replaced
 from hypot.kinds.pod_template import Defaults, Template, read_template, template_in
 from hypot.kinds.problem import Problem
-from hypot.kinds.version import NEWEST
+from hypot.kinds.values.nested import inner
+from hypot.kinds.values.version import NEWEST
 
 TargetLike = str | Ref | Mapping[str, Any] | HasKindAndName | HasMetadata
 

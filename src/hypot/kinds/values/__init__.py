@@ -1,0 +1,1 @@
+"""Plain values in manifests: names, addresses, versions, and what is nested."""
