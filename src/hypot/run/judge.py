@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from hypot.cluster.time_slice import TimeSlice
 from hypot.core.instant import show_time
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.node import replaced
@@ -27,7 +28,6 @@ from hypot.run.observe.conflicts import Writers, conflict_hold, counters, lease_
 from hypot.run.observe.observer import WorldView
 from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.outcome import CARRIED_OUT, Acting, Judged, Key, Outcome
-from hypot.serving.time_slice import TimeSlice
 
 # The hold of a plan whose object is not valid any more.
 INVALID = "InvalidSpec"

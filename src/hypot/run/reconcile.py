@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from hypot.cluster.clock import Clock
+from hypot.cluster.time_slice import TimeSlice, rest
 from hypot.kinds.catalogue import info_of, sizing
 from hypot.kinds.vpa import VPA
 from hypot.policy.continuity import Remembered
@@ -31,7 +32,6 @@ from hypot.run.store.backfill import Backfill, HistoryResult
 from hypot.run.store.shards import LoadedState, Shards
 from hypot.run.store.usage_history import UsageHistory, entry_key
 from hypot.run.store.usage_store import UsageStore
-from hypot.serving.time_slice import TimeSlice, rest
 
 log = structlog.get_logger()
 # Autoscalers whose writes run at the same time, and writes for their children.

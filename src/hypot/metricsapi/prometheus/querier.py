@@ -13,13 +13,13 @@ import structlog
 from hypot.cluster.clock import boot
 from hypot.cluster.named_server import ServerFileError, has_more_parts
 from hypot.cluster.prometheus import PrometheusApi, PrometheusError, VectorAnswer, VectorSeries, read_answer
+from hypot.cluster.time_slice import TimeSlice
 from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.plan import RulePlan
 from hypot.metricsapi.prometheus.promql import labels_of_pods, query_of
 from hypot.metricsapi.prometheus.samples import Named, Parts, PodFault, PodFaultError, QueryTime, by_pod, take
 from hypot.metricsapi.served_pods import ServedPod
 from hypot.metricsapi.targets import ScrapeTargets
-from hypot.serving.time_slice import TimeSlice
 
 log = structlog.get_logger()
 # How often it is decided which queries begin, how many of a rule begin per period, and how many run at once.

@@ -9,11 +9,11 @@ import aiohttp
 from yarl import URL
 
 from hypot.cluster.clock import boot, wall
+from hypot.cluster.time_slice import SharedSlice
 from hypot.metricsapi.body.exposition import ExpositionError
 from hypot.metricsapi.body.request_classes import RequestCounts
 from hypot.metricsapi.body.totals import Scraped, Totals, Wanted
 from hypot.metricsapi.body.unpack import ACCEPTED, UnpackError, unpacker
-from hypot.serving.time_slice import SharedSlice
 
 # Why a scrape failed.
 Fault = Literal["connection", "credentials", "status", "timeout", "too-large", "body"]

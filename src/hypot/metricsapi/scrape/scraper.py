@@ -10,6 +10,7 @@ import aiohttp
 import structlog
 
 from hypot.cluster.clock import boot, wall
+from hypot.cluster.time_slice import SharedSlice
 from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.costs.learner import CostLearner
 from hypot.metricsapi.scrape.fetch import ScrapeError, ScrapeRequest, fetch
@@ -17,7 +18,6 @@ from hypot.metricsapi.scrape.schedule import Schedule
 from hypot.metricsapi.scrape.secrets import Secrets
 from hypot.metricsapi.served_pods import ServedPod
 from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets
-from hypot.serving.time_slice import SharedSlice
 
 log = structlog.get_logger()
 # How often it is decided which scrapes begin.

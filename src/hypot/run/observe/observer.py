@@ -10,6 +10,7 @@ import structlog
 
 from hypot.cluster.discovery import Discovery, path_of
 from hypot.cluster.port import Port, RefusedError, Request, UnreachableError
+from hypot.cluster.time_slice import TimeSlice
 from hypot.kinds.base import Ref
 from hypot.kinds.catalogue import Autoscaler, find_autoscaler
 from hypot.kinds.wpa import WPA
@@ -30,7 +31,6 @@ from hypot.run.observe.recommenders import Asking, Recommenders
 from hypot.run.observe.rows import AutoscalerRow, Object
 from hypot.run.observe.watches import Watches
 from hypot.run.outcome import Key
-from hypot.serving.time_slice import TimeSlice
 
 log = structlog.get_logger()
 NOTHING = Answered({}, 0.0)

@@ -10,13 +10,13 @@ import structlog
 
 from hypot.cluster.page import UnreadableError, read_items, read_object
 from hypot.cluster.port import Answer, Port, Request, UnreachableError
+from hypot.cluster.time_slice import TimeSlice
 from hypot.core.instant import read_duration, read_time
 from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.metric_values import RESOURCE, api_path
 from hypot.kinds.values.nested import inner
 from hypot.policy.model.seen import PodSample
 from hypot.run.observe.asking import LARGEST_USAGE, MOST_CONTAINERS, USAGE_AT_ONCE, has_too_many
-from hypot.serving.time_slice import TimeSlice
 
 log = structlog.get_logger()
 METRICS = api_path(RESOURCE)

@@ -9,10 +9,10 @@ import aiohttp
 import msgspec
 
 from hypot.cluster.prometheus import PrometheusApi, PrometheusError, VectorAnswer, VectorSeries, read_answer
+from hypot.cluster.time_slice import TimeSlice
 from hypot.policy.model.seen import PodSample
 from hypot.run.observe.asking import LARGEST_USAGE, MOST_CONTAINERS, has_too_many
 from hypot.run.observe.pod_metrics import Named, PodUsage
-from hypot.serving.time_slice import TimeSlice
 
 ANSWER_WITHIN = 10.0
 # No container uses as many cores or bytes: such a value is not a measurement.

@@ -5,12 +5,12 @@ from typing import Literal, NamedTuple
 
 import structlog
 
+from hypot.cluster.time_slice import TimeSlice
 from hypot.kinds.hpa import HPA
 from hypot.policy.model.decision import Decision
 from hypot.policy.model.size import Size, changes_of
 from hypot.run.outcome import Key, Outcome, Reconciled
 from hypot.run.report.gauges import MOST_SERIES, dropped_series
-from hypot.serving.time_slice import TimeSlice
 
 log = structlog.get_logger()
 # A size that differs from the logged size by at most this share is not logged again: it changes in every reconcile.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import structlog
 
 from hypot.cluster.port import MayNotWriteError, Port, UnreachableError
+from hypot.cluster.time_slice import TimeSlice
 from hypot.kinds.values.nested import inner
 from hypot.run.in_time import IsTime, always, write_in_time
 from hypot.run.internal_errors import InternalErrors
@@ -14,7 +15,6 @@ from hypot.run.observe.watches import Watches, resource_of
 from hypot.run.outcome import FINE, Done, Key, Outcome
 from hypot.run.report.events import EventRecorder, PostedEvent, reported_events
 from hypot.run.report.status import Choice, Written, found, is_ours, last_report, patch_request, status_request, wrote
-from hypot.serving.time_slice import TimeSlice
 
 log = structlog.get_logger()
 AT_ONCE = 16

@@ -12,6 +12,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from hypot.cluster.port import Request, encoded
+from hypot.cluster.time_slice import TimeSlice
 from hypot.core.instant import read_time
 from hypot.kinds.catalogue import CATALOGUE, names_of, sizing
 from hypot.kinds.values.nested import inner, mappings
@@ -21,7 +22,6 @@ from hypot.run.outcome import Key
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 from hypot.run.store import usage_json, usage_text
 from hypot.run.store.usage_history import Subject, UsageHistory, entry_key
-from hypot.serving.time_slice import TimeSlice
 
 PLURAL = "verticalpodautoscalercheckpoints"
 # The annotation that names the object and the target of a checkpoint.

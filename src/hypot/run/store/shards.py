@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Request, UnreachableError, encoded
+from hypot.cluster.time_slice import TimeSlice
 from hypot.core.instant import show_time
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 from hypot.run.store import shard_text
@@ -23,7 +24,6 @@ from hypot.run.store.shard_text import (
     UnknownVersionError,
 )
 from hypot.run.store.thread import aside
-from hypot.serving.time_slice import TimeSlice
 
 # An entry is a JSON object, or bytes.
 Entry = Mapping[str, Any] | bytes

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from hypot.cluster.time_slice import TimeSlice
 from hypot.core.amount import MEMORY, of_milli
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.vpa.knobs import knobs_of
@@ -20,7 +21,6 @@ from hypot.run.outcome import Key
 from hypot.run.store import usage_json, usage_text
 from hypot.run.store.shard_text import USAGE
 from hypot.run.store.thread import aside
-from hypot.serving.time_slice import TimeSlice
 
 # An autoscaler's container.
 Subject = tuple[Key, str]
