@@ -109,17 +109,14 @@ def _container_name_problems(
         place = (*where, i, "containerName")
         if not name:
             yield Problem("container-name", "Required", place, "must name a container")
-        elif name == ANY_CONTAINER:
-            message = (
-                f"is no container: a Tortoise has no {ANY_CONTAINER} for all, so everything that is not listed is Off"
-            )
-            if where == SIZED:
-                message = f"is no container: a Tortoise has no {ANY_CONTAINER} for all, so this item has no effect"
-            hint = "write an item for each container" + (", or leave the list out" if where == SCALED else "")
-            yield Problem("container-name", "Notice", place, message, name, hint, "warning")
         elif name in seen:
             yield Problem("duplicate-policy", "Duplicate", place, "", name, "keep one item for each container")
-        else:
+        elif name == ANY_CONTAINER:
+            effect = "this item has no effect" if where == SIZED else "everything that is not listed is Off"
+            message = f"is no container: a Tortoise has no {ANY_CONTAINER} for all, so {effect}"
+            hint = "write an item for each container" + (", or leave the list out" if where == SCALED else "")
+            yield Problem("container-name", "Notice", place, message, name, hint, "warning")
+        if name:
             seen.add(name)
 
 

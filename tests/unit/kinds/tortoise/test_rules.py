@@ -381,3 +381,6 @@ def test_no_name_stands_for_all_containers(spec, where, hint):
     data = {"metadata": {"name": "web"}, "spec": {"targetRefs": {"scaleTargetRef": target}, **spec}}
     [found] = [each for each in Tortoise.from_dict(data).problems() if each.rule == "container-name"]
     assert (found.field, found.severity, found.hint) == (where, "warning", hint)
+    twice = {key: value * 2 for key, value in spec.items()}
+    data = {"metadata": {"name": "web"}, "spec": {"targetRefs": {"scaleTargetRef": target}, **twice}}
+    assert "duplicate-policy" in [each.rule for each in Tortoise.from_dict(data).problems()]
