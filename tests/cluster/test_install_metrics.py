@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def secured(*secrets: str) -> Object:
 
 
 OWN_ACCOUNT = {**secured(), "credentials": {"serviceAccount": True}}
+APIS = [f"{each}.metrics.k8s.io" for each in ("v1beta2.custom", "v1beta1.custom", "v1beta1.external")]
 SHOP, BOTH = {"names": ["shop"]}, {"names": ["shop", "pay"]}
 EXTERNAL = [{"gauge": "depth", "names": ["depth"], "external": True}]
 LEARNING = [{"counter": "requests_total", "names": ["requests_per_second"], "learnCost": {"by": ["verb"]}}]
@@ -328,31 +330,47 @@ def test_the_kustomize_base_is_the_same(tmp_path: Path) -> None:
     assert keyed(made) == keyed(printed(rules, {}, tmp_path))
 
 
-def test_an_uninstall_by_helm_removes_the_apiservices_first(ready: Api, plane: ControlPlane, tmp_path: Path) -> None:
+def helm_does(*arguments: str) -> str:
+    """What helm says; a failure shows it."""
+    done = subprocess.run([helm(), *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stderr + done.stdout
+
+
+@pytest.fixture
+def unserved(ready: Api) -> Iterator[Api]:
+    """Without the APIServices of the stand-in for metrics, which helm would not take over."""
+    paths = [f"{SERVICES}/{name}" for name in APIS]
+    there = [answer.body for path in paths if (answer := ready.call("GET", path)).ok]
+    for each in there:
+        ready.delete(f"{SERVICES}/{each['metadata']['name']}")
+    yield ready
+    for each in there:
+        kept = {key: each[key] for key in ("apiVersion", "kind", "spec")}
+        ready.create(SERVICES, {**kept, "metadata": {"name": each["metadata"]["name"]}})
+
+
+def test_an_uninstall_by_helm_removes_the_apiservices_first(unserved: Api, plane: ControlPlane, tmp_path: Path) -> None:
     """On the real API server: while an APIService has no server, namespaces cannot be deleted."""
     file, kubeconfig = tmp_path / "values.yaml", plane.kubeconfig("admin")
     values = {"metrics": {"enabled": True, "rules": [rule(namespaces=SHOP, metrics=EXTERNAL)]}}
     file.write_text(to_yaml(values), encoding="utf-8")
     asked = ["-n", "from-helm", "--kubeconfig", str(kubeconfig)]
     chart = [str(CHART), "--create-namespace", "--skip-crds", "-f", str(file)]
-    subprocess.run([helm(), "install", "hypot", *chart, *asked], capture_output=True, text=True, check=True)
-    names = [f"{each}.metrics.k8s.io" for each in ("v1beta2.custom", "v1beta1.custom", "v1beta1.external")]
+    helm_does("install", "hypot", *chart, *asked)
     try:
-        owned = ready.get(f"{SERVICES}/{names[0]}")
+        owned = unserved.get(f"{SERVICES}/{APIS[0]}")
         assert owned["spec"]["service"]["namespace"] == "from-helm"
         # As the server does; an upgrade must not take it away.
         bundle = {"spec": {"caBundle": "Y2E="}}
-        ready.patch(f"{SERVICES}/{names[0]}", bundle)
-        upgraded = [helm(), "upgrade", "hypot", *chart, "--set", "metrics.replicas=3", *asked]
-        subprocess.run(upgraded, capture_output=True, text=True, check=True)
-        assert ready.get(f"{SERVICES}/{names[0]}")["spec"]["caBundle"] == "Y2E="
+        unserved.patch(f"{SERVICES}/{APIS[0]}", bundle)
+        helm_does("upgrade", "hypot", *chart, "--set", "metrics.replicas=3", *asked)
+        assert unserved.get(f"{SERVICES}/{APIS[0]}")["spec"]["caBundle"] == "Y2E="
     finally:
-        done = subprocess.run(
-            [helm(), "uninstall", "hypot", "--debug", *asked], capture_output=True, text=True, check=True
-        )
-    deleted = re.findall(r'Starting delete for "?([\w.-]+)"? (\w+)', done.stderr + done.stdout)
+        said = helm_does("uninstall", "hypot", "--debug", *asked)
+    deleted = re.findall(r'Starting delete for "?([\w.-]+)"? (\w+)', said)
     assert [kind for _, kind in deleted[:3]] == ["APIService"] * 3
-    assert {name for name, _ in deleted[:3]} == set(names)
+    assert {name for name, _ in deleted[:3]} == set(APIS)
     assert ("hypot-metrics", "Deployment") in deleted
-    for name in names:
-        eventually(lambda name=name: ready.call("GET", f"{SERVICES}/{name}").status == 404)
+    for name in APIS:
+        eventually(lambda name=name: unserved.call("GET", f"{SERVICES}/{name}").status == 404)
