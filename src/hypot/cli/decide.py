@@ -26,7 +26,7 @@ from hypot.kinds.values.version import Version, parse_version, show_version
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
-from hypot.policy.hold import rival_hold
+from hypot.policy.hold import other_hpa_hold
 from hypot.policy.model.decision import Decision, MoveReport
 from hypot.policy.model.seen import Scale
 from hypot.policy.model.settings import Settings
@@ -73,8 +73,8 @@ class _Run:
         current = seen.scale.replicas if isinstance(seen.scale, Scale) else None
         state = resumed(autoscaler, earlier, current, self.now, self.settings)
         # The HPA of a Tortoise is not written next to another one.
-        rival = rival_hold(seen.others) if isinstance(autoscaler, Tortoise) and not autoscaler.decides else None
-        decision, after = decide(autoscaler, seen, state, self.settings, () if rival is None else (rival,))
+        conflict = other_hpa_hold(seen.others) if isinstance(autoscaler, Tortoise) and not autoscaler.decides else None
+        decision, after = decide(autoscaler, seen, state, self.settings, () if conflict is None else (conflict,))
         # Nothing was written to a cluster, so the state records no move as done.
         known = current if current is not None or earlier is None else earlier.replicas
         self.states[key] = Remembered(after, known, self.now)

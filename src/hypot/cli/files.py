@@ -61,9 +61,10 @@ def read_given(
         except LoadError as error:
             raise BadInput(str(error)) from error
     named = {*paths, "<stdin>"}
-    objects, patches = _without_patches(loaded, named)
-    broken = tuple([error for error in unread if is_broken(error, named)])
-    return GivenFiles(objects, reader.ignored, broken, (*(each for each in unread if each not in broken), *patches))
+    objects, patches = _without_patches(loaded, set(reader.files) - named)
+    broken = [error for error in unread if is_broken(error, named)]
+    left_out = [error for error in unread if not is_broken(error, named)]
+    return GivenFiles(objects, reader.ignored, tuple(broken), (*left_out, *patches))
 
 
 def read_objects(
@@ -101,9 +102,8 @@ def report_left_out(given: GivenFiles) -> None:
         click.echo(f"not read: {line_of(given.left_out)}", err=True)
 
 
-def _without_patches(loaded: list[LoadedFiles], named: Iterable[str]) -> tuple[list[LoadedFiles], list[LoadError]]:
-    """Without the patches in folders: those that a kustomization names, and autoscalers without a target."""
-    files = {one.source.file for one in loaded}.difference(named)
+def _without_patches(loaded: list[LoadedFiles], files: set[str]) -> tuple[list[LoadedFiles], list[LoadError]]:
+    """Without the patches among files in folders: what a kustomization names, and autoscalers without a target."""
     patches = patches_among(files)
     objects, left_out = [], []
     for one in loaded:

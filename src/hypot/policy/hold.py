@@ -74,7 +74,7 @@ def _unreadable_schedule(written: Any) -> Hold | None:
     return None
 
 
-def rival_hold(hpas: Sequence[str]) -> Hold | None:
+def other_hpa_hold(hpas: Sequence[str]) -> Hold | None:
     """A hold in both directions that names the first of these HPAs of the same pods; None if there is none."""
     if not hpas:
         return None

@@ -223,6 +223,26 @@ def test_placeholders_are_not_judged():
     assert not {field for _, field in found} & {"metadata.name", "spec.minReplicas"}
 
 
+def test_a_placeholder_hides_nothing_about_the_whole_object():
+    """What is missing is missing, whatever is filled in elsewhere."""
+    manifest = {**hpa("${APP}"), "spec": "${SPEC}", "extra": 1}
+    found = {one["rule"] for one in json.loads(run("-", "-o", "json", input=to_yaml(manifest)).stdout)["findings"]}
+    assert {"placeholder", "type", "unknown-field"} <= found
+
+
+def test_patches_of_an_overlay_without_other_files(folder):
+    """A kustomization without apiVersion is no object, and still says what its patches are."""
+    for name, text in {
+        "overlays/prod/kustomization.yaml": "patches:\n- path: ../../patches/more.yaml\n",
+        "patches/more.yaml": to_yaml({**hpa(), "spec": {"maxReplicas": 0}}),
+    }.items():
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    result = run(".", "-o", "json")
+    assert "patches/more.yaml" not in {one["file"] for one in json.loads(result.stdout)["findings"]}
+    assert "1 kustomize patch;" in result.stderr
+
+
 def test_version_changes_the_verdict():
     """The same manifest is an error for one cluster version and not for another."""
     manifest = to_yaml(hpa(api_version="autoscaling/v2beta2"))

@@ -108,7 +108,7 @@ def test_another_mix_is_no_change():
 
 
 def test_a_mix_that_was_never_seen_is_learned_first():
-    """GET and LIST always came together, then LIST alone: that is no change, and now they are told apart."""
+    """GET and LIST always came together, then LIST alone: that is no change, and now each has its own cost."""
     world = World()
     (each,) = world.pods
     for minute in range(1, 181):
@@ -168,7 +168,7 @@ def test_a_new_leader_learns_anew():
 
 
 def test_new_rules_keep_what_was_learned():
-    """If they mean the same; other classes begin anew."""
+    """If they mean the same; other classes start over."""
     world = World()
     world.run(60)
     same = CostLearner(plan_with(rule("web", {**LEARNS, "external": True})), 60.0, Ages())

@@ -13,7 +13,7 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import ANY_CONTAINER, INITIAL, ContainerPolicy
 from hypot.kinds.vpa.fields import OFF as ONLY_RECOMMENDS
 
-# What a VPA changes a pod for, unless its updater is told otherwise.
+# The least change for which a VPA updates a pod, by the defaults of its updater.
 LEAST_CHANGE_OF_VPA = "10%"
 _FIRST = Note("check", "the first scaling of a new Hvpa waits for nothing, so pods may be removed at once")
 

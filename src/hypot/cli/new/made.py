@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -28,11 +29,26 @@ _SHARED: tuple[Option, ...] = (
 )
 
 
+class Asked(NamedTuple):
+    """What all commands ask for: the target, the namespace, the name, and the form of the output."""
+
+    target: str
+    namespace: str | None
+    name: str | None
+    output: str
+
+
 def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The target, the name, the namespace and the form of the output."""
+    """Pass what all commands ask for as one value."""
+
+    @wraps(command)
+    def called(**given: Any) -> Any:
+        return command(Asked(**{field: given.pop(field) for field in Asked._fields}), **given)
+
+    made: Callable[..., Any] = called
     for option in reversed(_SHARED):
-        command = option(command)
-    return command
+        made = option(made)
+    return made
 
 
 class Words:

@@ -133,6 +133,8 @@ class Reader:
         exclude: tuple[str, ...] = (),
     ) -> None:
         self.ignored: Counter[str] = Counter()
+        # The names of all files, also of those with nothing to read.
+        self.files: list[str] = []
         self._progress = progress
         self._limits = limits
         self._keep = keep
@@ -140,7 +142,7 @@ class Reader:
         self._exclude = exclude
 
     def read(self, paths: Iterable[str]) -> Iterator[LoadedFiles]:
-        names = [name for path in paths for name in _files(path, self._exclude)]
+        names = self.files = [name for path in paths for name in _files(path, self._exclude)]
         total = _bytes_ahead(names)
         done = 0
         for name in names:

@@ -18,6 +18,8 @@ _PLACEHOLDER: Final = re.compile(
 )
 # A value such as a reference has its placeholders one or two levels below.
 _DEPTH: Final = 3
+# The path of a field of the metadata or of the spec.
+_SHORTEST: Final = 2
 
 
 def placeholder_in(value: Any, depth: int = _DEPTH) -> str | None:
@@ -30,7 +32,12 @@ def placeholder_in(value: Any, depth: int = _DEPTH) -> str | None:
 
 
 def placeholder_at(data: Any, where: Where) -> str | None:
-    """The placeholder in the value at this path, or in the deepest part of the path that exists if it is a text."""
+    """The placeholder in the value at this path, or in the deepest part of the path that exists if it is a text.
+
+    A finding about the whole object, or about all of its spec, is true whatever is filled in.
+    """
+    if len(where) < _SHORTEST:
+        return None
     for key in where:
         inner = _inner(data, key)
         if inner is None:

@@ -84,7 +84,7 @@ def lines_of(suggestion: Suggestion) -> Iterator[str]:
     if unknown := sorted(each.name for each in suggestion.classes if each.weight is None):
         yield f"# Not known yet, so they count 1: {', '.join(unknown)}"
     if any(each.name == OTHER and each.weight is not None for each in suggestion.classes):
-        yield f"# {OTHER}: more classes than are told apart, or long values of labels; they count 1."
+        yield f"# {OTHER}: all classes above the limit, and long values of labels; they count once."
 
 
 def _rounded(weight: float) -> float:

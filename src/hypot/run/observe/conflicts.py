@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.tortoise import Tortoise
 from hypot.policy.families import family_of
-from hypot.policy.hold import CONFLICT, rival_hold
+from hypot.policy.hold import CONFLICT, other_hpa_hold
 from hypot.policy.model.decision import Hold
 from hypot.policy.model.seen import Seen
 from hypot.policy.observe.surroundings import age_of
@@ -133,8 +133,8 @@ def older_sizer(autoscaler: Autoscaler, seen: Seen) -> str:
 
 def conflict_hold(writer: str, hpas: tuple[str, ...], vpa: str = "", older: str = "") -> Hold | None:
     """A hold in both directions that names the first conflict; None without a conflict."""
-    if (rival := rival_hold(hpas)) is not None:
-        return rival
+    if (found := other_hpa_hold(hpas)) is not None:
+        return found
     if older:
         return Hold(CONFLICT, older)
     if vpa:
