@@ -1,9 +1,7 @@
 """`hypot metrics` behind a real aggregator: the real HPA controller scales by the request rate that it serves."""
 
 import json
-import shutil
 import ssl
-import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -15,11 +13,10 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from cluster.plane.binaries import ensure
-from cluster.plane.controlplane import HPA_CONTROLLER, WORKLOAD_CONTROLLERS
 from cluster.plane.waiting import eventually
 from cluster.running.alone import controlling
 from cluster.running.film import Film
+from cluster.running.fronted import fronted_plane, hpa_stage
 from cluster.running.metrics import (
     GROUP,
     NAME,
@@ -35,8 +32,8 @@ from cluster.running.metrics import (
 )
 from cluster.running.replicas import Load, Replicas
 from cluster.running.shapes import HVPA, QUICKLY, both_axes
-from cluster.running.stage import PATHS, Stage, Workload, install_definitions, stays
-from cluster.running.tortoises import HPA_FLAGS, hpas
+from cluster.running.stage import PATHS, Stage, Workload, stays
+from cluster.running.tortoises import hpas
 from hypot.cli.pair.command import command as pair_command
 from hypot.cli.run.manifests import command
 from hypot.core.quantity import milli
@@ -49,30 +46,16 @@ LONG = 60
 
 @pytest.fixture(scope="module")
 def fronted(plane: object) -> Iterator[FrontedPlane]:
-    """A control plane of its own: the APIs that it serves belong to a stand-in in the other one."""
+    """One of its own, besides the one that tests share."""
     del plane
-    folder = Path(tempfile.mkdtemp(prefix="hypot-metrics-"))
-    made = FrontedPlane(ensure(), folder)
-    made.start()
-    yield made
-    made.stop()
-    shutil.rmtree(folder)
+    with fronted_plane() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def stage(fronted: FrontedPlane) -> Iterator[Stage]:
-    stage = Stage(fronted, *HPA_FLAGS)
-    install_definitions(stage.api)
-    stage.metrics.start()
-    stage.metrics.register(stage.api, groups=["metrics.k8s.io"])
-    stage.kubelet.start()
-    stage.kubelet.add_node("node-1")
-    fronted.start_controllers(*HPA_FLAGS, names=(HPA_CONTROLLER, *WORKLOAD_CONTROLLERS, "endpointslice-controller"))
-    stage.api.create("/api/v1/namespaces", {"metadata": {"name": OWN}})
-    yield stage
-    fronted.stop_controllers()
-    stage.kubelet.stop()
-    stage.metrics.stop()
+    with hpa_stage(fronted) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

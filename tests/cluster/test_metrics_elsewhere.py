@@ -1,7 +1,5 @@
 """Two metrics servers behind a real aggregator: the real HPA controller scales by a metric that is passed on."""
 
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +7,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from cluster.plane.binaries import ensure
 from cluster.plane.waiting import eventually
+from cluster.running.fronted import fronted_plane, hpa_stage
 from cluster.running.metrics import (
     GROUP,
     NAME,
@@ -23,8 +21,8 @@ from cluster.running.metrics import (
     api_service,
     rules_for,
 )
-from cluster.running.stage import Stage, Workload, install_definitions
-from cluster.running.tortoises import HPA_FLAGS, hpas
+from cluster.running.stage import Stage, Workload
+from cluster.running.tortoises import hpas
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 ELSEWHERE, HITS = "elsewhere", "hits_per_second"
@@ -33,31 +31,16 @@ LONG = 60
 
 @pytest.fixture(scope="module")
 def fronted(plane: object) -> Iterator[FrontedPlane]:
-    """A control plane of its own: the APIs that it serves belong to a stand-in in the other one."""
+    """One of its own, besides the one that tests share."""
     del plane
-    folder = Path(tempfile.mkdtemp(prefix="hypot-metrics-"))
-    made = FrontedPlane(ensure(), folder)
-    made.start()
-    yield made
-    made.stop()
-    shutil.rmtree(folder)
+    with fronted_plane() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def stage(fronted: FrontedPlane) -> Iterator[Stage]:
-    stage = Stage(fronted, *HPA_FLAGS)
-    install_definitions(stage.api)
-    stage.metrics.start()
-    stage.metrics.register(stage.api, groups=["metrics.k8s.io"])
-    stage.kubelet.start()
-    stage.kubelet.add_node("node-1")
-    fronted.start_controllers(*HPA_FLAGS)
-    for name in (OWN, ELSEWHERE):
-        stage.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    yield stage
-    fronted.stop_controllers()
-    stage.kubelet.stop()
-    stage.metrics.stop()
+    with hpa_stage(fronted, [ELSEWHERE]) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -10,19 +10,6 @@ POD = "apiVersion: v1\nkind: Pod\n"
 HPA = "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\n"
 
 
-@pytest.fixture
-def put(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def write(text, name="x.yaml"):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return name
-
-    return write
-
-
 def read(*names, **options):
     """The kinds and lines of the objects, and what was not read."""
     unread = []
