@@ -25,8 +25,9 @@ from hypot.policy.horizontal.hpa_metrics import read_metric
 from hypot.policy.horizontal.proposal import MetricContext
 from hypot.policy.model.seen import Scale, Seen, metric_key
 from hypot.policy.model.settings import Settings
+from hypot.policy.observe.metric_queries import external_query, object_query, pods_query
 from hypot.run.observe.pod_metrics import METRICS, MetricsApi
-from hypot.run.observe.queries import MetricApis, external_query, object_query, pods_query
+from hypot.run.observe.queries import MetricApis
 
 NAMESPACE = "test-namespace"
 AVERAGE = Target("AverageValue", average="1")
@@ -95,7 +96,7 @@ def of_external(given, expect):
     labels = {each.key: each.values[0] for each in parse_selector(given.get("selector", "")).requirements}
     selector = {"matchLabels": labels} if labels else None
     query = external_query(metric, selector, NAMESPACE)
-    assert query.query.get("labelSelector", "") == given.get("selector", "")
+    assert dict(query.parameters).get("labelSelector", "") == given.get("selector", "")
     values = [ExternalValue(metric, labels, MetricValue(milli, NOW)) for milli in given["values_milli"]]
     body = external_list([write_external(one) for one in values])
     answered = asyncio.run(MetricApis(answering(query.path, body)).ask([query], NOW))

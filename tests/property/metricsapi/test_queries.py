@@ -18,7 +18,7 @@ from hypot.kinds.metric_values import (
 )
 from hypot.kinds.selector import parse_selector, read_selector
 from hypot.metricsapi.serve.query import BadQueryError, read_query
-from hypot.run.observe.queries import external_query, pods_query
+from hypot.policy.observe.metric_queries import external_query, pods_query
 
 names = st.text("abcxyz0123456789-", min_size=1, max_size=10)
 # Any text that may be a segment of a path.
@@ -33,7 +33,7 @@ selectors = labels.map(lambda found: {"matchLabels": found} if found else None)
 def test_a_query_for_pods(namespace, metric, selector, pods):
     """Whatever the metric is called."""
     asked = pods_query(metric, selector, namespace, pods)
-    found = read_query(asked.path, asked.query)
+    found = read_query(asked.path, dict(asked.parameters))
     assert (found.namespace, found.resource, found.name, found.metric) == (namespace, "pods", "*", metric)
     assert found.objects == parse_selector(pods)
     assert set(found.series.requirements) == set(read_selector(selector).requirements)
@@ -42,7 +42,7 @@ def test_a_query_for_pods(namespace, metric, selector, pods):
 @given(names, metrics, selectors)
 def test_a_query_for_series(namespace, metric, selector):
     asked = external_query(metric, selector, namespace)
-    found = read_query(asked.path, asked.query)
+    found = read_query(asked.path, dict(asked.parameters))
     assert (found.namespace, found.metric) == (namespace, metric)
     assert set(found.objects.requirements) == set(read_selector(selector).requirements)
 

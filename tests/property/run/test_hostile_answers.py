@@ -16,11 +16,12 @@ from hypot.cluster.prometheus import PrometheusApi, PrometheusError
 from hypot.kinds.base import Ref
 from hypot.policy.model.seen import Failure, Reply
 from hypot.policy.observe.freshness import MOST_AHEAD
+from hypot.policy.observe.metric_queries import external_query, object_query, pods_query
 from hypot.policy.observe.snapshot import read_autoscaler
 from hypot.run.observe.past_usage import PastUsage
 from hypot.run.observe.pod_metrics import MetricsApi
 from hypot.run.observe.prometheus import MOST, Prometheus
-from hypot.run.observe.queries import MetricApis, external_query, object_query, pods_query
+from hypot.run.observe.queries import MetricApis
 from hypot.run.observe.recommenders import _read
 from hypot.run.webhook.admission import BadReviewError, review
 from unit.policy.sizes_world import NAMESPACE, advised, box, hvpa, limit_range, node, recommended, sample, vpa

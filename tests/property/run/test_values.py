@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from hypot.core.instant import show_time
 from hypot.policy.model.seen import Failure
+from hypot.policy.observe.answered import Answered
+from hypot.policy.observe.metric_queries import external_query
 from hypot.policy.observe.read_values import MetricValues
-from hypot.run.observe.queries import Answered, external_query
 from unit.policy.sizes_world import NAMESPACE
 from unit.run.run_world import NOW
 
@@ -25,7 +26,7 @@ ONE = {"metricName": "queue", "metricLabels": {}, "value": "1", "timestamp": Non
 
 def by_run(items):
     query = external_query("queue", None, NAMESPACE)
-    return Answered({(query.path, ()): tuple(items)}, NOW).external("queue", None, NAMESPACE)
+    return Answered({query: tuple(items)}, NOW).external("queue", None, NAMESPACE)
 
 
 def by_decide(*lists):

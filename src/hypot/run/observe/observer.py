@@ -18,7 +18,9 @@ from hypot.policy.families import family_of
 from hypot.policy.model.seen import Failure, PodSample, Reply, Scale, Seen, UsageView
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.absent import InCluster
+from hypot.policy.observe.answered import Answered
 from hypot.policy.observe.freshness import Freshness, fresh
+from hypot.policy.observe.metric_queries import MetricQuery, queries_of
 from hypot.policy.observe.questions import Questions
 from hypot.policy.observe.read_scale import has_scale
 from hypot.policy.observe.snapshot import NOTHING_EARLIER, Snapshot
@@ -26,7 +28,7 @@ from hypot.policy.observe.targets import ScaleTarget, key_of_ref, target_of
 from hypot.run.internal_errors import InternalErrors
 from hypot.run.observe.asking import Crowd, Question, TimeLimits
 from hypot.run.observe.pod_metrics import Named, PodUsage
-from hypot.run.observe.queries import Answered, MetricApis, queries_of
+from hypot.run.observe.queries import MetricApis
 from hypot.run.observe.recommenders import Asking, Recommenders
 from hypot.run.observe.rows import AutoscalerRow, Object
 from hypot.run.observe.watches import Watches
@@ -199,8 +201,8 @@ class Observer:
 
     def _queries(
         self, snapshot: Snapshot, rows: Mapping[Key, AutoscalerRow], asked: Mapping[Key, Questions]
-    ) -> list[Request]:
-        found: list[Request] = []
+    ) -> list[MetricQuery]:
+        found: list[MetricQuery] = []
         for key, questions in asked.items():
             if not (questions.pods or questions.objects or questions.external) or not self._watches.is_opted_in(key[1]):
                 continue

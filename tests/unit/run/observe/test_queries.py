@@ -12,10 +12,12 @@ from hypot.kinds.base import Ref
 from hypot.policy.families import family_of
 from hypot.policy.model.seen import Failure
 from hypot.policy.model.settings import Settings
+from hypot.policy.observe.answered import Answered
+from hypot.policy.observe.metric_queries import external_query, object_query, pods_query, queries_of
 from hypot.policy.observe.questions import External, Questions
 from hypot.policy.observe.snapshot import read_autoscaler
 from hypot.run.observe.asking import TimeLimits
-from hypot.run.observe.queries import Answered, MetricApis, external_query, object_query, pods_query, queries_of
+from hypot.run.observe.queries import MetricApis
 from unit.policy.sizes_world import NAMESPACE, hvpa, vpa
 from unit.run.run_world import NOW, QUEUE, hpa, items, wpa
 
@@ -56,7 +58,7 @@ def test_what_an_hpa_asks():
     """One query for each metric type; usage only where a metric needs it."""
     found = questions(hpa(metrics=[PODS, OBJECT, EXTERNAL]))
     assert not found.asks_usage
-    paths = [(each.path, dict(each.query)) for each in queries_of(found, NAMESPACE, "app=web")]
+    paths = [(each.path, dict(each.parameters)) for each in queries_of(found, NAMESPACE, "app=web")]
     assert paths == [
         (f"{CUSTOM}/pods/*/hits", {"labelSelector": "app=web"}),
         (f"{CUSTOM}/ingresses.networking.k8s.io/front/depth", {"metricLabelSelector": "a=b"}),
