@@ -95,6 +95,8 @@ _SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _GZIP: Final = b"\x1f\x8b"
 # Its items are one answer: only this list says that two series with equal labels are two, and not one that comes twice.
 _ANSWER = "ExternalMetricValueList"
+# Likewise, if it names its query.
+_NAMED_ANSWER = "MetricValueList"
 
 Keep = Callable[[str, str], bool]
 Progress = Callable[[int, int], None]
@@ -262,7 +264,7 @@ def _is_text(value: Any) -> TypeGuard[str]:
 
 def _is_list(data: Any) -> bool:
     """Whether it is a List or a typed list like PodMetricsList. Other kinds named "...List" have no top-level items."""
-    if not isinstance(data, dict) or not isinstance(kind := data.get("kind"), str) or kind == _ANSWER:
+    if not isinstance(data, dict) or not isinstance(kind := data.get("kind"), str) or _is_answer(data):
         return False
     return kind == "List" or (kind.endswith("List") and isinstance(data.get("items", 0), list | None))
 
@@ -295,7 +297,7 @@ def _identity_of(data: Any, source: Source) -> tuple[str, str]:
     kinds = frozenset({kind}) if _is_text(kind := data.get("kind")) else frozenset()
     if _is_text(called := _name_of(data)) and has_marks(called):
         raise LoadError(source.file, source.line_of(("metadata", "name")), RENDER, "template", kinds)
-    if kind == _ANSWER:
+    if _is_answer(data):
         _check_answer(data, source)
     why: Why = "broken" if kinds else "other"
     for name in ("apiVersion", "kind"):
@@ -312,6 +314,12 @@ def _identity_of(data: Any, source: Source) -> tuple[str, str]:
 def _name_of(data: dict[str, Any]) -> Any:
     metadata = data.get("metadata")
     return metadata.get("name") if isinstance(metadata, dict) else None
+
+
+def _is_answer(data: dict[str, Any]) -> bool:
+    metadata = data.get("metadata")
+    named = isinstance(metadata, dict) and bool(metadata.get("selfLink"))
+    return data.get("kind") == _ANSWER or (named and data.get("kind") == _NAMED_ANSWER)
 
 
 def _check_answer(data: dict[str, Any], source: Source) -> None:

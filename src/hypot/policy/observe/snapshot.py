@@ -11,12 +11,15 @@ from hypot.core.instant import read_time
 from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
 from hypot.kinds.catalogue import CATALOGUE, Autoscaler, find_autoscaler, info_of
 from hypot.kinds.hpa import HPA
+from hypot.kinds.metric_values import CUSTOM_LIST
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.values.names import group_of
 from hypot.kinds.values.nested import inner, mappings
 from hypot.policy.model.seen import ClusterNode, Container, Failure, LimitRange, Pod, PodSample, Scale, Seen, UsageView
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.absent import IN_DUMP, Absent
+from hypot.policy.observe.answered import Answered, Items
+from hypot.policy.observe.metric_queries import CUSTOM_API, EXTERNAL_API, MetricQuery, read_link
 from hypot.policy.observe.namespace import Namespace, PodIndex
 from hypot.policy.observe.questions import Answers, Questions, Values
 from hypot.policy.observe.read_namespace import settings_in
@@ -24,6 +27,7 @@ from hypot.policy.observe.read_pods import labels_of, name_of, read_pod, read_sa
 from hypot.policy.observe.read_scale import has_scale, no_scale, read_scale, scale_of_workload
 from hypot.policy.observe.read_sizes import read_limit_range, read_node, read_template
 from hypot.policy.observe.read_values import MetricValues
+from hypot.policy.observe.refusals import Refusals, refused
 from hypot.policy.observe.surroundings import Surroundings, controllers_of
 from hypot.policy.observe.targets import ScaleTarget, key_of_ref, target_of
 
@@ -39,6 +43,7 @@ _KNOWN = {
     ("", "Node"),
     ("", "LimitRange"),
     ("", "Namespace"),
+    ("", "Status"),
     ("", "ReplicationController"),
     ("apps", "DaemonSet"),
     ("batch", "Job"),
@@ -48,6 +53,7 @@ _KNOWN = {
     ("apps", "ReplicaSet"),
     ("metrics.k8s.io", "PodMetrics"),
     ("custom.metrics.k8s.io", "MetricValue"),
+    ("custom.metrics.k8s.io", "MetricValueList"),
     ("external.metrics.k8s.io", "ExternalMetricValueList"),
     ("external.metrics.k8s.io", "ExternalMetricValue"),
     ("datadoghq.com", "DatadogMonitor"),
@@ -115,11 +121,12 @@ class Snapshot:
         self._monitors: dict[tuple[str, str], str] = {}
         self._namespaces: dict[str, Namespace] = {}
         self._given = MetricValues()
-        self.values: Values = values or self._given
+        self._answers: dict[MetricQuery, Items | Failure] = {}
+        self.values: Values = values or Answered(self._answers, None, self._given)
         # Not a bound method: every reconcile would leave a reference cycle for the garbage collector.
         self._surroundings = Surroundings(partial(_all_pods, self._namespaces))
         self._usage: UsageOf = usage or self._surroundings.usage
-        self._absent = absent
+        self._refusals = Refusals(absent)
         self._times: set[str] = set()
         self._scales_read: dict[int, tuple[Object, Scale | Failure]] = {}
         self._templates_read: dict[int, tuple[Object, tuple[Container, ...]]] = {}
@@ -149,12 +156,12 @@ class Snapshot:
             ),
             ("metrics.k8s.io", "PodMetrics"): self._take_sample,
             ("custom.metrics.k8s.io", "MetricValue"): self._given.add_custom,
-            ("external.metrics.k8s.io", "ExternalMetricValueList"): (
-                lambda data: self._given.add_external(mappings(data.get("items")))
-            ),
+            ("custom.metrics.k8s.io", "MetricValueList"): self._take_answer,
+            ("external.metrics.k8s.io", "ExternalMetricValueList"): self._take_answer,
             ("external.metrics.k8s.io", "ExternalMetricValue"): lambda data: self._given.add_external([data]),
             ("autoscaling", "Scale"): self.take_scale,
             ("datadoghq.com", "DatadogMonitor"): self.take_monitor,
+            ("", "Status"): self._take_refusal,
         }
 
     def take_autoscaler(self, autoscaler: Autoscaler, data: Object) -> None:
@@ -180,6 +187,24 @@ class Snapshot:
 
     def _take_sample(self, data: Object) -> None:
         self.take_sample(namespace_of(data), name_of(data), read_sample(data, labels_of(data)))
+
+    def _take_answer(self, data: Object) -> None:
+        """Take the answer of a metrics API. If it names its query, it is for that query only."""
+        link, items = inner(data, "metadata").get("selfLink"), tuple(mappings(data.get("items")))
+        if isinstance(link, str) and link:
+            self._answers[read_link(link)] = items
+        elif data.get("kind") == CUSTOM_LIST:
+            for item in items:
+                self._given.add_custom(item)
+        else:
+            self._given.add_external(items)
+
+    def _take_refusal(self, data: Object) -> None:
+        link, message = refused(data)
+        if link.startswith((f"{CUSTOM_API}/", f"{EXTERNAL_API}/")):
+            self._answers[read_link(link)] = Failure(message)
+        else:
+            self._refusals.take(link, message)
 
     def take_workload(self, data: Object) -> None:
         self._workloads.setdefault(key_of(data), {})[group_of(data.get("apiVersion"))] = data
@@ -210,7 +235,7 @@ class Snapshot:
     def _namespace(self, name: str) -> Namespace:
         found = self._namespaces.get(name)
         if found is None:
-            found = self._namespaces[name] = Namespace(name, self._absent, self._earlier.pods.get(name))
+            found = self._namespaces[name] = Namespace(name, self._refusals, self._earlier.pods.get(name))
         return found
 
     def lasting(self) -> Lasting:
@@ -305,6 +330,8 @@ class Snapshot:
         return known[1]
 
     def _scale(self, autoscaler: Autoscaler) -> Scale | Failure:
+        if unread := self._refusals.pods(autoscaler.namespace):
+            return Failure(unread)
         ref = target_of(autoscaler)
         info = info_of(autoscaler)
         written = info.target_field
@@ -335,7 +362,7 @@ class Snapshot:
         if workload is not None:
             return self._scale_of_workload(workload, ref)
         elsewhere = next(iter(workloads.values()), {})
-        return self._absent.target(ref, namespace, str(elsewhere.get("apiVersion") or ""), written)
+        return self._refusals.target(ref, namespace, str(elsewhere.get("apiVersion") or ""), written)
 
     def _scale_of_workload(self, workload: Object, ref: Ref) -> Scale | Failure:
         known = self._earlier.scales.get(id(workload))
