@@ -26,7 +26,7 @@ ONE = {"metricName": "queue", "metricLabels": {}, "value": "1", "timestamp": Non
 
 def by_run(items):
     query = external_query("queue", None, NAMESPACE)
-    return Answered({query: tuple(items)}, NOW).external("queue", None, NAMESPACE)
+    return Answered({query: tuple(items)}).external("queue", None, NAMESPACE)
 
 
 def by_decide(*lists):

@@ -19,11 +19,9 @@ NOT_QUERIED = "its namespace has not opted in, or its target has no scale"
 class Answered:
     """The answers by query; it has the same interface as the values of a dump."""
 
-    def __init__(
-        self, found: Mapping[MetricQuery, Items | Failure], now: float | None, otherwise: Values | None = None
-    ) -> None:
-        """Without `now`, no value is too old. `otherwise` answers the queries that were not sent."""
-        self.found, self._now, self._otherwise = found, now, otherwise
+    def __init__(self, found: Mapping[MetricQuery, Items | Failure], otherwise: Values | None = None) -> None:
+        """Take the answers, without values that are too old. `otherwise` answers the queries that were not sent."""
+        self.found, self._otherwise = found, otherwise
 
     def of_pods(
         self, metric: str, selector: Chosen, namespace: str, pods: Iterable[str], pod_selector: str
@@ -36,7 +34,7 @@ class Answered:
         if isinstance(items, Failure):
             return items
         values = {one.of.name: one.value for one in map(read_custom, items)}
-        return {name: value for name, value in values.items() if value is not None and not self._is_stale(value)}
+        return {name: value for name, value in values.items() if value is not None}
 
     def of_object(self, metric: str, selector: Chosen, namespace: str, ref: Ref) -> int | Failure:
         query = object_query(metric, selector, namespace, ref)
@@ -48,7 +46,7 @@ class Answered:
         value = read_value(items[0]) if items else None
         if value is None:
             return Failure(f"the metric {metric} of {ref} has no value that can be read")
-        return self._stale(metric) if self._is_stale(value) else value.milli
+        return value.milli
 
     def external(self, metric: str, selector: Chosen, namespace: str) -> tuple[int, ...] | Failure:
         """The values of all series of the answer, also of those with equal labels."""
@@ -61,22 +59,28 @@ class Answered:
         values = all_values(map(read_value, items))
         if isinstance(values, Failure):
             return values
-        if any(map(self._is_stale, values)):
-            return self._stale(metric)
         return tuple([value.milli for value in values])
-
-    def _is_stale(self, value: MetricValue) -> bool:
-        """Whether a value is too old or from the future. A value that never changes soon becomes too old.
-
-        A value without a time is accepted: some adapters give none, and they compute the value for this query.
-        Refusing it would leave its autoscalers without any metric for ever.
-        """
-        if not value.at or self._now is None:
-            return False
-        return value.at > self._now + MOST_AHEAD or is_old(value.at, value.window, self._now)
-
-    def _stale(self, metric: str) -> Failure:
-        return Failure(f"the metric {metric} is too old, or from the future")
 
     def _of(self, query: MetricQuery) -> Items | Failure:
         return self.found.get(query, Failure(f"{query.path} was not queried: {NOT_QUERIED}"))
+
+
+def timely(query: MetricQuery, items: Items, now: float) -> Items | Failure:
+    """The answer without values that are too old or from the future; of pods one by one, else all or none."""
+    stale = [item for item in items if _is_stale(read_value(item), now)]
+    if not stale:
+        return items
+    if query.is_of_pods:
+        return tuple([item for item in items if item not in stale])
+    return Failure(f"the metric {query.metric} is too old, or from the future")
+
+
+def _is_stale(value: MetricValue | None, now: float) -> bool:
+    """Whether a value is too old or from the future. A value that never changes soon becomes too old.
+
+    A value without a time is accepted: some adapters give none, and they compute the value for this query.
+    Refusing it would leave its autoscalers without any metric for ever.
+    """
+    if value is None or not value.at:
+        return False
+    return value.at > now + MOST_AHEAD or is_old(value.at, value.window, now)

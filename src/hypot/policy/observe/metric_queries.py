@@ -1,7 +1,7 @@
 """The queries of the custom and external metrics APIs that autoscalers need."""
 
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from hypot.kinds.base import Ref
 from hypot.kinds.metric_values import CUSTOM, CUSTOM_VERSIONS, EXTERNAL, api_path
@@ -21,6 +21,15 @@ class MetricQuery(NamedTuple):
     def link(self) -> str:
         """The path with its parameters, as the `selfLink` of an answer names it."""
         return f"{self.path}?{urlencode(self.parameters)}" if self.parameters else self.path
+
+    @property
+    def metric(self) -> str:
+        return unquote(self.path.rpartition("/")[2])
+
+    @property
+    def is_of_pods(self) -> bool:
+        """Whether it is about each of several pods."""
+        return self.path.startswith(CUSTOM_API) and "/pods/*/" in self.path
 
 
 def read_link(link: str) -> MetricQuery:

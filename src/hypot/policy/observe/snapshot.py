@@ -122,7 +122,7 @@ class Snapshot:
         self._namespaces: dict[str, Namespace] = {}
         self._given = MetricValues()
         self._answers: dict[MetricQuery, Items | Failure] = {}
-        self.values: Values = values or Answered(self._answers, None, self._given)
+        self.values: Values = values or Answered(self._answers, self._given)
         # Not a bound method: every reconcile would leave a reference cycle for the garbage collector.
         self._surroundings = Surroundings(partial(_all_pods, self._namespaces))
         self._usage: UsageOf = usage or self._surroundings.usage

@@ -35,7 +35,7 @@ from hypot.run.observe.watches import Watches
 from hypot.run.outcome import Key
 
 log = structlog.get_logger()
-NOTHING = Answered({}, 0.0)
+NOTHING = Answered({})
 # The API server answers these itself, so more may run at the same time.
 OF_SCALES = TimeLimits(at_once=64)
 

@@ -7,7 +7,7 @@ from functools import partial
 from hypot.cluster.port import Port, Request, UnreachableError
 from hypot.kinds.values.nested import inner, mappings
 from hypot.policy.model.seen import Failure
-from hypot.policy.observe.answered import Answered, Items
+from hypot.policy.observe.answered import Answered, Items, timely
 from hypot.policy.observe.metric_queries import CUSTOM_API, EXTERNAL_API, MetricQuery
 from hypot.run.observe.asking import LARGEST_METRIC, LIMITS, Crowd, Question, TimeLimits
 
@@ -23,7 +23,7 @@ class MetricApis:
         """Send each distinct query once, several at the same time."""
         distinct = dict.fromkeys(queries)
         found = await asyncio.gather(*[self._ask(api, distinct) for api in self._crowds])
-        return Answered({query: answer for answers in found for query, answer in answers.items()}, now)
+        return Answered({query: _timely(query, each, now) for answers in found for query, each in answers.items()})
 
     async def _ask(self, api: str, distinct: Iterable[MetricQuery]) -> dict[MetricQuery, Items | Failure]:
         asked = [query for query in distinct if query.path.startswith(api)]
@@ -34,6 +34,10 @@ class MetricApis:
         """The question for a query; its tenant is the namespace in the path."""
         tenant = query.path.removeprefix(f"{api}/namespaces/").split("/", 1)[0]
         return Question(tenant, query.path, query.path, partial(_ask, self._port, query))
+
+
+def _timely(query: MetricQuery, answer: Items | Failure, now: float) -> Items | Failure:
+    return answer if isinstance(answer, Failure) else timely(query, answer, now)
 
 
 async def _ask(port: Port, query: MetricQuery) -> Items | Failure:

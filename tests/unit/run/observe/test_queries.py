@@ -221,4 +221,4 @@ async def test_failures_are_reported_to_the_caller(fault, message):
 
 def test_what_was_not_asked_is_not_known():
     """It is a failure and not an empty result."""
-    assert "was not queried" in Answered({}, NOW).external("queue", None, NAMESPACE).message
+    assert "was not queried" in Answered({}).external("queue", None, NAMESPACE).message

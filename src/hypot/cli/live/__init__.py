@@ -1,0 +1,1 @@
+"""Reads a live cluster for `decide` and `lint`, without changing anything."""
