@@ -1,4 +1,4 @@
-"""hypot decide: what each autoscaler in a dump would do now, and why."""
+"""hypot decide: what each autoscaler in a dump or a cluster would do now, and why."""
 
 import gc
 import sys
@@ -8,16 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from hypot.cli.chosen import is_chosen, named_objects, none_chosen
 from hypot.cli.files import BadInput, last_of_each, read_what_can_be
+from hypot.cli.live.options import LiveOptions, given_live, live_options
 from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.output import to_json
 from hypot.cli.statefile import alone, read_state, write_state
 from hypot.cli.verdict import Verdict, glyphs_for, report, safe_for, summary, width_of
 from hypot.core.instant import show_time
+from hypot.kinds.base import Ref
 from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.text.write import to_yaml
@@ -30,6 +33,7 @@ from hypot.policy.hold import other_hpa_hold
 from hypot.policy.model.decision import Decision, MoveReport
 from hypot.policy.model.seen import Scale
 from hypot.policy.model.settings import Settings
+from hypot.policy.observe.absent import IN_CLUSTER, IN_DUMP
 from hypot.policy.observe.snapshot import (
     Key,
     Snapshot,
@@ -41,10 +45,15 @@ from hypot.policy.observe.snapshot import (
 from hypot.policy.observe.targets import target_of
 from hypot.policy.valid import blocking, refusal
 
+if TYPE_CHECKING:
+    from hypot.cli.live.reader import ClusterReader
+    from hypot.cli.live.session import LiveCluster
+
 _ORIGINS = {
     "given": "as given",
     "input": "the newest time in the input",
     "clock": "the time of the clock, because the input has none",
+    "cluster": "when the cluster was read",
 }
 
 
@@ -58,7 +67,7 @@ class _Run:
     origin: str
     states: dict[str, Remembered] = field(default_factory=dict)
 
-    def outcome(self, autoscaler: Autoscaler, source: Source) -> Verdict:
+    def outcome(self, autoscaler: Autoscaler, source: Source | None) -> Verdict:
         problems = autoscaler.problems(self.settings.kubernetes, self.settings.gates)
         in_the_way = blocking(autoscaler, problems)
         if in_the_way:
@@ -100,16 +109,36 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
+@dataclass(slots=True)
+class _Input:
+    """What the autoscalers depend on, and where each of those that are asked for comes from."""
+
+    objects: list[dict[str, Any]]
+    # None for what was read from a cluster.
+    sources: dict[Key, Source | None]
+    # Objects of kinds that no decision depends on.
+    ignored: Counter[str] = field(default_factory=Counter)
+    # Whether a part of it could not be read.
+    incomplete: bool = False
+    # The cluster, if it was read.
+    cluster: "LiveCluster | None" = None
+
+    @property
+    def place(self) -> str:
+        return self.cluster.place if self.cluster else "the input"
+
+
 @click.command("decide")
+@click.argument("named", nargs=-1, metavar="[KIND/NAME]...")
 @click.option(
     "-f",
     "--filename",
     "paths",
     multiple=True,
-    required=True,
     metavar="FILE|DIR|-",
     help="Kubernetes YAML or JSON as kubectl prints it; may be repeated.",
 )
+@live_options
 @click.option(
     "--now",
     metavar="TIME",
@@ -121,11 +150,16 @@ def _uncollected() -> Iterator[None]:
 @click.option(
     "--state", "state_file", metavar="FILE", help="Continue from the state of earlier runs, and write it back."
 )
-@click.option("-n", "--namespace", help="Only the autoscalers in this namespace.")
+@click.option("-n", "--namespace", metavar="NS", help="Only the autoscalers in this namespace.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 @_uncollected()
 def command(
+    named: tuple[str, ...],
     paths: tuple[str, ...],
+    live: bool,
+    context: str | None,
+    everywhere: bool,
+    save: str | None,
     now: float | None,
     kubernetes: Version | None,
     settings_file: str | None,
@@ -133,34 +167,83 @@ def command(
     namespace: str | None,
     output: str,
 ) -> int:
-    """Show what each autoscaler in a dump would do now, and why.
+    """Show what each autoscaler in a dump (-f) or in a cluster (--live) would do now, and why.
 
-    Exit status: 0 all decided, 1 some could not be decided or there was nothing to decide, 2 bad usage or input.
+    KIND/NAME is a target or an autoscaler, such as deployment/web or hpa/web; without it, all are decided. With --live,
+    the namespace is the kubeconfig's own unless -n or -A says otherwise. Exit status: 0 all decided, 1 some could not
+    be decided or read or there was nothing to decide, 2 bad usage or input.
     """
+    asked = named_objects(named)
     settings = read_settings(settings_file)
     settings = replace(settings, kubernetes=kubernetes) if kubernetes else settings
-    given = read_what_can_be(paths, may_matter)
-    loaded, ignored = given.objects, given.ignored
-    sources = _sources(loaded, namespace)
-    if not sources:
-        click.echo(f"nothing to decide: {_instead(loaded, ignored)}", err=True)
+    cluster = given_live(live=live, context=context, namespace=namespace, everywhere=everywhere, save=save, files=paths)
+    if cluster is None:
+        given = _from_files(paths, namespace)
+    else:
+        given = _from_cluster(cluster, asked, settings)
+        settings = replace(settings, kubernetes=kubernetes or _known_version(given) or settings.kubernetes)
+    if not given.sources:
+        click.echo(f"nothing to decide: {_instead(given)}", err=True)
         return 1
-    snapshot = Snapshot(one.data for one in loaded)
+    snapshot = Snapshot(given.objects, absent=IN_DUMP if cluster is None else IN_CLUSTER)
+    chosen = [one for one in snapshot.autoscalers() if _key(one) in given.sources and is_chosen(one, asked)]
+    if not chosen:
+        raise none_chosen(asked, snapshot.autoscalers(), given.place)
     with alone(state_file):
         states = read_state(state_file) if state_file else {}
-        run = _Run(settings, snapshot, *_moment(now, snapshot), states)
+        run = _Run(settings, snapshot, *_moment(now, snapshot, given), states)
         if state_file:
             _check_order(state_file, states.values(), run.now)
-        outcomes = [run.outcome(one, sources[key]) for one in snapshot.autoscalers() if (key := _key(one)) in sources]
+        outcomes = [run.outcome(one, given.sources[_key(one)]) for one in chosen]
         if state_file:
             write_state(state_file, states)
     if output == "text":
-        _print_text(run, outcomes, with_state=state_file is not None)
-        _report_ignored(loaded, ignored, snapshot)
+        _print_text(run, outcomes, given, with_state=state_file is not None)
+        _report_ignored(given, snapshot)
     else:
         document = _plain(_document(run, outcomes))
         click.echo((to_json if output == "json" else to_yaml)(document).encode("utf-8", "replace"), nl=False)
-    return 0 if all(outcome.decision.decided for outcome in outcomes) and not given.broken else 1
+    if save:
+        _save(save, given, run, named, settings_file)
+    return 0 if all(outcome.decision.decided for outcome in outcomes) and not given.incomplete else 1
+
+
+def _from_files(paths: tuple[str, ...], namespace: str | None) -> _Input:
+    if not paths:
+        raise click.UsageError("name files with -f, or read the cluster with --live")
+    given = read_what_can_be(paths, may_matter)
+    objects = [one.data for one in given.objects]
+    refusals = [data for data in objects if data["kind"] == "Status"]
+    if refusals:
+        from hypot.cli.live.session import report_refusals  # noqa: PLC0415  few dumps have any
+
+        report_refusals(refusals)
+    sources: dict[Key, Source | None] = {**_sources(given.objects, namespace)}
+    return _Input(objects, sources, given.ignored, bool(given.broken or refusals))
+
+
+def _from_cluster(options: LiveOptions, asked: tuple[Ref, ...], settings: Settings) -> _Input:
+    from hypot.cli.live.for_decide import read_for_decide  # noqa: PLC0415  the network, which files do not need
+    from hypot.cli.live.session import read_cluster  # noqa: PLC0415
+
+    async def read(reader: "ClusterReader", namespace: str) -> None:
+        await read_for_decide(reader, namespace, lambda one: is_chosen(one, asked), settings)
+
+    cluster = read_cluster(options, read)
+    sources: dict[Key, Source | None] = {key_of(data): None for data in cluster.objects if is_autoscaler(data)}
+    return _Input(cluster.objects, sources, incomplete=bool(cluster.refusals), cluster=cluster)
+
+
+def _known_version(given: _Input) -> Version | None:
+    return given.cluster.version if given.cluster else None
+
+
+def _save(file: str, given: _Input, run: _Run, named: tuple[str, ...], settings_file: str | None) -> None:
+    from hypot.cli.live.save import save  # noqa: PLC0415  as above
+
+    settings = ("--settings", settings_file) if settings_file else ()
+    moment = ("--now", show_time(run.now), "--kubernetes", show_version(run.settings.kubernetes))
+    save(file, given.objects, ("hypot", "decide", *named, "-f", file, *moment, *settings))
 
 
 def _key(autoscaler: Autoscaler) -> Key:
@@ -177,19 +260,23 @@ def _sources(loaded: list[LoadedFiles], namespace: str | None) -> dict[Key, Sour
     return chosen
 
 
-def _instead(loaded: list[LoadedFiles], ignored: Counter[str]) -> str:
-    kinds = Counter(str(one.data["kind"]) for one in loaded) + ignored
-    there = f"found only {_counted(kinds)}" if kinds else "there is nothing in it"
-    return f"no autoscaler in the input ({', '.join(names_of(autoscalers()))}): {there}"
+def _instead(given: _Input) -> str:
+    message = f"no autoscaler in {given.place} ({', '.join(names_of(autoscalers()))})"
+    if given.cluster:
+        return f"{message}; -A reads all namespaces" if "namespace " in given.place else message
+    kinds = Counter(str(data["kind"]) for data in given.objects) + given.ignored
+    return f"{message}: {f'found only {_counted(kinds)}' if kinds else 'there is nothing in it'}"
 
 
 def _counted(kinds: Counter[str]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
 
 
-def _moment(now: float | None, snapshot: Snapshot) -> tuple[float, str]:
+def _moment(now: float | None, snapshot: Snapshot, given: _Input) -> tuple[float, str]:
     if now is not None:
         return now, "given"
+    if given.cluster:
+        return float(int(given.cluster.read_at)), "cluster"
     newest = snapshot.newest_time()
     return (newest, "input") if newest is not None else (time.time(), "clock")
 
@@ -203,21 +290,22 @@ def _check_order(file: str, states: Iterable[Remembered], now: float) -> None:
         )
 
 
-def _print_text(run: _Run, outcomes: list[Verdict], *, with_state: bool) -> None:
+def _print_text(run: _Run, outcomes: list[Verdict], given: _Input, *, with_state: bool) -> None:
     glyphs, version = glyphs_for(sys.stdout), show_version(run.settings.kubernetes)
     lines = [f"{show_time(run.now)}, {_ORIGINS[run.origin]}; Kubernetes {version}", ""]
     lines += report(outcomes, glyphs, width_of(sys.stdout))
     lines.append(summary(outcomes))
     if not with_state and any(outcome.decision.unknown for outcome in outcomes):
-        lines.append("What happened before this dump is unknown; --state FILE keeps state between runs.")
+        before = "this moment" if given.cluster else "this dump"
+        lines.append(f"What happened before {before} is unknown; --state FILE keeps state between runs.")
     click.echo(safe_for(sys.stdout, "\n".join(lines)), color=glyphs.colour)
 
 
-def _report_ignored(loaded: list[LoadedFiles], ignored: Counter[str], snapshot: Snapshot) -> None:
+def _report_ignored(given: _Input, snapshot: Snapshot) -> None:
     """Report the kinds that no decision depends on; custom kinds too, unless they are a target."""
     targets = {target_of(one).kind for one in snapshot.autoscalers()}
-    unused = [one.data for one in loaded if not is_known(one.data["apiVersion"], one.data["kind"])]
-    kinds = ignored + Counter(str(data["kind"]) for data in unused if data["kind"] not in targets)
+    unused = [data for data in given.objects if not is_known(data["apiVersion"], data["kind"])]
+    kinds = given.ignored + Counter(str(data["kind"]) for data in unused if data["kind"] not in targets)
     if kinds:
         click.echo(f"ignored: {_counted(kinds)}", err=True)
 
@@ -236,6 +324,8 @@ def _document(run: _Run, outcomes: list[Verdict]) -> dict[str, Any]:
 
 def _problems(outcome: Verdict) -> list[dict[str, Any]]:
     source = outcome.source
+    if source is None:
+        return [{**p.to_dict(), "file": "", "line": None} for p in outcome.problems]
     return [{**p.to_dict(), "file": source.file, "line": source.line_of(p.where)} for p in outcome.problems]
 
 

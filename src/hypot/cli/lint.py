@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from importlib.metadata import version as package_version
 
 import click
+from click.core import ParameterSource
 
 from hypot.cli.files import GivenFiles, read_given
 from hypot.cli.left_out import has_templates, line_of, listing
+from hypot.cli.live.options import LiveOptions, given_live, live_options
 from hypot.cli.output import to_json
 from hypot.cli.verdict import in_colour, safe_for
 from hypot.face.style import printable
@@ -59,6 +61,8 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> froz
 )
 @click.option("-o", "--output", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
 @click.option("-v", "--verbose", is_flag=True, help="List what was not read, and why.")
+@live_options
+@click.option("-n", "--namespace", metavar="NS", help="With --live: this namespace instead of the kubeconfig's own.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -69,26 +73,64 @@ def command(
     ignore: frozenset[str],
     output: str,
     verbose: bool,
+    live: bool,
+    context: str | None,
+    everywhere: bool,
+    save: str | None,
+    namespace: str | None,
 ) -> None:
     """Check manifests for errors, alone and together, as in `hypot lint k8s/`.
 
     Pass everything that belongs together: autoscalers, workloads, disruption budgets, quotas. In a folder, what git
-    ignores is left out, and files for other programs are counted. Exit status 0 means no error, 1 at least one error,
+    ignores is left out, and files for other programs are counted. With --live, the objects of a cluster are checked.
+    Exit status 0 means no error, 1 at least one error,
     2 that there was nothing to read. To silence rules for one object, give it the annotation hypot.dev/lint-ignore:
     RULE,RULE.
     """
     everything = (*named, *paths)
+    cluster = given_live(
+        live=live, context=context, namespace=namespace, everywhere=everywhere, save=save, files=everything
+    )
+    if cluster is not None:
+        _lint_cluster(ctx, cluster, None if is_default(ctx, "kubernetes") else kubernetes, ignore, output)
+        return
+    if namespace is not None:
+        raise click.UsageError("-n needs --live, which reads a cluster")
     if not everything:
-        raise click.UsageError("name files or folders to check: `hypot lint .`")
+        raise click.UsageError("name files or folders to check, as in `hypot lint .`, or read the cluster with --live")
     given = read_given(everything, worth_keeping, exclude)
     report = check(*given.objects, kubernetes=kubernetes, ignore=ignore, unread=given.broken)
+    _print(report, output)
+    _report_left_out(given, verbose=verbose)
+    ctx.exit(1 if report.errors else 0)
+
+
+def is_default(ctx: click.Context, name: str) -> bool:
+    return ctx.get_parameter_source(name) is ParameterSource.DEFAULT
+
+
+def _lint_cluster(
+    ctx: click.Context, options: LiveOptions, kubernetes: Version | None, ignore: frozenset[str], output: str
+) -> None:
+    from hypot.cli.live.for_lint import read_for_lint  # noqa: PLC0415  the network, which files do not need
+    from hypot.cli.live.save import save  # noqa: PLC0415
+    from hypot.cli.live.session import read_cluster  # noqa: PLC0415
+
+    cluster = read_cluster(options, read_for_lint)
+    version = kubernetes or cluster.version or NEWEST
+    report = check(*cluster.objects, kubernetes=version, ignore=ignore, complete=not cluster.refusals)
+    _print(report, output)
+    if options.save:
+        save(options.save, cluster.objects, ("hypot", "lint", options.save, "--kubernetes", show_version(version)))
+    ctx.exit(1 if report.errors or cluster.refusals else 0)
+
+
+def _print(report: LintReport, output: str) -> None:
     rendered = _rendered(report, output)
     if output == "text":
         click.echo(safe_for(sys.stdout, rendered), nl=False, color=in_colour(sys.stdout))
     else:
         click.echo(rendered.encode("utf-8", "replace"), nl=False)
-    _report_left_out(given, verbose=verbose)
-    ctx.exit(1 if report.errors else 0)
 
 
 def _report_left_out(given: GivenFiles, *, verbose: bool) -> None:
@@ -125,7 +167,7 @@ def as_text(report: LintReport, *, width: int = _WIDEST, colour: bool = False) -
 
 def _block(finding: Finding, width: int, *, colour: bool) -> Iterator[str]:
     severity = click.style(finding.severity, fg=_COLOURS[finding.severity], bold=True) if colour else finding.severity
-    place = f"{printable(finding.file)}:{finding.line}"
+    place = f"{printable(finding.file)}:{finding.line}" if finding.file else ""
     parts = (place, severity, finding.rule, printable(finding.object), printable(finding.field))
     yield "  ".join(part for part in parts if part)
     yield from _wrapped(finding.message, "    ", "    ", width)
@@ -149,7 +191,8 @@ def _wrapped(message: str, first: str, rest: str, width: int) -> list[str]:
 
 
 def _summary(report: LintReport, *, colour: bool) -> str:
-    place = f"{count_of(report.files, 'file')}, {count_of(report.objects, 'object')}"
+    files = f"{count_of(report.files, 'file')}, " if report.files else ""
+    place = f"{files}{count_of(report.objects, 'object')}"
     message = f"{_counts(report, colour=colour)} in {place}" if report.findings else f"nothing found in {place}"
     if report.silenced:
         message += f"; {report.silenced} silenced"

@@ -34,7 +34,8 @@ class Verdict:
     """A decision, the place of its autoscaler in the input, and its problems."""
 
     decision: Decision
-    source: Source
+    # None for an object of a cluster.
+    source: Source | None
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -216,9 +217,9 @@ def _details(outcome: Verdict, glyphs: Glyphs, width: int) -> Iterator[str]:
     for sentence in decision.unknown:
         yield from _entry("unknown", sentence, glyphs, width)
     for problem in outcome.problems:
-        where = f"{outcome.source.file}:{outcome.source.line_of(problem.where)}"
-        hint = f" ({problem.hint})" if problem.hint else ""
-        yield from _entry(problem.severity, f"{where}: {problem}{hint}", glyphs, width)
+        source, hint = outcome.source, f" ({problem.hint})" if problem.hint else ""
+        where = "" if source is None else f"{source.file}:{source.line_of(problem.where)}: "
+        yield from _entry(problem.severity, f"{where}{problem}{hint}", glyphs, width)
 
 
 def _sizes(decision: Decision, glyphs: Glyphs, width: int) -> Iterator[str]:

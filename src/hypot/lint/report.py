@@ -108,16 +108,18 @@ def check(
     kubernetes: str | Version = NEWEST,
     ignore: Iterable[str] = (),
     unread: Iterable[LoadError] = (),
+    complete: bool = False,
 ) -> LintReport:
     """Run every rule on these objects together, as a cluster of that Kubernetes version would see them.
 
-    `unread` is what could not be read of the input; each is a finding.
+    `unread` is what could not be read of the input; each is a finding. If the input is `complete`, as all of a cluster
+    is, a target that is not in it does not exist.
 
     >>> check(HPA("deployment/web", max_replicas=10)).errors
     ()
     """
     version = as_version(kubernetes)
-    world = InputWorld([_item(one) for one in objects], version)
+    world = InputWorld([_item(one) for one in objects], version, complete=complete)
     ignored = known_ids(ignore)
     heard: list[tuple[Item, Finding]] = []
     silenced = 0

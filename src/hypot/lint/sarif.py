@@ -45,23 +45,27 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _result(finding: Finding, rule_index: int, seen: Counter[tuple[str, ...]]) -> dict[str, Any]:
     place = ", ".join(part for part in (finding.object, finding.field) if part)
     message = f"{f'{place}: ' if place else ''}{finding.message}\nFix: {finding.hint}"
-    location = {
-        "artifactLocation": {"uri": _uri(finding.file)},
-        "region": {"startLine": max(1, finding.line or 1)},
-    }
     return {
         "ruleId": finding.rule,
         "ruleIndex": rule_index,
         "level": _LEVELS[finding.severity],
         "message": {"text": message},
-        "locations": [{"physicalLocation": location}],
+        "locations": [_location(finding)],
         "partialFingerprints": {"primaryLocationLineHash": _fingerprint(finding, seen)},
     }
 
 
+def _location(finding: Finding) -> dict[str, Any]:
+    """Where it is: in a file, or in an object that came from no file."""
+    if not finding.file:
+        return {"logicalLocations": [{"fullyQualifiedName": finding.object, "kind": "object"}]}
+    region = {"startLine": max(1, finding.line or 1)}
+    return {"physicalLocation": {"artifactLocation": {"uri": _uri(finding.file)}, "region": region}}
+
+
 def _uri(file: str) -> str:
     """Relative to the working directory if possible: that is how code scanning finds the file."""
-    if file in {"", "<stdin>"}:
+    if file == "<stdin>":
         return "stdin"
     path = Path(file)
     if path.is_absolute():

@@ -47,6 +47,11 @@ GRANTS = ("template", "children")
     metavar="FILE",
     help="Print the objects of the metrics server with these rules instead; a file, or the name of a preset.",
 )
+@click.option(
+    "--reader",
+    is_flag=True,
+    help="Print instead the role that `hypot decide --live` and `hypot lint --live` need, which only reads.",
+)
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 def command(
     namespace: str | None,
@@ -57,12 +62,18 @@ def command(
     granted: tuple[str, ...],
     targets: tuple[str, ...],
     rules: str | None,
+    reader: bool,
     output: str,
 ) -> None:
     """Print the objects for `kubectl apply --server-side -f -`; to uninstall, delete the same objects.
 
     The CustomResourceDefinitions are separate, see `hypot crds`: an uninstall keeps them and all autoscalers.
     """
+    if reader:
+        from hypot.cli.live.resources import reader_role  # noqa: PLC0415 - only needed here
+
+        _show([reader_role(tuple(map(_target, targets)))], output)
+        return
     image = f"hypot:{version('hypot')}" if image is None else image
     if rules is not None:
         if watched or granted or targets:

@@ -124,9 +124,11 @@ class ResourceUse:
 class InputWorld:
     """The indexed input. Rules only read it."""
 
-    def __init__(self, items: Iterable[Item], kubernetes: Version) -> None:
+    def __init__(self, items: Iterable[Item], kubernetes: Version, *, complete: bool = False) -> None:
+        """If the input is `complete`, what is not in it does not exist."""
         self.items = tuple(items)
         self.kubernetes = kubernetes
+        self.complete = complete
         self._by_kind: dict[tuple[str, str], list[Item]] = defaultdict(list)
         for item in self.items:
             self._by_kind[item.group, item.kind].append(item)

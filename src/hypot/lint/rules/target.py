@@ -107,7 +107,7 @@ def _is_well_written(one: AnyAutoscaler) -> bool:
 
 
 def _beside(world: InputWorld, target: Key) -> bool:
-    return (target.group, target.kind, target.namespace) in world.kinds_in
+    return world.complete or (target.group, target.kind, target.namespace) in world.kinds_in
 
 
 def _elsewhere(world: InputWorld, target: Key) -> str:
@@ -129,7 +129,9 @@ def _elsewhere(world: InputWorld, target: Key) -> str:
 def target_missing(world: InputWorld) -> Iterator[Hit]:
     for one, target in _absent(world):
         elsewhere = _elsewhere(world, target)
-        if _beside(world, target):
+        if world.complete:
+            yield Hit(one.item, (*one.reference, "name"), f"there is no {target}{elsewhere}")
+        elif _beside(world, target):
             message = f"there is no {target} in the input, which has others of its kind and namespace{elsewhere}"
             yield Hit(one.item, (*one.reference, "name"), message)
         elif elsewhere:

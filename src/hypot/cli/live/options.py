@@ -1,0 +1,50 @@
+"""The options of commands that read a live cluster."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import click
+
+Command = Callable[..., Any]
+
+_OPTIONS: Final = (
+    click.option("--live", is_flag=True, help="Read the cluster instead of files; nothing is changed in it."),
+    click.option("--context", metavar="NAME", help="With --live: the context of the kubeconfig."),
+    click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="With --live: all namespaces."),
+    click.option(
+        "--save",
+        metavar="FILE",
+        help="With --live: also write what was read, without secrets, to a .yaml or .json file, or .gz of it.",
+    ),
+)
+
+
+def live_options(command: Command) -> Command:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOptions:
+    """How to reach a cluster, what of it to read, and where to keep it."""
+
+    context: str | None = None
+    namespace: str | None = None
+    everywhere: bool = False
+    save: str | None = None
+
+
+def given_live(
+    *, live: bool, context: str | None, namespace: str | None, everywhere: bool, save: str | None, files: Sequence[str]
+) -> LiveOptions | None:
+    """The options, or None if files are to be read."""
+    if live:
+        if files:
+            raise click.UsageError("name files, or read the cluster with --live, but not both")
+        return LiveOptions(context, namespace, everywhere, save)
+    for option, given in (("--context", context), ("--all-namespaces", everywhere), ("--save", save)):
+        if given:
+            raise click.UsageError(f"{option} needs --live, which reads a cluster")
+    return None
