@@ -12,7 +12,6 @@ import click
 
 # The top-level module of each package -> the extra that has it, in pyproject.toml.
 EXTRA_OF = {
-    "aiohttp": "run",
     "backports": "run",
     "cdk8s": "cdk8s",
     "cryptography": "run",
@@ -20,12 +19,10 @@ EXTRA_OF = {
     "distributed": "dask",
     "llvmlite": "fleet",
     "matplotlib": "pictures",
-    "msgspec": "run",
     "numba": "fleet",
     "plotly": "replay",
     "polars": "replay",
     "rich": "replay",
-    "structlog": "run",
 }
 
 

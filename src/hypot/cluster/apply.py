@@ -101,7 +101,6 @@ def apply(
     >>> apply(HPA("deployment/web", max_replicas=10), dry_run=True).max_replicas
     10
     """
-    _need_network()
     if not isinstance(one, Kind):
         _refuse_type("apply takes an autoscaler; read a manifest with HPA.from_dict or from_yaml", one)
     one.raise_if_refused()
@@ -182,7 +181,6 @@ def live(
     >>> live("hpa", "web", "shop").reported.desired_replicas
     3
     """
-    _need_network()
     known: Any = kind_named(kind) if isinstance(kind, str) else kind
     if not (isinstance(known, type) and issubclass(known, Kind) and known.KIND in CATALOGUE):
         _refuse_type('live takes a kind such as HPA or "hpa"', kind)
@@ -212,19 +210,8 @@ def kind_named(word: str) -> type[Kind]:
     raise ValueError(f"{word!r} is not a kind that hypot knows; {did_you_mean(word, words) or 'write hpa or vpa'}")
 
 
-def _need_network() -> None:
-    """Raise if the packages of the extra are missing: then nothing of the arguments matters."""
-    try:
-        import hypot.cluster.api  # noqa: PLC0415, F401  an extra
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "hypot":
-            raise
-        message = f"apply and live need {error.name}: pip install 'hypot[run]'"
-        raise ModuleNotFoundError(message, name=error.name) from error
-
-
 def _connected(access: Access) -> "Api":
-    from hypot.cluster.api import Api  # noqa: PLC0415  as above
+    from hypot.cluster.api import Api  # noqa: PLC0415  `import hypot` is quick without it
 
     return Api(access)
 

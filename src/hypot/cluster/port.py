@@ -70,7 +70,7 @@ class Answer:
 
     def json(self) -> Any:
         """The decoded body, or an empty mapping if it is not JSON, or nested too deeply."""
-        import msgspec  # noqa: PLC0415  without the extra `run` there is none, and no cluster is asked
+        import msgspec  # noqa: PLC0415  `import hypot` is quick without it
 
         try:
             return msgspec.json.decode(self.body)

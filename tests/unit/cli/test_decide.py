@@ -311,7 +311,7 @@ def test_a_folder_is_read_as_far_as_possible(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "Missing option '-f'"),
+        ([], "name files with -f, or read the cluster with --live"),
         (["-f", "nowhere.yaml"], "nowhere.yaml"),
         (["-f", EXAMPLE, "--now", "yesterday"], "'yesterday' is not a time"),
         (["-f", EXAMPLE, "--now", "nan"], "'nan' is not a time"),

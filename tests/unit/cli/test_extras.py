@@ -62,8 +62,8 @@ def test_another_module_that_is_missing_is_an_error_of_hypot():
 @pytest.mark.parametrize(
     ("module", "arguments"),
     [
-        ("aiohttp", ["run"]),
-        ("structlog", ["metrics", "--preset", "gardener"]),
+        ("cryptography", ["run"]),
+        ("cryptography", ["metrics", "--preset", "gardener"]),
         ("plotly", ["replay", "usage.csv", "-f", "tortoise.yaml", "--report", "x.html"]),
         ("matplotlib", ["replay", "usage.csv", "-f", "tortoise.yaml", "--report", "x.png"]),
         ("plotly", ["intervals", "-f", "hvpa.yaml", "--plot", "x.html"]),

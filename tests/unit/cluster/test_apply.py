@@ -208,8 +208,8 @@ def test_a_conflict_reaches_another_process():
         assert (str(after), after.conflicts) == (str(before), before.conflicts)
 
 
-def test_without_the_extra_all_names_are_there():
-    """Only a call needs the packages, and says which."""
+def test_importing_hypot_needs_no_network():
+    """Nor does looking at what is in it: notebooks do that, and it must be quick."""
     script = """
 import sys
 class Missing:
@@ -221,15 +221,9 @@ from hypot import *
 import hypot, inspect, pydoc
 inspect.getmembers(hypot)
 pydoc.render_doc(hypot)
-for call in (lambda: hypot.apply(HPA("deployment/web", max_replicas=3)), lambda: hypot.live("hpa", "web")):
-    try:
-        call()
-    except ModuleNotFoundError as error:
-        print(error)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    said = "apply and live need aiohttp: pip install 'hypot[run]'\n"
-    assert (done.stdout, done.stderr) == (said * 2, "")
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 @pytest.mark.asyncio
