@@ -14,7 +14,7 @@ _LINE: Final = 10.0
 _MOST: Final = 4
 
 
-class Progress:
+class ReadingProgress:
     """Counts objects by resource."""
 
     def __init__(self) -> None:
@@ -41,8 +41,8 @@ class Progress:
 
 
 @contextmanager
-def progress() -> Iterator[Progress]:
-    shown = Progress()
+def progress() -> Iterator[ReadingProgress]:
+    shown = ReadingProgress()
     try:
         yield shown
     finally:

@@ -123,7 +123,7 @@ class ClusterReader:
                     return None
                 if error.gone and not wanted.not_served:
                     return []
-                raise CannotReadError(wanted.not_served or str(error), error.code) from error
+                raise CannotReadError(wanted.not_served if error.gone else str(error), error.code) from error
             items = [self._item(wanted, item) for item in page.items or ()]
             found += [item for item in items if item is not None]
             self._on_progress(wanted.resource.plural, len(page.items or ()))

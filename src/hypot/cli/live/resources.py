@@ -33,7 +33,7 @@ Verb = Literal["list", "get"]
 ROLE: Final = "hypot-reader"
 
 
-class Read(NamedTuple):
+class ReadRight(NamedTuple):
     """One resource, how it is read, and why."""
 
     group: str
@@ -42,8 +42,8 @@ class Read(NamedTuple):
     why: str
 
 
-def _listed(resource: ApiResource, why: str) -> Read:
-    return Read(resource.group, resource.plural, ("list",), why)
+def _listed(resource: ApiResource, why: str) -> ReadRight:
+    return ReadRight(resource.group, resource.plural, ("list",), why)
 
 
 READS: Final = (
@@ -52,13 +52,13 @@ READS: Final = (
     *(_listed(one, "the targets, their counts and sizes") for one in BUILT_IN.values()),
     _listed(PODS, "how many pods are ready, and their sizes"),
     _listed(USAGE, "what pods use"),
-    Read("custom.metrics.k8s.io", "*", ("get",), "the metrics that autoscalers name"),
-    Read("external.metrics.k8s.io", "*", ("list",), "the metrics that autoscalers name"),
+    ReadRight("custom.metrics.k8s.io", "*", ("get",), "the metrics that autoscalers name"),
+    ReadRight("external.metrics.k8s.io", "*", ("list",), "the metrics that autoscalers name"),
     _listed(LIMIT_RANGES, "what a namespace allows"),
     _listed(QUOTAS, "what a namespace allows"),
     _listed(BUDGETS, "whether pods may be restarted"),
     _listed(NODES, "whether a larger pod fits"),
-    Read(NAMESPACES.group, NAMESPACES.plural, ("get",), "the settings of Tortoises"),
+    ReadRight(NAMESPACES.group, NAMESPACES.plural, ("get",), "the settings of Tortoises"),
     _listed(MONITORS, "monitors that block a WatermarkPodAutoscaler"),
     _listed(SCALED_OBJECTS, "conflicts with KEDA"),
     _listed(DATADOG, "conflicts with Datadog's autoscaler"),

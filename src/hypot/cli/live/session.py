@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import click
@@ -41,7 +41,7 @@ class LiveCluster:
     version: Version | None
     # The cluster, and the part of it that was read.
     place: str
-    read_at: float = field(default_factory=time.time)
+    read_at: float
 
 
 def read_cluster(options: LiveOptions, read: Read) -> LiveCluster:
@@ -63,21 +63,21 @@ def read_cluster(options: LiveOptions, read: Read) -> LiveCluster:
     click.echo(f"read {count_of(len(reader.objects), 'object')} in {place} ({seconds:.1f} s)", err=True)
     _report(reader)
     refusals = list(reader.refusals.values())
-    return LiveCluster([*reader.objects, *refusals], refusals, found.version, place)
+    return LiveCluster([*reader.objects, *refusals], refusals, found.version, place, time.time())
 
 
-class _Found(NamedTuple):
+class _Reading(NamedTuple):
     reader: ClusterReader
     version: Version | None
 
 
-async def _read(access: Access, namespace: str, read: Read, on_progress: OnProgress) -> _Found:
+async def _read(access: Access, namespace: str, read: Read, on_progress: OnProgress) -> _Reading:
     try:
         async with Api(access) as api:
             version = await _version(api)
             reader = ClusterReader(api, on_progress)
             await read(reader, namespace)
-            return _Found(reader, version)
+            return _Reading(reader, version)
     except (AccessError, UnreachableError) as error:
         raise BadInput(str(error)) from error
     except NotLoggedInError as error:
