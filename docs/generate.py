@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hypot.cli.live.resources import READS
 from hypot.kinds.metric_rules.schema import rules_schema
 from hypot.kinds.tortoise.settings import ANNOTATIONS, TortoiseSettings
 from hypot.kinds.values.names import wire_name
@@ -151,8 +152,15 @@ def _config_table(default: RunConfig | MetricsConfig) -> str:
     return "\n".join(lines)
 
 
+def _reads_table() -> str:
+    """What `--live` reads, for `docs/decide.md`."""
+    lines = [f"| {one.group or 'core'} | `{one.resource}` | {', '.join(one.verbs)} | {one.why} |" for one in READS]
+    return "\n".join(["| API group | resource | verb | why |", "| --- | --- | --- | --- |", *lines])
+
+
 _WORLD = _script("world")
 PAGES = {
+    "docs/decide.md": lambda: _filled("docs/decide.md", reads=f"\n{_reads_table()}\n"),
     "docs/design/house.md": lambda: _filled("docs/design/house.md", packages=_script("design/house").packages()),
     "docs/run.md": lambda: _filled("docs/run.md", config=_config_table(RunConfig())),
     "docs/observability.md": lambda: _filled("docs/observability.md", gauges=gauges_table(), events=events_table()),
