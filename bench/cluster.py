@@ -10,7 +10,6 @@ import json
 import math
 import os
 import platform
-import resource
 import shutil
 import statistics
 import subprocess
@@ -39,6 +38,13 @@ RESULTS = ROOT / "docs" / "results.md"
 BEGIN, END = "<!-- bench-cluster -->\n", "<!-- end of bench-cluster -->\n"
 HPA_FLAGS = ("--kube-api-qps=2000", "--kube-api-burst=2000", "--concurrent-horizontal-pod-autoscaler-syncs=5")
 KINDS = {"HorizontalPodAutoscaler": "act", "WatermarkPodAutoscaler": "off", "Hvpa": "off"}
+# Runs a command, and then prints the memory that it took.
+_MEASURED = """
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:]).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(status)
+"""
 
 
 @dataclass(frozen=True)
@@ -195,19 +201,15 @@ workloads needed more pods in each. A reconcile of the HPA controller lasts from
 
 def reading(kubeconfig: Path) -> str:
     """How long `hypot decide --live -A` takes for all of it, and its memory."""
-    command = [sys.executable, "-m", "hypot", "decide", "--live", "-A", "-o", "json"]
+    run = [sys.executable, "-m", "hypot", "decide", "--live", "-A", "-o", "json"]
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
     began = time.monotonic()
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "KUBECONFIG": str(kubeconfig)}
-    ) as run:
-        out, notes = run.communicate()
+    done = subprocess.run([sys.executable, "-c", _MEASURED, *run], capture_output=True, env=environment, check=True)
     seconds = time.monotonic() - began
-    decided = len(json.loads(out)["decisions"])
-    # Of all children so far, and none before was as large.
-    resident = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    decided, (*notes, resident) = len(json.loads(done.stdout)["decisions"]), done.stderr.decode().splitlines()
     return (
-        f"`hypot decide --live -A` reads and decides {decided:,} autoscalers in {seconds:.1f} s (bar 10 s), with at most\n"
-        f"{resident:.0f} MB resident (bar 300 MB): {notes.decode().strip()}.\n"
+        f"`hypot decide --live -A` reads and decides {decided:,} autoscalers in {seconds:.1f} s (bar 10 s), with at\n"
+        f"most {int(resident) / 1024:.0f} MB resident (bar 300 MB): {'; '.join(notes)}.\n"
     )
 
 
@@ -242,10 +244,9 @@ def main() -> None:
         plane.start()
         bench = Bench(plane, arguments)
         bench.prepare()
-        live = reading(plane.kubeconfig("hypot"))
-        print(live, flush=True)
         ours = bench.hypot("hypot")
         reported("hypot", began)
+        live = reading(plane.kubeconfig("hypot"))
         theirs = bench.hpa_controller("HPA controller")
         reported("the HPA controller", began)
         bench.metrics.stop()
