@@ -2,12 +2,14 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import fields
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hypot.cli.configuration.fields import Configuration, ConfiguredTraces, configuration_schema, key_of
 from hypot.cli.live.resources import READS
 from hypot.kinds.metric_rules.schema import rules_schema
 from hypot.kinds.tortoise.settings import ANNOTATIONS, TortoiseSettings
@@ -158,10 +160,25 @@ def _reads_table() -> str:
     return "\n".join(["| API group | resource | verb | why |", "| --- | --- | --- | --- |", *lines])
 
 
+def _configuration_table() -> str:
+    """The keys of .hypot.toml."""
+    sections = [("", Configuration), ("traces.", ConfiguredTraces)]
+    rows = [(prefix + key_of(f.name), f.metadata) for prefix, section in sections for f in fields(section)]
+    lines = ["| key | what it is |", "| --- | --- |"]
+    lines += [f"| `{key}` | {_words(metadata)} |" for key, metadata in rows if key != "traces"]
+    return "\n".join(lines)
+
+
+def _words(metadata: Mapping[str, Any]) -> str:
+    words = metadata["schema"].get("enum")
+    return metadata["why"] + (f" One of {', '.join(f'`{word}`' for word in words)}." if words else "")
+
+
 _WORLD = _script("world")
 PAGES = {
     "docs/decide.md": lambda: _filled("docs/decide.md", reads=f"\n{_reads_table()}\n"),
     "docs/design/house.md": lambda: _filled("docs/design/house.md", packages=_script("design/house").packages()),
+    "docs/lint.md": lambda: _filled("docs/lint.md", configuration=_configuration_table()),
     "docs/run.md": lambda: _filled("docs/run.md", config=_config_table(RunConfig())),
     "docs/observability.md": lambda: _filled("docs/observability.md", gauges=gauges_table(), events=events_table()),
     "docs/metrics-api.md": lambda: _filled(
@@ -170,6 +187,7 @@ PAGES = {
         gauges=metrics_server_table(),
         events=cost_events_table(),
     ),
+    "src/hypot/cli/configuration.schema.json": lambda: _schema(configuration_schema()),
     "src/hypot/cli/metrics.schema.json": lambda: _schema(metrics_config_schema()),
     "src/hypot/cli/metric_rules.schema.json": lambda: _schema(rules_schema()),
     "src/hypot/cli/run.schema.json": lambda: _schema(config_schema()),

@@ -1,6 +1,5 @@
 """A real API server accepts every form of the installation, and its account has exactly the granted rights."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from hypot.cli.run.manifests import command
 from hypot.kinds.text.write import to_yaml
 from hypot.run.install.objects import CONFIG_KEY
 from hypot.run.rights import said_by
+from tools import tool
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 PATHS = {
@@ -199,10 +199,9 @@ def test_examples_are_taken(ready: Api, name: str) -> None:
 
 
 def kustomized(folder: Path) -> list[Object]:
-    kubectl = shutil.which("kubectl")
-    if kubectl is None:
-        pytest.skip("kubectl, which renders kustomizations, is not installed")
-    built = subprocess.run([kubectl, "kustomize", str(folder)], capture_output=True, text=True, check=True).stdout
+    built = subprocess.run(
+        [tool("kubectl"), "kustomize", str(folder)], capture_output=True, text=True, check=True
+    ).stdout
     return list(yaml.safe_load_all(built))
 
 
@@ -222,10 +221,7 @@ def test_the_definitions_of_kustomize_are_taken(ready: Api) -> None:
 
 
 def helm() -> str:
-    found = shutil.which("helm") or shutil.which("helm", path=os.path.expanduser("~/go/bin"))  # noqa: PTH111
-    if found is None:
-        pytest.skip("helm is not installed: go install helm.sh/helm/v3/cmd/helm@latest")
-    return found
+    return tool("helm")
 
 
 def rendered(values: Object, folder: Path) -> list[Object]:

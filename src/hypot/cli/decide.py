@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hypot.cli.chosen import is_chosen, named_objects, none_chosen
+from hypot.cli.configuration.file import ConfigurationFile, configuration_for
 from hypot.cli.files import BadInput, last_of_each, read_what_can_be
-from hypot.cli.live.options import LiveOptions, given_live, live_options
-from hypot.cli.options import read_settings, settings_named, time_given
+from hypot.cli.live.options import LIVE_SECTION, LiveOptions, given_live, live_options
+from hypot.cli.options import configuration_named, read_settings, settings_named, time_given
 from hypot.cli.output import to_json
+from hypot.cli.sections import in_sections
 from hypot.cli.statefile import alone, read_state, write_state
 from hypot.cli.verdict import Verdict, glyphs_for, report, safe_for, summary, width_of
 from hypot.core.instant import show_time
@@ -25,7 +27,7 @@ from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.text.write import to_yaml
 from hypot.kinds.tortoise import Tortoise
-from hypot.kinds.values.version import Version, parse_version, show_version
+from hypot.kinds.values.version import NEWEST, Version, parse_version, show_version
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
@@ -128,7 +130,7 @@ class _Input:
         return self.cluster.place if self.cluster else "the input"
 
 
-@click.command("decide")
+@click.command("decide", cls=in_sections(LIVE_SECTION))
 @click.argument("named", nargs=-1, metavar="[KIND/NAME]...")
 @click.option(
     "-f",
@@ -151,6 +153,7 @@ class _Input:
     "--state", "state_file", metavar="FILE", help="Continue from the state of earlier runs, and write it back."
 )
 @click.option("-n", "--namespace", metavar="NS", help="Only the autoscalers in this namespace.")
+@configuration_named
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 @_uncollected()
 def command(
@@ -165,6 +168,7 @@ def command(
     settings_file: str | None,
     state_file: str | None,
     namespace: str | None,
+    config: str | None,
     output: str,
 ) -> int:
     """Show what each autoscaler in a dump (-f) or in a cluster (--live) would do now, and why.
@@ -174,11 +178,12 @@ def command(
     be decided or read or there was nothing to decide, 2 bad usage or input.
     """
     asked = named_objects(named)
-    settings = read_settings(settings_file)
+    configuration = configuration_for(paths, config)
+    settings = read_settings(settings_file, configuration.values.kubernetes or NEWEST)
     settings = replace(settings, kubernetes=kubernetes) if kubernetes else settings
     cluster = given_live(live=live, context=context, namespace=namespace, everywhere=everywhere, save=save, files=paths)
     if cluster is None:
-        given = _from_files(paths, namespace)
+        given = _from_files(paths, namespace, configuration)
     else:
         given = _from_cluster(cluster, asked, settings)
         settings = replace(settings, kubernetes=kubernetes or _known_version(given) or settings.kubernetes)
@@ -208,10 +213,10 @@ def command(
     return 0 if all(outcome.decision.decided for outcome in outcomes) and not given.incomplete else 1
 
 
-def _from_files(paths: tuple[str, ...], namespace: str | None) -> _Input:
+def _from_files(paths: tuple[str, ...], namespace: str | None, configuration: ConfigurationFile) -> _Input:
     if not paths:
         raise click.UsageError("name files with -f, or read the cluster with --live")
-    given = read_what_can_be(paths, may_matter)
+    given = read_what_can_be(paths, may_matter, (configuration.exclude,))
     objects = [one.data for one in given.objects]
     refusals = [data for data in objects if data["kind"] == "Status"]
     if refusals:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import click
 
@@ -13,6 +13,7 @@ from hypot.cli.bar import can_draw
 from hypot.cli.left_out import PATCH, is_broken, line_of
 from hypot.face.style import printable
 from hypot.kinds.catalogue import find_autoscaler
+from hypot.kinds.text.folder import Exclude
 from hypot.kinds.text.kustomize import is_in_overlay, patches_among
 from hypot.kinds.text.load import LoadedFiles, LoadError, Reader, Source
 from hypot.kinds.values.names import group_of
@@ -47,10 +48,23 @@ class GivenFiles(NamedTuple):
     broken: tuple[LoadError, ...] = ()
     # What is no object, or a part of one: files for other programs, templates, patches.
     left_out: tuple[LoadError, ...] = ()
+    # All that was read, also without an object.
+    files: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, *several: Self) -> Self:
+        """All of them in one."""
+        return cls(
+            [one for each in several for one in each.objects],
+            sum((each.ignored for each in several), Counter()),
+            tuple(error for each in several for error in each.broken),
+            tuple(error for each in several for error in each.left_out),
+            frozenset().union(*(each.files for each in several)),
+        )
 
 
 def read_given(
-    paths: tuple[str, ...], keep: Callable[[str, str], bool] | None = None, exclude: tuple[str, ...] = ()
+    paths: tuple[str, ...], keep: Callable[[str, str], bool] | None = None, exclude: tuple[Exclude, ...] = ()
 ) -> GivenFiles:
     """All objects of these files and folders that can be read."""
     unread: list[LoadError] = []
@@ -64,7 +78,7 @@ def read_given(
     objects, patches = _without_patches(loaded, set(reader.files) - named)
     broken = [error for error in unread if is_broken(error, named)]
     left_out = [error for error in unread if not is_broken(error, named)]
-    return GivenFiles(objects, reader.ignored, tuple(broken), (*left_out, *patches))
+    return GivenFiles(objects, reader.ignored, tuple(broken), (*left_out, *patches), frozenset(reader.files))
 
 
 def read_objects(
@@ -77,9 +91,11 @@ def read_objects(
     return given.objects, given.ignored
 
 
-def read_what_can_be(paths: tuple[str, ...], keep: Callable[[str, str], bool] | None = None) -> GivenFiles:
+def read_what_can_be(
+    paths: tuple[str, ...], keep: Callable[[str, str], bool] | None = None, exclude: tuple[Exclude, ...] = ()
+) -> GivenFiles:
     """As `read_objects`, but what is broken in a folder is reported, and the rest is read."""
-    given = read_given(paths, keep)
+    given = read_given(paths, keep, exclude)
     refuse(_named_among((*given.broken, *given.left_out), paths))
     for error in given.broken:
         click.echo(f"not read: {printable(str(error))}", err=True)

@@ -1,11 +1,14 @@
 """What of the input is no Kubernetes object that matters: in one line, and as a list."""
 
 from collections.abc import Container, Iterable, Iterator
+from pathlib import PurePath
 from typing import Final
 
 from hypot.kinds.base import count_of
 from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.known_kinds import WORKLOAD_GROUPS
+from hypot.kinds.text.foreign import chart_of
+from hypot.kinds.text.kustomize import is_in_overlay
 from hypot.kinds.text.load import LoadError
 
 # Objects that decide what an autoscaler does. Of a text that cannot be parsed, only the kind can be found.
@@ -23,7 +26,9 @@ _MATTERING: Final = frozenset(
     }
 )
 _SORTS: Final = ("other", "template", "patch")
-PATCH: Final = "a patch for kustomize; check the result: `kustomize build DIR | hypot lint -`"
+PATCH: Final = "a patch for kustomize; check the result: `hypot lint --render DIR`"
+# So many folders are named.
+_MOST_NAMED: Final = 3
 
 
 def is_broken(error: LoadError, named: Container[str]) -> bool:
@@ -46,8 +51,22 @@ def listing(left_out: Iterable[LoadError]) -> Iterator[str]:
         yield str(error)
 
 
-def has_templates(left_out: Iterable[LoadError]) -> bool:
-    return any(error.why == "template" for error in left_out)
+def how_to_render(left_out: Iterable[LoadError]) -> str | None:
+    """What checks the result of templates and patches, if there are any."""
+    sources = dict.fromkeys(_rendered_in(error) for error in left_out if error.why in {"template", "patch"})
+    if not sources:
+        return None
+    named = [source for source in sources if source is not None]
+    commands = [f"`hypot lint --render {source}`" for source in named[:_MOST_NAMED]] or ["`hypot lint --render DIR`"]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return f"to check the result of templates and patches: {', '.join(commands)}{more}"
+
+
+def _rendered_in(error: LoadError) -> str | None:
+    """The chart of a template, or the kustomization of a patch in the same folder."""
+    if error.why == "template":
+        return chart_of(error.file)
+    return str(PurePath(error.file).parent) if is_in_overlay(error.file) else None
 
 
 def _sort(error: LoadError) -> str:

@@ -5,34 +5,58 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from importlib.metadata import version as package_version
+from typing import TYPE_CHECKING, Final, get_args
 
 import click
-from click.core import ParameterSource
 
-from hypot.cli.files import GivenFiles, read_given
-from hypot.cli.left_out import has_templates, line_of, listing
-from hypot.cli.live.options import LiveOptions, given_live, live_options
+from hypot.cli.configuration.baseline import places_for, read_baseline, report_gone
+from hypot.cli.configuration.baseline import write_baseline as write_known
+from hypot.cli.configuration.fields import FailLevel
+from hypot.cli.configuration.file import ConfigurationFile, configuration_for
+from hypot.cli.files import GivenFiles, check_writable, read_given
+from hypot.cli.left_out import how_to_render, line_of, listing
+from hypot.cli.live.options import LIVE_SECTION, LiveOptions, given_live, live_options
+from hypot.cli.options import configuration_named
 from hypot.cli.output import to_json
+from hypot.cli.sections import in_sections
 from hypot.cli.verdict import in_colour, safe_for
 from hypot.face.style import printable
 from hypot.kinds.base import count_of
 from hypot.kinds.problem import some
+from hypot.kinds.text.folder import Exclude
 from hypot.kinds.values.version import NEWEST, Version, parse_version, show_version
+from hypot.lint.baseline import Baseline, without_known
 from hypot.lint.input.world import worth_keeping
 from hypot.lint.report import Finding, LintReport, check
 from hypot.lint.rule_list import UnknownRule, known_ids
 from hypot.lint.rules.target import TARGET_NOT_GIVEN
 from hypot.lint.sarif import sarif
 
+if TYPE_CHECKING:
+    from hypot.cli.live.session import LiveCluster
+
+_SECTIONS = {
+    "Charts and kustomizations": ("rendered", "values"),
+    "Configuration": ("config", "exclude", "ignore", "fail_level", "write_baseline"),
+    "A live cluster": (*LIVE_SECTION["A live cluster"], "namespace"),
+}
 _WIDEST = 110
 # So many workloads that are not in the input are named in one line.
 _MANY = 2
 _COLOURS = {"error": "red", "warning": "yellow", "advice": "cyan"}
 
 
-def _version(_: click.Context, __: click.Parameter, value: str) -> Version:
+# The severities that end with status 1, by the level.
+_FAILING: Final[dict[FailLevel, frozenset[str]]] = {
+    "error": frozenset({"error"}),
+    "warning": frozenset({"error", "warning"}),
+    "never": frozenset(),
+}
+
+
+def _version(_: click.Context, __: click.Parameter, value: str | None) -> Version | None:
     try:
-        return parse_version(value)
+        return None if value is None else parse_version(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
 
@@ -44,33 +68,47 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> froz
         raise click.BadParameter(str(error)) from error
 
 
-@click.command("lint")
+@click.command("lint", cls=in_sections(_SECTIONS))
 @click.argument("named", nargs=-1, metavar="[FILE|DIR|-]...")
 @click.option("-f", "--filename", "paths", multiple=True, metavar="FILE|DIR|-", help="The same, as with kubectl.")
+@click.option(
+    "--render", "rendered", multiple=True, metavar="DIR", help="Check what a chart or a kustomization renders to."
+)
+@click.option("--values", multiple=True, metavar="FILE", help="Values for the charts, as with helm.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave files out, as a line of a .gitignore does.")
 @click.option(
     "--kubernetes",
     callback=_version,
-    default=show_version(NEWEST),
-    show_default=True,
     metavar="VERSION",
-    help="The Kubernetes version of the cluster.",
+    help=f"The Kubernetes version of the cluster, by default {show_version(NEWEST)}.",
 )
 @click.option(
     "--ignore", callback=_ids, multiple=True, metavar="RULE", help="Silence a rule. May be given more than once."
 )
+@click.option(
+    "--fail-level",
+    type=click.Choice(get_args(FailLevel)),
+    help="The least severity that gives exit status 1, by default error.",
+)
+@click.option("--write-baseline", metavar="FILE", help="Write all findings to a file, as known ones.")
+@configuration_named
 @click.option("-o", "--output", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
 @click.option("-v", "--verbose", is_flag=True, help="List what was not read, and why.")
 @live_options
-@click.option("-n", "--namespace", metavar="NS", help="With --live: this namespace instead of the kubeconfig's own.")
+@click.option("-n", "--namespace", metavar="NS", help="Read this namespace instead of the kubeconfig's own.")
 @click.pass_context
 def command(
     ctx: click.Context,
     named: tuple[str, ...],
     paths: tuple[str, ...],
+    rendered: tuple[str, ...],
+    values: tuple[str, ...],
     exclude: tuple[str, ...],
-    kubernetes: Version,
+    kubernetes: Version | None,
     ignore: frozenset[str],
+    fail_level: FailLevel | None,
+    write_baseline: str | None,
+    config: str | None,
     output: str,
     verbose: bool,
     live: bool,
@@ -83,54 +121,96 @@ def command(
 
     Pass everything that belongs together: autoscalers, workloads, disruption budgets, quotas. In a folder, what git
     ignores is left out, and files for other programs are counted. With --live, the objects of a cluster are checked.
-    Exit status 0 means no error, 1 at least one error,
-    2 that there was nothing to read. To silence rules for one object, give it the annotation hypot.dev/lint-ignore:
-    RULE,RULE.
+    Exit status 0 means no error, 1 at least one error, 2 that there was nothing to read. To silence rules for one
+    object, give it the annotation hypot.dev/lint-ignore: RULE,RULE. What holds for a repository is in .hypot.toml, or
+    in pyproject.toml below [tool.hypot].
     """
     everything = (*named, *paths)
-    cluster = given_live(
-        live=live, context=context, namespace=namespace, everywhere=everywhere, save=save, files=everything
+    options = given_live(
+        live=live,
+        context=context,
+        namespace=namespace,
+        everywhere=everywhere,
+        save=save,
+        files=(*everything, *rendered),
     )
-    if cluster is not None:
-        _lint_cluster(ctx, cluster, None if is_default(ctx, "kubernetes") else kubernetes, ignore, output)
+    _check_usage(everything, rendered, values, options, namespace)
+    found = configuration_for((*everything, *rendered), config)
+    baseline = _known(found, write_baseline)
+    cluster = None if options is None else _read_cluster(options)
+    version = kubernetes or (cluster and cluster.version) or found.values.kubernetes or NEWEST
+    given = read_given(everything, worth_keeping, (Exclude(exclude), found.exclude)) if everything else GivenFiles.of()
+    given = GivenFiles.of(given, *_read_rendered(rendered, values, version))
+    ignore |= frozenset(found.values.ignore)
+    if cluster is None:
+        report = check(*given.objects, kubernetes=version, ignore=ignore, unread=given.broken)
+    else:
+        report = check(*cluster.objects, kubernetes=version, ignore=ignore, complete=not cluster.refusals)
+    if write_baseline is not None:
+        write_known(write_baseline, report, found)
         return
-    if namespace is not None:
-        raise click.UsageError("-n needs --live, which reads a cluster")
-    if not everything:
-        raise click.UsageError("name files or folders to check, as in `hypot lint .`, or read the cluster with --live")
-    given = read_given(everything, worth_keeping, exclude)
-    report = check(*given.objects, kubernetes=kubernetes, ignore=ignore, unread=given.broken)
+    report, gone = without_known(report, baseline, places_for(found.baseline)) if baseline else (report, baseline)
     _print(report, output)
+    if verbose and found.file:
+        click.echo(f"configuration: {printable(found.file)}", err=True)
+    report_gone(gone, found.baseline, given.files, ignore, verbose=verbose)
     _report_left_out(given, verbose=verbose)
-    ctx.exit(1 if report.errors else 0)
+    if save and cluster:
+        _save(save, cluster, version)
+    failing = _FAILING[fail_level or found.values.fail_level]
+    incomplete = cluster is not None and bool(cluster.refusals)
+    ctx.exit(1 if incomplete or any(finding.severity in failing for finding in report.findings) else 0)
 
 
-def is_default(ctx: click.Context, name: str) -> bool:
-    return ctx.get_parameter_source(name) is ParameterSource.DEFAULT
-
-
-def _lint_cluster(
-    ctx: click.Context, options: LiveOptions, kubernetes: Version | None, ignore: frozenset[str], output: str
+def _check_usage(
+    everything: tuple[str, ...],
+    rendered: tuple[str, ...],
+    values: tuple[str, ...],
+    live: LiveOptions | None,
+    namespace: str | None,
 ) -> None:
+    if namespace is not None and live is None:
+        raise click.UsageError("-n needs --live, which reads a cluster")
+    if not everything and not rendered and live is None:
+        raise click.UsageError("name files or folders to check, as in `hypot lint .`, or read the cluster with --live")
+    if values and not rendered:
+        raise click.UsageError("--values is for --render CHART")
+
+
+def _read_cluster(options: LiveOptions) -> "LiveCluster":
     from hypot.cli.live.for_lint import read_for_lint  # noqa: PLC0415  the network, which files do not need
-    from hypot.cli.live.save import save  # noqa: PLC0415
     from hypot.cli.live.session import read_cluster  # noqa: PLC0415
 
-    cluster = read_cluster(options, read_for_lint)
-    version = kubernetes or cluster.version or NEWEST
-    report = check(*cluster.objects, kubernetes=version, ignore=ignore, complete=not cluster.refusals)
-    _print(report, output)
-    if options.save:
-        save(options.save, cluster.objects, ("hypot", "lint", options.save, "--kubernetes", show_version(version)))
-    ctx.exit(1 if report.errors or cluster.refusals else 0)
+    return read_cluster(options, read_for_lint)
+
+
+def _save(file: str, cluster: "LiveCluster", version: Version) -> None:
+    from hypot.cli.live.save import save  # noqa: PLC0415  as above
+
+    save(file, cluster.objects, ("hypot", "lint", file, "--kubernetes", show_version(version)))
+
+
+def _read_rendered(directories: tuple[str, ...], values: tuple[str, ...], version: Version) -> Iterator[GivenFiles]:
+    if directories:
+        from hypot.cli.rendering.read import read_rendered  # noqa: PLC0415  only if something is rendered
+
+        for directory in directories:
+            yield read_rendered(directory, values, version, worth_keeping)
+
+
+def _known(found: ConfigurationFile, written: str | None) -> Baseline:
+    """What is not reported, unless it is written anew."""
+    if written is not None:
+        check_writable(written)
+    return read_baseline(found.baseline) if found.baseline and written is None else Baseline()
 
 
 def _print(report: LintReport, output: str) -> None:
-    rendered = _rendered(report, output)
+    text = _rendered(report, output)
     if output == "text":
-        click.echo(safe_for(sys.stdout, rendered), nl=False, color=in_colour(sys.stdout))
+        click.echo(safe_for(sys.stdout, text), nl=False, color=in_colour(sys.stdout))
     else:
-        click.echo(rendered.encode("utf-8", "replace"), nl=False)
+        click.echo(text.encode("utf-8", "replace"), nl=False)
 
 
 def _report_left_out(given: GivenFiles, *, verbose: bool) -> None:
@@ -140,8 +220,8 @@ def _report_left_out(given: GivenFiles, *, verbose: bool) -> None:
     for line in listing(given.left_out) if verbose else ():
         click.echo(printable(line), err=True)
     click.echo(f"not read: {line_of(given.left_out)}{'' if verbose else '; -v lists them'}", err=True)
-    if has_templates(given.left_out):
-        click.echo("to check templates, render them: `helm template CHART | hypot lint -`", err=True)
+    if remedy := how_to_render(given.left_out):
+        click.echo(printable(remedy), err=True)
 
 
 def _rendered(report: LintReport, output: str) -> str:
@@ -167,7 +247,8 @@ def as_text(report: LintReport, *, width: int = _WIDEST, colour: bool = False) -
 
 def _block(finding: Finding, width: int, *, colour: bool) -> Iterator[str]:
     severity = click.style(finding.severity, fg=_COLOURS[finding.severity], bold=True) if colour else finding.severity
-    place = f"{printable(finding.file)}:{finding.line}" if finding.file else ""
+    line = " (rendered)" if finding.rendered else "" if finding.line is None else f":{finding.line}"
+    place = f"{printable(finding.file)}{line}"
     parts = (place, severity, finding.rule, printable(finding.object), printable(finding.field))
     yield "  ".join(part for part in parts if part)
     yield from _wrapped(finding.message, "    ", "    ", width)
@@ -196,6 +277,8 @@ def _summary(report: LintReport, *, colour: bool) -> str:
     message = f"{_counts(report, colour=colour)} in {place}" if report.findings else f"nothing found in {place}"
     if report.silenced:
         message += f"; {report.silenced} silenced"
+    if report.known:
+        message += f"; {report.known} in the baseline"
     return message if report.autoscalers else f"{message}; there is no autoscaler in the input"
 
 

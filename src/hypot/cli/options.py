@@ -11,6 +11,7 @@ from hypot.cli.bar import bar
 from hypot.cli.files import BadInput
 from hypot.cli.mapping import read_mapping
 from hypot.core.instant import LATEST, read_time
+from hypot.kinds.values.version import NEWEST, Version, show_version
 from hypot.policy.model.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ class Named(Protocol):
     def name(self) -> str: ...
     @property
     def namespace(self) -> str: ...
+
+
+configuration_named = click.option(
+    "--config", metavar="FILE", help="The configuration; by default the nearest .hypot.toml or pyproject.toml."
+)
 
 
 settings_named = click.option(
@@ -69,12 +75,13 @@ def time_given(_: click.Context, __: click.Parameter, text: str | None) -> float
     return at
 
 
-def read_settings(file: str | None) -> Settings:
+def read_settings(file: str | None, kubernetes: Version = NEWEST) -> Settings:
+    """The settings of a file, for this version unless it names another one."""
     if file is None:
-        return Settings()
+        return Settings(kubernetes=kubernetes)
     data = read_mapping(file, "settings", "tolerance: 0.05")
     try:
-        return Settings.from_dict(data)
+        return Settings.from_dict({"kubernetes": show_version(kubernetes), **data})
     except SettingsError as error:
         hint = "; quote it in YAML, 1.30 is read as 1.3" if isinstance(data.get("kubernetes"), float) else ""
         raise BadInput(f"{file}: {error}{hint if str(error).startswith('kubernetes') else ''}") from error

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypot.kinds.base import InvalidAutoscaler, Kind, count_of
 from hypot.kinds.problem import Problem, Severity, Where, dotted
-from hypot.kinds.text.load import LoadedFiles, LoadError
+from hypot.kinds.text.load import LoadedFiles, LoadError, Source
 from hypot.kinds.values.version import NEWEST, Version, as_version
 from hypot.lint.input.item import Item
 from hypot.lint.input.placeholders import placeholder_at
@@ -22,7 +22,10 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "advice")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One violation of one rule. `file` is empty and `line` is None for objects that were not read from a file."""
+    """One violation of one rule. `file` is empty and `line` is None for objects that were not read from a file.
+
+    What a tool rendered from a file has that file, and no line.
+    """
 
     rule: str
     severity: Severity
@@ -36,6 +39,7 @@ class Finding:
     message: str
     hint: str
     where: Where = dataclass_field(default=(), repr=False)
+    rendered: bool = False
 
     @property
     def object(self) -> str:
@@ -48,6 +52,7 @@ class Finding:
             "severity": self.severity,
             "file": self.file,
             "line": self.line,
+            "rendered": self.rendered,
             "object": {
                 "apiVersion": self.api_version,
                 "kind": self.kind,
@@ -67,13 +72,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """All findings, sorted by file and line."""
+    """All findings, sorted by file and line; `known` are left out of them."""
 
     findings: tuple[Finding, ...]
     objects: int
     files: int
     autoscalers: int
     silenced: int
+    known: int = 0
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -96,6 +102,7 @@ class LintReport:
             "warnings": counts["warning"],
             "advice": counts["advice"],
             "silenced": self.silenced,
+            "known": self.known,
             "files": self.files,
             "objects": self.objects,
             "autoscalers": self.autoscalers,
@@ -141,7 +148,7 @@ def check(
 
 def _unreadable(error: LoadError) -> Finding:
     rule = rule_of(UNREADABLE)
-    return Finding(rule.id, rule.severity, error.file, error.line or 1, "", "", "", "", "", error.message, rule.fix)
+    return Finding(rule.id, rule.severity, error.file, error.line, "", "", "", "", "", error.message, rule.fix)
 
 
 def _item(one: Kind | Mapping[str, Any] | LoadedFiles) -> Item:
@@ -207,15 +214,15 @@ def _placed(world: InputWorld, heard: list[tuple[Item, Finding]]) -> list[Findin
     """The findings with line numbers, sorted. Works by object: finding lines reads an object's text again."""
     order = {id(item): i for i, item in enumerate(world.items)}
     heard.sort(key=lambda one: order[id(one[0])])
-    placed = [
-        (
-            order[id(item)],
-            replace(finding, line=item.source.line_of(finding.where)) if item.source is not None else finding,
-        )
-        for item, finding in heard
-    ]
+    placed = [(order[id(item)], _with_line(finding, item.source)) for item, finding in heard]
     placed.sort(key=lambda one: _rank(*one))
     return [finding for _, finding in placed]
+
+
+def _with_line(finding: Finding, source: Source | None) -> Finding:
+    if source is None:
+        return finding
+    return replace(finding, rendered=True) if source.rendered else replace(finding, line=source.line_of(finding.where))
 
 
 def _rank(order: int, finding: Finding) -> tuple[str, int, int, int, str]:

@@ -149,7 +149,7 @@ def test_a_repository():
     jsonschema.validate(json.loads(result.stdout), SCHEMA)
     assert result.stderr.splitlines() == [
         "not read: 7 files without Kubernetes objects, 1 template, 2 kustomize patches; -v lists them",
-        "to check templates, render them: `helm template CHART | hypot lint -`",
+        "to check the result of templates and patches: `hypot lint --render chart`, `hypot lint --render overlay`",
     ]
 
 
@@ -159,10 +159,7 @@ def test_what_was_not_read_is_listed():
     result = run(".", "-v", "--exclude", "*.json", "--exclude", "/overlay", "--ignore", "unreadable")
     assert "broken.yaml" not in result.stdout
     lines = result.stderr.splitlines()
-    assert (
-        "chart/templates/hpa.yaml: this is a template; render it first, as in `helm template CHART | hypot lint -`"
-        in lines
-    )
+    assert "chart/templates/hpa.yaml: this is a template; render it first: `hypot lint --render CHART`" in lines
     assert "template.yaml:2: the tag !Ref is not supported; remove it (column 6)" in lines
     assert lines[-2] == "not read: 5 files without Kubernetes objects, 1 template"
 
@@ -262,6 +259,7 @@ def test_json_keeps_to_its_schema():
         "warnings": 1,
         "advice": 2,
         "silenced": 0,
+        "known": 0,
         "files": 2,
         "objects": 3,
         "autoscalers": 2,

@@ -10,14 +10,17 @@ Command = Callable[..., Any]
 
 _OPTIONS: Final = (
     click.option("--live", is_flag=True, help="Read the cluster instead of files; nothing is changed in it."),
-    click.option("--context", metavar="NAME", help="With --live: the context of the kubeconfig."),
-    click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="With --live: all namespaces."),
+    click.option("--context", metavar="NAME", help="The context of the kubeconfig."),
+    click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Read all namespaces."),
     click.option(
         "--save",
         metavar="FILE",
-        help="With --live: also write what was read, without secrets, to a .yaml or .json file, or .gz of it.",
+        help="Also write what was read, without secrets, to a .yaml or .json file, or .gz of it.",
     ),
 )
+
+# The section of the help, with the names of the parameters.
+LIVE_SECTION: Final = {"A live cluster": ("live", "context", "everywhere", "save")}
 
 
 def live_options(command: Command) -> Command:

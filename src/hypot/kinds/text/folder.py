@@ -28,12 +28,36 @@ class _IgnoreRules(NamedTuple):
 _AllRules = tuple[_IgnoreRules, ...]
 
 
-def manifests_below(directory: str, exclude: tuple[str, ...] = ()) -> list[str]:
+class Exclude(NamedTuple):
+    """What the user leaves out: lines as of a .gitignore in this folder; without one, in each folder that is read."""
+
+    globs: tuple[str, ...]
+    folder: str | None = None
+
+
+def manifests_below(directory: str, exclude: tuple[Exclude, ...] = ()) -> list[str]:
     """The manifests in a folder, sorted by path. Raises an OSError if a folder cannot be listed."""
-    return sorted(_walk(directory, _IgnoreRules(directory, (), patterns_of(exclude))))
+    excluded = (_excluded_in(directory, each) for each in exclude)
+    return sorted(_walk(directory, tuple([rules for rules in excluded if rules is not None])))
 
 
-def _walk(directory: str, excluded: _IgnoreRules) -> Iterator[str]:
+def _excluded_in(directory: str, exclude: Exclude) -> _IgnoreRules | None:
+    """None if this folder itself is excluded: it was named, so it is read."""
+    patterns, parts = patterns_of(exclude.globs), _parts_below(exclude.folder, directory)
+    if any(decision(patterns, parts[:end], folder=True) for end in range(1, len(parts) + 1)):
+        return None
+    return _IgnoreRules(directory, parts, patterns)
+
+
+def _parts_below(folder: str | None, directory: str) -> tuple[str, ...]:
+    """The path from one folder to another one in it."""
+    if folder is None:
+        return ()
+    inside, root = pathlib.Path(directory).resolve(), pathlib.Path(folder).resolve()
+    return inside.relative_to(root).parts if inside.is_relative_to(root) else ()
+
+
+def _walk(directory: str, excluded: _AllRules) -> Iterator[str]:
     def stop(error: OSError) -> NoReturn:
         raise error
 
@@ -61,9 +85,9 @@ def _may_hold_manifests(path: str, name: str) -> bool:
     return not name.startswith(".") and name.lower().endswith(_ENDINGS) and pathlib.Path(path).is_file()
 
 
-def _is_left_out(path: str, excluded: _IgnoreRules, rules: _AllRules, *, folder: bool) -> bool:
+def _is_left_out(path: str, excluded: _AllRules, rules: _AllRules, *, folder: bool) -> bool:
     """By what the user excludes, else by the deepest ignore file that says something about it."""
-    if excluded.decide(path, folder=folder):
+    if any(each.decide(path, folder=folder) for each in excluded):
         return True
     decisions = (each.decide(path, folder=folder) for each in reversed(rules))
     return next((ignored for ignored in decisions if ignored is not None), False)

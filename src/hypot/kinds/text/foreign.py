@@ -8,7 +8,7 @@ from typing import Final, Literal
 # part of an object, for kustomize. Other: no Kubernetes object. Unreadable: the file itself cannot be read.
 Why = Literal["broken", "template", "patch", "other", "unreadable"]
 
-RENDER: Final = "this is a template; render it first, as in `helm template CHART | hypot lint -`"
+RENDER: Final = "this is a template; render it first: `hypot lint --render CHART`"
 _MARKS: Final = re.compile(r"\{\{|\{%|<%")
 _KIND: Final = re.compile(r"""^[ \t]*(?:-[ \t]+)?["']?kind["']?[ \t]*:[ \t]*["']?([A-Za-z]+)""", re.MULTILINE)
 
@@ -23,7 +23,19 @@ def has_marks(text: str) -> bool:
     return _MARKS.search(text) is not None
 
 
+def chart_of(file: str) -> str | None:
+    """The outermost Helm chart of which it is one of the templates."""
+    folders = (folder.parent for folder in reversed(pathlib.PurePath(file).parents) if folder.name == "templates")
+    chart = next((folder for folder in folders if _is_chart(folder)), None)
+    while chart is not None and chart.parent.name == "charts" and _is_chart(chart.parent.parent):
+        chart = chart.parent.parent
+    return None if chart is None else str(chart)
+
+
+def _is_chart(folder: pathlib.PurePath) -> bool:
+    return pathlib.Path(folder, "Chart.yaml").is_file()
+
+
 def is_in_chart(file: str) -> bool:
     """Whether it is one of the templates of a Helm chart."""
-    folders = pathlib.PurePath(file).parents
-    return any(folder.name == "templates" and pathlib.Path(folder.parent, "Chart.yaml").is_file() for folder in folders)
+    return chart_of(file) is not None

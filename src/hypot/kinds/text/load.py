@@ -12,11 +12,11 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeGuard
 
 from hypot.kinds.text import jsontext, yamltext
-from hypot.kinds.text.folder import manifests_below
+from hypot.kinds.text.folder import Exclude, manifests_below
 from hypot.kinds.text.foreign import RENDER, Why, has_marks, is_in_chart, kinds_named_in
 from hypot.kinds.text.jsontext import LOOKS_LIKE_JSON, NotJson, skip_space
 from hypot.kinds.text.yamltext import Document, Fault, LocatedValue, Path, Take
@@ -70,6 +70,8 @@ class Source:
     _top: int = field(default=1, repr=False, compare=False)  # the line on which that text begins
     _base: Path = field(default=(), repr=False, compare=False)  # the path of the object in that text
     _form: "_TextForm | None" = field(default=None, repr=False, compare=False)
+    # Whether a tool made the text from this file: the lines are not those of the file.
+    rendered: bool = field(default=False, repr=False)
 
     def line_of(self, path: Path) -> int:
         """The line of the key or element at this path, or of the deepest part of the path that exists."""
@@ -81,7 +83,7 @@ class Source:
 
     def inside(self, path: Path) -> "Source":
         """The source of the object at this path inside this one."""
-        return Source(self.file, self.line_of(path), self._text, self._top, self._base + path, self._form)
+        return replace(self, line=self.line_of(path), _base=self._base + path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ class Reader:
         limits: InputLimits = _DEFAULT_LIMITS,
         keep: Keep | None = None,
         unread: Callable[[LoadError], None] | None = None,
-        exclude: tuple[str, ...] = (),
+        exclude: tuple[Exclude, ...] = (),
     ) -> None:
         self.ignored: Counter[str] = Counter()
         # The names of all files, also of those with nothing to read.
@@ -338,7 +340,7 @@ def _shown(name: str) -> str:
     return "<stdin>" if name == "-" else name
 
 
-def _files(path: str, exclude: tuple[str, ...]) -> list[str]:
+def _files(path: str, exclude: tuple[Exclude, ...]) -> list[str]:
     if path == "-":
         return [path]
     try:

@@ -31,7 +31,7 @@ GIVEN.known(
     title="An object that is in the input twice",
     why="The object that is applied last wins. Rules that need the pods of a workload skip a workload that is in the "
     "input twice, because it is unclear which of the two applies. A workload that nothing scales is not reported.",
-    fix="pass each object once; for overlays run `kustomize build overlays/prod | hypot lint -`",
+    fix="pass each object once; for overlays run `hypot lint --render overlays/prod`",
     example="HorizontalPodAutoscaler shop/web is also defined in base/web.yaml, line 1",
     kinds=(*POINTING, "ScaledObject", "workloads that are scaled"),
 )
@@ -44,8 +44,14 @@ def duplicate_object(world: InputWorld) -> Iterator[Hit]:
             continue
         earlier = first.setdefault(item.key, item)
         if earlier is not item:
-            place = f" in {earlier.source.file}, line {earlier.source.line}" if earlier.source is not None else ""
-            yield Hit(item, ("metadata", "name"), f"{item} is also defined{place}")
+            yield Hit(item, ("metadata", "name"), f"{item} is also defined{_place(earlier)}")
+
+
+def _place(item: Item) -> str:
+    source = item.source
+    if source is None:
+        return ""
+    return f" in {source.file}" if source.rendered else f" in {source.file}, line {source.line}"
 
 
 @GIVEN.rule(

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from hypot.kinds.text.folder import manifests_below
+from hypot.kinds.text.folder import Exclude, manifests_below
 
 
 @pytest.fixture
@@ -36,8 +36,31 @@ def test_hidden_files_other_endings_and_pipes_are_left_out(tree, tmp_path):
 def test_excluded_by_the_user(tree):
     """By the same patterns as in a .gitignore, relative to the folder that was named."""
     tree("k8s/a.yaml", "k8s/test/b.yaml", "k8s/c.json", "k8s/deep/test/d.yaml")
-    assert manifests_below("k8s", ("test/", "*.json")) == ["k8s/a.yaml"]
-    assert manifests_below("k8s", ("/test",)) == ["k8s/a.yaml", "k8s/c.json", "k8s/deep/test/d.yaml"]
+    assert manifests_below("k8s", (Exclude(("test/", "*.json")),)) == ["k8s/a.yaml"]
+    assert manifests_below("k8s", (Exclude(("/test",)),)) == ["k8s/a.yaml", "k8s/c.json", "k8s/deep/test/d.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("glob", "left"),
+    [
+        ("k8s/test/", ["k8s/a.yaml"]),
+        ("/test", ["k8s/a.yaml", "k8s/test/b.yaml"]),
+        ("*.yaml", []),
+        ("!k8s", ["k8s/a.yaml", "k8s/test/b.yaml"]),
+        # The folder that was named is read.
+        ("k8s/", ["k8s/a.yaml", "k8s/test/b.yaml"]),
+    ],
+)
+def test_excluded_for_a_folder_above(tree, tmp_path, glob, left):
+    """By patterns relative to that folder, wherever hypot runs."""
+    tree("k8s/a.yaml", "k8s/test/b.yaml")
+    assert manifests_below("k8s", (Exclude((glob,), str(tmp_path)),)) == left
+
+
+def test_excluded_for_a_folder_elsewhere(tree, tmp_path):
+    """The patterns count in each folder that is read."""
+    tree("k8s/a.yaml", "k8s/test/b.yaml", "ci/x")
+    assert manifests_below("k8s", (Exclude(("/test",), str(tmp_path / "ci")),)) == ["k8s/a.yaml"]
 
 
 def test_ignore_files_count_from_the_root_of_the_repository(tree, tmp_path):

@@ -1,0 +1,1 @@
+"""The configuration file of a repository: finding, reading and checking it."""

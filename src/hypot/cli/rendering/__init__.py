@@ -1,0 +1,1 @@
+"""Renders charts and kustomizations with the user's own tools, so that the result can be checked."""
