@@ -7,7 +7,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, NamedTuple, TextIO
 
 import click
@@ -19,6 +18,7 @@ from hypot.kinds.text.load import Source
 from hypot.policy.model.decision import Decision, Step, condition_of
 from hypot.policy.model.learned import REASONS
 from hypot.policy.model.size import briefly, changes_of
+from hypot.policy.model.threshold import described
 from hypot.policy.stages.report import clause
 
 _WIDEST = 110
@@ -209,9 +209,10 @@ def _details(outcome: Verdict, glyphs: Glyphs, width: int) -> Iterator[str]:
     after = _widest(_figure(step.after) for step in steps)
     for step in steps:
         yield from _entry(step.stage, step.sentence, glyphs, width, _move(step, before, after, glyphs))
-    for metric, limits in groupby(decision.thresholds, key=lambda threshold: threshold.metric):
-        edges = [f"{t.direction} {'above' if t.direction == 'up' else 'below'} {t.beyond}" for t in limits]
-        yield from _entry("moves", f"{metric}: {', '.join(edges)}", glyphs, width)
+    for reading in decision.readings:
+        limits = reading.band.thresholds() if reading.band else ()
+        if limits:
+            yield from _entry("thresholds", described(decision.current or 0, limits), glyphs, width)
     yield from _sizes(decision, glyphs, width)
     yield from _hpa(decision, glyphs, width)
     for sentence in decision.unknown:

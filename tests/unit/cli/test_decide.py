@@ -75,7 +75,7 @@ def test_the_example_as_text():
     assert any(
         line.startswith("shop/orders    WPA → Deployment/orders      2 → 2  hold: the metrics") for line in lines
     )
-    assert "    moves      cpu: up above 116 %, down below 94 %" in lines
+    assert "    thresholds at 3 replicas: above 116 % cpu asks for more than 5, below 94 % for fewer" in lines
     assert "3 autoscalers: 1 up, 2 hold." in lines
     assert "--state" in lines[-1]
     assert max(map(len, lines)) <= 110

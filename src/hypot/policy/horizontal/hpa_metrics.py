@@ -262,7 +262,9 @@ def _utilization(name: str, container: str, target: int, description: str, look:
         "utilization",
         _reported(sentence, ratio, refill, replicas, groups, look),
         {"utilization": percent, "target": target, "ratio": ratio, **_group_numbers(groups, refill)},
-        slope(subject, percent, target, groups.ready, look, "percent") if isnan(refill) else None,
+        None
+        if not isnan(refill)
+        else slope(subject, percent, target, groups.ready, look, "percent", unready=bool(groups.unready)),
     )
 
 
@@ -322,6 +324,7 @@ def _average(
         look.up,
     )
     binary = resource == "memory"
+    per_pod, unready = f"{subject} per pod", bool(groups.unready)
     shown, wanted = format_milli(average, binary=binary), format_milli(target, binary=binary)
     sentence = f"{subject} is at {shown} per pod (target {wanted})"
     return Proposal(
@@ -334,7 +337,7 @@ def _average(
         {"average": shown, "target": wanted, "ratio": ratio, **_group_numbers(groups, refill)},
         None
         if not isnan(refill)
-        else slope(subject, average, target, groups.ready, look, "bytes" if binary else "amount"),
+        else slope(per_pod, average, target, groups.ready, look, "bytes" if binary else "amount", unready=unready),
     )
 
 

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from hypot.core.replicas.ratio import MAX_INT32, within
 from hypot.kinds.meta import MetricName
-from hypot.policy.model.decision import ErrorKind, Slope, Unit
+from hypot.policy.model.decision import ErrorKind
 from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.model.settings import Settings
+from hypot.policy.model.threshold import Slope, Unit
 
 
 class CannotRead(Exception):  # noqa: N818  a turn of the decision, not a mistake
@@ -59,10 +60,19 @@ def finite(ratio: float) -> float | None:
     return ratio if isfinite(ratio) else None
 
 
-def slope(subject: str, amount: int, target: int, weight: int, look: MetricContext, unit: Unit = "amount") -> Slope:
+def slope(
+    subject: str,
+    amount: int,
+    target: int,
+    weight: int,
+    look: MetricContext,
+    unit: Unit = "amount",
+    *,
+    unready: bool = False,
+) -> Slope:
     """How this metric's proposal depends on its value; bytes are counted whole."""
     grain = 1000 if unit == "bytes" and target % 1000 == 0 else 1
     shown: Unit = unit if grain == 1000 or unit != "bytes" else "amount"
     low, high = look.low, look.high
     current, down, up = look.scale.replicas, look.down, look.up
-    return Slope(subject, amount // grain, target // grain, weight, current, down, up, low, high, shown)
+    return Slope(subject, amount // grain, target // grain, weight, current, down, up, low, high, shown, unready)

@@ -27,8 +27,9 @@ from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import SKIP_OWNER_CHECK, BandMetric, ExternalBand, ResourceBand, marks_of
 from hypot.policy.horizontal.proposal import CannotRead
 from hypot.policy.horizontal.recommender import metric_name
-from hypot.policy.model.decision import Band, ErrorKind, MetricReading, Step
+from hypot.policy.model.decision import ErrorKind, MetricReading, Step
 from hypot.policy.model.seen import Failure, Owner, Pod, Reply, Scale, Seen, metric_key
+from hypot.policy.model.threshold import MarkedBand, WatermarkRule
 
 
 def owned_by(owners: Iterable[Owner], target: str) -> bool:
@@ -240,7 +241,7 @@ def _negative(name: str, reading: MetricReading, current: int) -> MetricReading:
     reason = "it has a value below zero, which is not a valid measurement"
     sentence = f"{name} is at {reading.step.numbers['value']}, but {reason}: stay at {current}."
     step = Step("recommend", "negative-value", current, current, sentence, {**reading.step.numbers, "reason": reason})
-    return reading._replace(proposal=current, step=step, side=Side.WITHIN, converging=False)
+    return reading._replace(proposal=current, step=step, band=None, side=Side.WITHIN, converging=False)
 
 
 def _resource(source: ResourceBand, look: WatermarkContext) -> MetricReading:
@@ -289,8 +290,7 @@ def _compare(
     averaged = wpa.algorithm == "average"
     pods, tolerance = ready if averaged else 1, milli(wpa.tolerance or 0)
     upper, lower = upper_edge(marks.high, tolerance), lower_edge(marks.low, tolerance)
-    side, count = count_in_band(
-        usage,
+    rule = WatermarkRule(
         ready,
         averaged,
         marks.high,
@@ -303,6 +303,7 @@ def _compare(
         wpa.max_replicas or MAX_INT32,
         current,
     )
+    side, count = count_in_band(usage, *rule)
     if count == NO_COUNT:
         raise CannotRead("the value is below a low watermark of zero, nothing can be measured against it")
     value = usage // pods
@@ -320,17 +321,18 @@ def _compare(
         Step("recommend", "watermarks", current, count, sentence, numbers),
         value,
         _status(source, kind, value, look),
-        band=_band(f"{source.name}{per}", upper, lower, binary=binary),
+        band=_band(f"{source.name}{per}", value, rule, binary=binary),
         ready=ready,
         side=side,
         converging=converging,
     )
 
 
-def _band(metric: str, upper: int, lower: int, *, binary: bool) -> Band:
-    if binary and not upper % 1000 and not lower % 1000:
-        return Band(metric, upper // 1000 + 1, lower // 1000 - 1, "bytes")
-    return Band(metric, upper + 1, lower - 1)
+def _band(metric: str, value: int, rule: WatermarkRule, *, binary: bool) -> MarkedBand:
+    """Bytes are counted whole."""
+    if binary and not rule.high % 1000 and not rule.low % 1000:
+        return MarkedBand(metric, value // 1000, rule._replace(high=rule.high // 1000, low=rule.low // 1000), "bytes")
+    return MarkedBand(metric, value, rule)
 
 
 def _where(side: Side, converging: bool, edges: list[str]) -> str:

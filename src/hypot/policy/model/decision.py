@@ -1,14 +1,13 @@
 """A decision: the move with its steps and holds, and its report: conditions, events and status."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 from hypot.core.instant import show_time
-from hypot.core.quantity import format_milli
-from hypot.core.replicas.ratio import count_outside, first_above, first_below
 from hypot.kinds.values.names import group_of
 from hypot.policy.model.hpa_edit import HpaEdit
 from hypot.policy.model.size import Size, resources_of
+from hypot.policy.model.threshold import MarkedBand, Slope, Threshold
 
 Stage = Literal["observe", "recommend", "resolve", "restrain"]
 Action = Literal["scale_up", "scale_down", "none"]
@@ -68,87 +67,6 @@ class Event(NamedTuple):
         return {"type": self.type, "reason": self.reason, "message": self.message}
 
 
-class Threshold(NamedTuple):
-    """The value of a metric above or below which the count changes, and the first value that changes it."""
-
-    metric: str
-    direction: Literal["up", "down"]
-    beyond: str
-    first: str
-
-    def __str__(self) -> str:
-        word = "above" if self.direction == "up" else "below"
-        return f"{self.metric}: scales {self.direction} {word} {self.beyond}, first at {self.first}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"metric": self.metric, "direction": self.direction, "beyond": self.beyond, "first": self.first}
-
-
-Unit = Literal["percent", "amount", "bytes"]
-
-
-class Band(NamedTuple):
-    """The range in which a metric's proposal stays: the first amounts above and below that change it, or None."""
-
-    metric: str
-    up_at: int | None
-    down_at: int | None
-    unit: Unit = "amount"
-
-    def thresholds(self) -> tuple[Threshold, ...]:
-        found = []
-        if self.up_at is not None:
-            found.append(Threshold(self.metric, "up", self._shown(self.up_at - 1), self._shown(self.up_at)))
-        if self.down_at is not None and self.down_at >= 0:
-            found.append(Threshold(self.metric, "down", self._shown(self.down_at + 1), self._shown(self.down_at)))
-        return tuple(found)
-
-    def _shown(self, amount: int) -> str:
-        if self.unit == "percent":
-            return f"{amount} %"
-        return format_milli(amount * 1000, binary=True) if self.unit == "bytes" else format_milli(amount)
-
-
-class Slope(NamedTuple):
-    """How a proposal follows from an amount: its ratio to a target times the pods, within tolerance and bounds."""
-
-    metric: str
-    amount: int
-    target: int
-    weight: int
-    current: int
-    down: float
-    up: float
-    low: int
-    high: int
-    unit: Unit = "amount"
-
-    def thresholds(self) -> tuple[Threshold, ...]:
-        return Band(self.metric, self._next(1), self._next(-1), self.unit).thresholds()
-
-    def _count(self, amount: int) -> int:
-        count = count_outside(amount / self.target, self.weight, self.current, self.down, self.up)
-        return min(max(count, self.low), self.high)
-
-    def _next(self, step: int) -> int | None:
-        """The nearest amount in this direction that changes the count in the same direction."""
-        now = self._count(self.amount)
-        for edge in self._edges(step):
-            for amount in sorted((edge - 1, edge, edge + 1), key=lambda each: each * step):
-                if amount * step > self.amount * step and amount >= 0 and (self._count(amount) - now) * step > 0:
-                    return amount
-        return None
-
-    def _edges(self, step: int) -> Iterator[int]:
-        """Amounts where the count can change: at the tolerance, and where the weighted ratio passes a whole number."""
-        if self.weight <= 0:
-            return
-        edges = {first_above(self.target, self.up), first_below(self.target, self.down)}
-        counts = (self._count(self.amount), self.current, self.low, self.high)
-        edges |= {(count + side) * self.target // self.weight for count in counts for side in (-1, 0, 1)}
-        yield from sorted(edges, key=lambda edge: edge * step)
-
-
 class Name(NamedTuple):
     """The identity of an object."""
 
@@ -181,7 +99,7 @@ class MetricReading(NamedTuple):
     error: str = ""
     error_kind: ErrorKind = "none"
     failed_reason: str = ""
-    band: Band | Slope | None = None
+    band: Slope | MarkedBand | None = None
     # For kinds with a band: how many pods counted, on which side the value is, and whether this is a step inside it.
     ready: int = 0
     side: int = 0

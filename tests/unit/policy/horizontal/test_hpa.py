@@ -796,10 +796,9 @@ class TestReporting:
         """Above 77 %, first at 78 %; below 63 %, first at 62 %: with ten pods the edge of the tolerance decides."""
         found = decided(hpa(cpu(utilization=70)), busy(*[700] * 10)).thresholds
         assert [t.to_dict() for t in found] == [
-            {"metric": "cpu", "direction": "up", "beyond": "77 %", "first": "78 %"},
-            {"metric": "cpu", "direction": "down", "beyond": "63 %", "first": "62 %"},
+            {"metric": "cpu", "direction": "up", "beyond": "77 %", "first": "78 %", "replicas": 10},
+            {"metric": "cpu", "direction": "down", "beyond": "63 %", "first": "62 %", "replicas": 10},
         ]
-        assert str(found[0]) == "cpu: scales up above 77 %, first at 78 %"
 
     def test_thresholds_change_the_proposal(self):
         """With two pods 62 % still proposes two; with three ready of four 92 % still proposes four."""
@@ -821,7 +820,7 @@ class TestReporting:
         )
         observed = queue(2000, 1, selector={"matchLabels": {"q": "a"}}, pod_metrics={"web-0": sample(memory=100 * MI)})
         assert [(t.metric, t.direction, t.beyond) for t in decided(spec, observed).thresholds] == [
-            ("memory", "up", "110Mi"),
+            ("memory per pod", "up", "110Mi"),
             ("queue", "up", "2200m"),
         ]
 

@@ -902,9 +902,9 @@ class TestReporting:
     def test_the_thresholds_of_the_sample(self):
         """Above 404m, first at 405m; below 149m, first at 148m."""
         found = decided(TestProposal.SAMPLE, items(200, 6), FRESH).thresholds
-        assert [str(t) for t in found] == [
-            "queue: scales up above 404m, first at 405m",
-            "queue: scales down below 149m, first at 148m",
+        assert [(t.metric, t.direction, t.beyond, t.first, t.replicas) for t in found] == [
+            ("queue", "up", "404m", "405m", 6),
+            ("queue", "down", "149m", "148m", 6),
         ]
 
     WORLDS = (
