@@ -162,7 +162,7 @@ def replays() -> Iterator[tuple[str, list[str]]]:
     for engine in ("plain", "fleet"):
         yield f"replay-week-{engine}.json", [*week, "--engine", engine, "-o", "json"]
     yield "replay-week.text", [*week, "--engine", "plain", "-o", "wide"]
-    yield "replay-week-told.text", [*week, "--engine", "plain", "--explain", "+30h"]
+    yield "replay-week-explained.text", [*week, "--engine", "plain", "--explain", "+30h"]
     results = ROOT / "docs/results"
     for trace in ("crane_app15_15s", "nasa_http_aug95_rps_1min", "crane_app2_onoff_1min"):
         path = SHARED / "traces" / f"{trace}.csv"

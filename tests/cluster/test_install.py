@@ -294,7 +294,7 @@ def test_the_chart_has_the_alerts(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Object, list[str]]] = {
-    "a mode that is none": ({"config": {"kinds": {"Hvpa": "perhaps"}}}, ["Hvpa"]),
+    "an invalid mode": ({"config": {"kinds": {"Hvpa": "perhaps"}}}, ["Hvpa"]),
     "names": (
         {"config": {"watchNamespaces": ["BAD"], "webhookService": "127.0.0.1"}, "image": {"repository": ""}},
         ["watchNamespaces/0", "webhookService", "image/repository"],

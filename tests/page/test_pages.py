@@ -141,7 +141,7 @@ class TestReport:
 
 
 def test_many_policies(tab, tmp_path):
-    """As many as can be told apart are drawn at first, and one switch shows or hides all of them."""
+    """As many as can be distinguished are drawn at first, and one switch shows or hides all of them."""
     scores = {f"hpa {i}": Scores(cost=10.0 + i, late=1.0 / (i + 1), to_lower_bound=1.0 + i) for i in range(30)}
     path = tmp_path / "many.html"
     path.write_text(page(ReplayReport("web", "None wins.", scores)), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""hypot intervals: how many replicas of what size each total gets, as a table and as charts."""
+"""hypot intervals: replica count and pod size for each level of total demand, as a table and as charts."""
 
 import sys
 from collections import Counter
@@ -27,7 +27,7 @@ _LEGEND = (
     'Above the total "up to", the count goes up to the next one. Below the total "down to", it may go down,',
     "but not while each pod would need a larger size for that. In between, the size of the pods changes.",
 )
-_WEIGHTS = "weightBasedScalingIntervals have no effective intervals; hypot lint says why, and prints an interval form"
+_WEIGHTS = "weightBasedScalingIntervals has no effective intervals; hypot lint says why, and prints an interval form"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class _HvpaEntry:
 @plot_named("charts")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 def command(paths: tuple[str, ...], namespace: str | None, name: str | None, plot: str | None, output: str) -> int:
-    """Show how many replicas of what size each total gets.
+    """Show replica count and pod size for each level of total demand.
 
     Exit status: 0 success, 1 a manifest has errors or no intervals, 2 bad usage or input.
     """

@@ -199,7 +199,7 @@ def _read_rendered(directories: tuple[str, ...], values: tuple[str, ...], versio
 
 
 def _known(found: ConfigurationFile, written: str | None) -> Baseline:
-    """What is not reported, unless it is written anew."""
+    """What is not reported, unless it is written again."""
     if written is not None:
         check_writable(written)
     return read_baseline(found.baseline) if found.baseline and written is None else Baseline()

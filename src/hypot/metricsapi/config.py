@@ -68,9 +68,9 @@ class MetricsConfig:
         "", "The file with the CA certificates (PEM) of that server; empty: the authorities of the system count."
     )
     forward_certificate: str = text(
-        "", "The directory of tls.crt and tls.key, with which that server believes who the user of a request is."
+        "", "The directory of tls.crt and tls.key, by which that server trusts the user that a request names."
     )
-    forward_token_file: str = text("", "The file with a token for that server, if it has no certificate to believe.")
+    forward_token_file: str = text("", "The file with a token for that server, if it takes no client certificate.")
     listen: str = text("0.0.0.0", "The address of the APIs, the probes and the metrics.", IP_SCHEMA)  # noqa: S104
     secure_port: int = port(6443, "The port of the metrics APIs.")
     probe_port: int = port(8081, "The port of /healthz and /readyz.")

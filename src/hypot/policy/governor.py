@@ -13,7 +13,7 @@ other namespace can use it. The rest of the budget is common. A scale-down uses 
 limits. In a namespace the workload that has waited longest is first, and no other overtakes it. In the common part
 namespaces take turns, one scale-down each: while the first does not fit, the others wait, or use their own parts. A
 scale-down that is larger than both parts is admitted once its namespace and the common part admitted nothing for 5
-minutes, so none waits for ever.
+minutes, so none waits forever.
 
 A workload that was admitted and asks for more queues again. A workload that no longer asks loses its place. An admitted
 scale-down counts, unless its write was refused.

@@ -85,7 +85,7 @@ class RunConfig:
         # Where hypot, the VPA and the WatermarkPodAutoscaler are usually installed; tenants have no rights there.
         default=(DEFAULT_NAMESPACE, "kube-system", "datadog"),
         metadata={
-            "why": "The namespaces in which Leases of other controllers are believed, besides hypot's own.",
+            "why": "The namespaces in which Leases of other controllers are trusted, in addition to hypot's own.",
             "schema": {"type": "array", "items": LABEL_SCHEMA},
         },
     )

@@ -87,8 +87,8 @@ class Jumpy(Controller):
     def start(self) -> "Controller":
         self.offset.write_text(str(self.at_first), encoding="utf-8")
         shift = (
-            "import time; from pathlib import Path; real, told = time.time, Path({!r}); "
-            "time.time = lambda: real() + float(told.read_text() or 0); from hypot.cli.main import main; main()"
+            "import time; from pathlib import Path; real, given = time.time, Path({!r}); "
+            "time.time = lambda: real() + float(given.read_text() or 0); from hypot.cli.main import main; main()"
         )
         self.command = [sys.executable, "-c", shift.format(str(self.offset))]
         return super().start()

@@ -31,7 +31,9 @@ EXAMPLES = (
     Example("at-maximum", "cpu-share", 4.0, "", "cpu is far above its target, and the maximum is reached"),
     Example("metric-silent", "failing", 0.5, "silence", "one of two metrics fails, so nothing is scaled down"),
     Example("asleep", "zero-outside", 0.0, "zero", "the autoscaler itself brought the target to zero"),
-    Example("two-claim-one", "rivals", 1.0, "rival", "two autoscalers select the same pods, so neither moves them"),
+    Example(
+        "two-claim-one", "conflicts", 1.0, "conflict", "two autoscalers select the same pods, so neither moves them"
+    ),
     Example("pod-unseen", "many-missing", 1.3, "hide", "one pod has no metrics, and is taken to be idle"),
 )
 

@@ -13,7 +13,7 @@ import yaml
 from builders import refused
 from cluster.standins.metricsserver import Answered
 from cluster.twins.audit import Key, Reconcile, Request, Timeline, metric_objects, reconciles
-from cluster.twins.statuses import NEAR, Told, differences, plain
+from cluster.twins.statuses import NEAR, Reported, differences, plain
 from hypot.core.instant import read_time, show_time
 from hypot.kinds.hpa import HPA
 from hypot.policy.continuity import Remembered
@@ -50,8 +50,8 @@ class Case:
     key: Key
     number: int
     view: View
-    hypot: Told
-    kubernetes: Told
+    hypot: Reported
+    kubernetes: Reported
     state: State
     settings: Settings
     # How long the reconcile of the controller took.
@@ -62,7 +62,7 @@ class Case:
         return differences(self.hypot, self.kubernetes, NEAR + self.took)
 
     @property
-    def status(self) -> Told:
+    def status(self) -> Reported:
         """What Kubernetes reported, without the replica count that it asked for."""
         return {name: value for name, value in self.kubernetes.items() if name != ASKED}
 
@@ -75,7 +75,7 @@ class Case:
         known = {"version": 1, "autoscalers": {f"HorizontalPodAutoscaler/{self.key[0]}/{self.key[1]}": entry}}
         (place / "state.json").write_text(json.dumps(known, indent=1), encoding="utf-8")
         (place / "settings.yaml").write_text(yaml.safe_dump(self.settings.to_dict()), encoding="utf-8")
-        (place / "told.json").write_text(json.dumps({"hypot": self.hypot, "kubernetes": self.kubernetes}, indent=1))
+        (place / "reported.json").write_text(json.dumps({"hypot": self.hypot, "kubernetes": self.kubernetes}, indent=1))
         files = ["-f", f"{place}/dump.yaml", "--state", f"{place}/state.json", "--settings", f"{place}/settings.yaml"]
         return ["hypot", "decide", *files, "--now", datetime.fromtimestamp(self.view.now, UTC).isoformat()]
 
@@ -313,7 +313,7 @@ def _with_all_values(seen: Seen, hpa: HPA, reconcile: Reconcile) -> Seen:
     return replace(seen, pods_metrics=found)
 
 
-def _reported(decision: Decision) -> Told:
+def _reported(decision: Decision) -> Reported:
     """What a decision would write."""
     moves = decision.desired != decision.current
     return {**plain(decision.status), ASKED: decision.desired if moves else None}

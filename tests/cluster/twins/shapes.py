@@ -184,5 +184,5 @@ SHAPES = (
     Shape("with-sidecar", (utilisation("cpu", 80, 150),), PODS_MOVE, template={"initContainers": [SIDECAR]}),
     Shape("pod-level", (utilisation("cpu", 50, 300),), ("hide", "unready"), template=POD_LEVEL),
     Shape("refused", (external("lag", 100_000, per_pod=True),), ("refuse", "remove", "refuse"), QUICK),
-    Shape("rivals", (CPU,), ("rival",), QUICK),
+    Shape("conflicts", (CPU,), ("conflict",), QUICK),
 )

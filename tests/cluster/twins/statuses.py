@@ -6,14 +6,14 @@ from hypot.core.instant import read_time
 from hypot.core.quantity import Quantity
 
 Object = dict[str, Any]
-Told = dict[str, Any]
+Reported = dict[str, Any]
 # Times are in whole seconds, and taken a moment before they are written.
 NEAR = 2.0
 # An average over no pods: Go converts infinity to an integer that differs by machine; hypot reports 0.
 _AVERAGES_OVER_NONE = {-(2**63) * 10**6, (2**63 - 1) * 10**6}
 
 
-def differences(one: Told, other: Told, near: float = NEAR) -> list[str]:
+def differences(one: Reported, other: Reported, near: float = NEAR) -> list[str]:
     """Where two statuses differ; times may differ slightly."""
     names = [name for name in sorted({*one, *other} - {"times"}) if one.get(name) != other.get(name)]
     times, others = one.get("times", {}), other.get("times", {})
@@ -21,7 +21,7 @@ def differences(one: Told, other: Told, near: float = NEAR) -> list[str]:
     return names if alike else [*names, "times"]
 
 
-def plain(status: Object) -> Told:
+def plain(status: Object) -> Reported:
     """A status without its messages."""
     times = {c["type"]: read_time(c["lastTransitionTime"]) for c in status.get("conditions", ())}
     if "lastScaleTime" in status:

@@ -231,7 +231,7 @@ class Twin:
         self.api.create(self._apps, self.shape.deployment())
 
     @contextmanager
-    def _rival(self, _: Step) -> Iterator[None]:
+    def _conflict(self, _: Step) -> Iterator[None]:
         """A second HPA whose target's selector matches the pods of the first."""
         hpa, deployment = self.shape.hpa(), self.shape.deployment()
         for made in (hpa, deployment):

@@ -161,7 +161,7 @@ class TestInput:
         """It has no intervals, and the message refers to `hypot lint`."""
         result = hypot("-f", given(tmp_path, WEIGHTS))
         assert result.status == 1
-        assert "weightBasedScalingIntervals have no effective intervals; hypot lint says why" in result.out
+        assert "weightBasedScalingIntervals has no effective intervals; hypot lint says why" in result.out
 
     def test_the_proposals_own_misspelling(self, tmp_path):
         """The message suggests the right key."""

@@ -21,7 +21,7 @@ _LEAST_TOLERANCE, _MOST_TOLERANCE = 1, 1000
 _SINGLE = Note("assumed", "a single watermark acts as the target of an HPA: counts are rounded up in both directions")
 _ROUNDS_DOWN = Note(
     "check",
-    "Datadog's controller rounds down below a single watermark, so that it may remove a pod and add it again for ever; "
+    "Datadog's controller rounds down below a single watermark, so that it may remove and add a pod, endlessly; "
     "for it, write a lowWatermark of at most half the highWatermark",
 )
 _FIRST = Note(

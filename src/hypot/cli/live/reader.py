@@ -17,7 +17,7 @@ RESTARTS: Final = 2
 EXPIRED: Final = 410
 
 Object = dict[str, Any]
-# Told the resource and how many objects of it came.
+# Called with the resource and how many of its objects were read.
 OnProgress = Callable[[str, int], None]
 
 

@@ -3,7 +3,7 @@
     cpu seconds = base * seconds + the sum of cost[class] * requests[class]
 
 Of each increment only products are kept, added up with weights that halve in each half-life. A row begins with the
-seconds; the requests of each class follow. Classes that always move together cannot be told apart: they get one common
+seconds; the requests of each class follow. Classes that always move together cannot be separated: they get one common
 cost, and are marked as `shared`.
 """
 
@@ -17,7 +17,7 @@ HALF_LIVES_AHEAD = 32.0
 # Added to the diagonal of products that were scaled to 1: no direction of the data counts as exactly nothing.
 RIDGE = 1e-6
 SMALL_RIDGE = 1e-10
-# The share of a column in directions without data, from which it cannot be told apart, and which of two it shares.
+# The share of a column in directions without data, from which it cannot be separated, and which of two it shares.
 UNSEEN, LINKED = 0.05, 0.01
 # A column whose squares add up to less has no data any more.
 EMPTY = 1e-100
@@ -172,7 +172,7 @@ def fitted(sums: CostSums, now: float) -> CostFit:
     for group in members:
         for i in group:
             shared[i] = len(group) > 1
-    # What a pod uses without requests cannot be told from requests that never vary: then all counts as theirs.
+    # What a pod uses without requests cannot be separated from requests that never vary: then all counts as theirs.
     parts = [[i for i in group if i or len(group) == 1] for group in members]
     costs, errors, left = _fit_parts(sums, aged, parts, observations)
     about_mean = aged * sums.cpu_squares - (aged * sums.cpu) ** 2 / observations
@@ -234,7 +234,7 @@ def _explained(left: float, about_mean: float, squares: float) -> float:
 
 
 def _groups(inverse: Matrix) -> list[list[int]]:
-    """Which columns cannot be told apart: those that share a direction in which there is no data.
+    """Which columns cannot be separated: those that share a direction in which there is no data.
 
     The inverse of products with a ridge is large in exactly these directions.
     """

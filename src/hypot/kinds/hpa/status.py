@@ -116,8 +116,8 @@ def _labels(selector: Mapping[str, Any]) -> frozenset[str]:
 
 def _expression(written: Mapping[str, Any]) -> str:
     values = written.get("values")
-    told = sorted(map(repr, values)) if isinstance(values, list) else []
-    return repr((written.get("key"), written.get("operator"), told))
+    shown = sorted(map(repr, values)) if isinstance(values, list) else []
+    return repr((written.get("key"), written.get("operator"), shown))
 
 
 @node

@@ -361,7 +361,7 @@ class HvpaSpec(Kind):
         "how far limits are above requests, in total; in proportion if absent",
     )
     intervals: tuple[ScalingInterval, ...] | None = wire(
-        "scalingIntervals", ScalingInterval, "which totals map to which replica counts, in order", many=True
+        "scalingIntervals", ScalingInterval, "the replica counts for each level of total demand, in order", many=True
     )
     overlap: ResourceChanges | None = wire(
         "scalingIntervalsOverlap", ResourceChanges, "how far below its interval a count is kept while scaling down"

@@ -200,7 +200,7 @@ class TortoiseSettings:
     maximum_max_replicas: int = _replicas(100, "The HPA's maximum is never higher.", "MaximumMaxReplicas", 3)
     target_rule: str = _choice(
         (FIXED_POINT, PLAIN_FORMULA),
-        "How a target utilization is computed: its fixed point at once, or by the original's formula, which may ring.",
+        "How a target utilization is computed: its fixed point at once, or the published formula, which may oscillate.",
     )
     minimum_target_utilization: int = _percent(
         65, "No target utilization is lower, in percent.", "MinimumTargetResourceUtilization"

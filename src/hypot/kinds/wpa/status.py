@@ -52,9 +52,9 @@ class WPAStatus(Node):
     def __getitem__(self, metric: "BandMetric") -> BandStatus:
         """What was reported for a metric, which may be the value that the autoscaler was built with."""
         for one in self.current_metrics or ():
-            told = one.external if one.type == "External" else one.resource
-            if one.type == metric.type and told is not None and _name(told) == _name(metric.source):
-                return told
+            reported = one.external if one.type == "External" else one.resource
+            if one.type == metric.type and reported is not None and _name(reported) == _name(metric.source):
+                return reported
         raise KeyError(f"nothing is reported for this {metric.type} metric")
 
 

@@ -135,10 +135,10 @@ def namespace_setting(world: InputWorld) -> Iterator[Hit]:
     why="The original formula adds what is missing again and again: if the peak of usage is twice the target, the "
     "target goes from 70 to 30 and back. The default rule reaches the same target at once.",
     fix=f"remove the annotation {_TARGET_RULE}",
-    example="the plain formula rings if the peak of usage is far above the target",
+    example="the plain formula oscillates if the peak of usage is far above the target",
 )
 def target_rings(world: InputWorld) -> Iterator[Hit]:
     for tortoise in world.tortoises:
         if tortoise.item.annotations.get(_TARGET_RULE) == PLAIN_FORMULA:
-            message = "the plain formula rings if the peak of usage is far above the target"
+            message = "the plain formula oscillates if the peak of usage is far above the target"
             yield Hit(tortoise.item, ("metadata", "annotations", _TARGET_RULE), message)

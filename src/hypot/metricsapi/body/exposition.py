@@ -36,7 +36,7 @@ _SUFFIXES = {
     "_sum": (b"histogram", b"summary"),
     "_bucket": (b"histogram",),
 }
-# Longer labels are read anew each time, so that what is known of others takes a few megabytes.
+# Longer labels are read again each time, so that what is known of others takes a few megabytes.
 _LONGEST_KNOWN = 512
 # How often a name may occur, without its line being wanted, before other tasks have their turn.
 _AT_ONCE = 64

@@ -1,6 +1,6 @@
 """Asks another metrics server for what no rule serves.
 
-The request is made anew from the query that was checked: the other server gets neither the headers of the client nor
+The request is made again from the query that was checked: the other server gets neither the headers of the client nor
 its spelling of the path, so it cannot take them for something else than what the client was allowed.
 """
 

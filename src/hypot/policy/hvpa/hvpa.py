@@ -176,7 +176,7 @@ class _HvpaPass(HvpaFindings):
         if problems:
             return self._bad_spec("; ".join(str(problem) for problem in problems))
         if self.hvpa.is_weight_based:
-            return self._bad_spec("weightBasedScalingIntervals are not supported: use scalingIntervals")
+            return self._bad_spec("spec.weightBasedScalingIntervals is not supported: use spec.scalingIntervals")
         scale = self.seen.scale
         if isinstance(scale, Failure):
             self.no_scale(scale, "FailedGetScale")

@@ -79,7 +79,7 @@ def _is_stale(value: MetricValue | None, now: float) -> bool:
     """Whether a value is too old or from the future. A value that never changes soon becomes too old.
 
     A value without a time is accepted: some adapters give none, and they compute the value for this query.
-    Refusing it would leave its autoscalers without any metric for ever.
+    Refusing it would leave its autoscalers without any metric forever.
     """
     if value is None or not value.at:
         return False

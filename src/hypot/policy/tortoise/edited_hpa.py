@@ -84,7 +84,7 @@ def edited(
     """The HPA with these bounds, and a target for each place that is scaled by replicas; all else stays as it is.
 
     A metric of another place that the HPA measures by container is removed: its size follows its usage, so the metric
-    would ask for replicas for ever.
+    would ask for replicas forever.
     """
     wanted = set(scaled)
     metrics: list[Metric] = []

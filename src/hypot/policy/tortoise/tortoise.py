@@ -226,7 +226,7 @@ class _TortoisePass(TortoiseFindings):
         return HpaEdit(after.name, there, after)
 
     def _unneeded(self, there: HPA | None) -> HpaEdit | None:
-        """Its own HPA without any metric would keep its replicas for ever: it is deleted, if that is allowed."""
+        """Its own HPA without any metric would keep its replicas forever: it is deleted, if that is allowed."""
         written = self.tortoise.autoscaling_policy
         is_meant = bool(written) and not scales_horizontally(written)
         if there is None or self.tortoise.names_hpa or not self.tortoise.deletes_all or not is_meant:

@@ -46,7 +46,7 @@ def spread(
 
 
 def _await_workers(client: Any, address: str) -> None:
-    """Fails early: without workers, the scheduler would let us wait for ever."""
+    """Fails early: without workers, the scheduler would let us wait forever."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError as error:

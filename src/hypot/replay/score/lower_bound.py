@@ -1,4 +1,4 @@
-"""The lower bound of a run's cost: the cheapest pods, chosen anew in each tick, that serve as many requests in time.
+"""The lower bound of a run's cost: the cheapest pods, chosen again in each tick, that serve as many requests in time.
 
 They know the demand, need no time to start, and leave no backlog. They may be late in other ticks than the policy, but
 not more often in the whole run. So a late or lost request gets a price: for any price, the least sum of costs and

@@ -67,7 +67,7 @@ def overruled(
 ) -> dict[Key, str]:
     """For each autoscaler that yields its target, to which: to an HPA of the target, else to the oldest that writes.
 
-    Two autoscalers that hypot acts for would undo each other's changes for ever. One that writes nothing, such as a
+    Two autoscalers that hypot acts for would undo each other's changes forever. One that writes nothing, such as a
     dry run, conflicts with none.
     """
     claims: dict[ScaleTarget, list[Key]] = {}

@@ -179,7 +179,7 @@ class Watches:
         return made
 
     async def run(self) -> None:
-        """Run all watches for ever."""
+        """Run all watches forever."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._report_missing())
             for watched in self.all:

@@ -177,7 +177,7 @@ class UsageStore:
 
 
 def _read(item: msgspec.Raw) -> dict[str, Any] | None:
-    """A checkpoint; None if it cannot be read: then its usage is measured anew."""
+    """A checkpoint; None if it cannot be read: then its usage is measured again."""
     try:
         return read_object(item)
     except UnreadableError as error:

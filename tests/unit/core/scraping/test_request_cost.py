@@ -68,7 +68,7 @@ def test_classes_that_move_together_have_a_common_cost():
 
 
 def test_a_class_that_is_the_sum_of_others():
-    """None of the three can be told from the others."""
+    """None of the three can be separated from the others."""
     fit = learned([GET, PUT, GET, LIST], [[a, b, a + b, c] for a, b, c in mixes()])
     assert fit.shared == (False, True, True, True, False)
     assert len(set(fit.costs[1:4])) == 1
@@ -76,7 +76,7 @@ def test_a_class_that_is_the_sum_of_others():
 
 
 def test_requests_that_never_vary():
-    """What they cost cannot be told from what a pod uses anyway: it all counts as theirs, and is marked."""
+    """What they cost cannot be separated from what a pod uses anyway: it all counts as theirs, and is marked."""
     fit = learned([GET], [[600.0]] * 90, base=0.05)
     assert fit.shared == (True, True)
     assert (fit.costs[0], fit.errors[0]) == (0.0, inf)

@@ -196,7 +196,7 @@ def test_the_worst_of_a_fleet_are_named():
 
 
 def test_a_small_fleet_is_seen_at_once():
-    """There nobody needs to be told which workload is the worst."""
+    """With one workload, the worst one is not named."""
     fleet = {"a": {"HPA": FINE, "VPA": CHEAP}, "b": {"HPA": FINE}}
     assert list(fleet_text(fleet)) == ["Total cost: HPA $24.00."]
 

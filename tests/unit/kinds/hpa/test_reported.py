@@ -127,8 +127,8 @@ def test_conditions_are_copied_and_pickled():
 
 def test_a_metric_is_found_in_whatever_order_its_labels_are():
     """A live object has them in the order of a server."""
-    told = {"metric": {"name": "depth", "selector": {"matchLabels": {"b": "2", "a": "1"}}}, "current": {"value": "3"}}
-    live = {"status": {"currentMetrics": [{"type": "External", "external": told}]}}
+    shown = {"metric": {"name": "depth", "selector": {"matchLabels": {"b": "2", "a": "1"}}}, "current": {"value": "3"}}
+    live = {"status": {"currentMetrics": [{"type": "External", "external": shown}]}}
     metric = external("depth", value=1, labels={"a": "1", "b": "2"})
     assert HPA.from_dict(live).reported[metric].current.value == "3"
 

@@ -72,7 +72,7 @@ BAD = {
         seed(hpa=hpa(metrics=[cpu(utilization=50).write()] * 16)),
         {("metric-count", f"{HPA_SPEC}.metrics")},
     ),
-    "a pace that is none": (
+    "an invalid pace": (
         seed(hpa=hpa(behavior={"scaleUp": {"selectPolicy": "Median"}})),
         {("select-policy", f"{HPA_SPEC}.behavior.scaleUp.selectPolicy")},
     ),
@@ -89,7 +89,7 @@ BAD = {
         seed(hpa={"deploy": True, "template": {"metadata": {"ownerReferences": [{"name": "a"}]}}}),
         {("owner-references", "spec.hpa.template.metadata.ownerReferences")},
     ),
-    "labels that are none": (
+    "invalid labels": (
         seed(hpa=hpa(labels={"a": "b c"})),
         {("labels", "spec.hpa.template.metadata.labels")},
     ),
@@ -113,7 +113,7 @@ BAD = {
         at(["vpa", "scaleDown", "updatePolicy", "updateMode"], "On"),
         {("update-mode", "spec.vpa.scaleDown.updatePolicy.updateMode")},
     ),
-    "a duration that is none": (
+    "an invalid duration": (
         at(["scaleUp", "stabilizationDuration"], "3 minutes"),
         {("stabilization", "spec.scaleUp.stabilizationDuration")},
     ),
@@ -121,7 +121,7 @@ BAD = {
         at(["hpa", "scaleDown", "stabilizationDuration"], "-3m"),
         {("stabilization", "spec.hpa.scaleDown.stabilizationDuration")},
     ),
-    "a change that is none": (
+    "an invalid change": (
         at(["scaleUp", "minChange", "cpu", "value"], "much"),
         {("quantity", "spec.scaleUp.minChange.cpu.value")},
     ),
@@ -225,7 +225,7 @@ BAD = {
     ),
     "no size at all": (sized((4,)), {("interval-size", f"{FIRST}.maxResources.{name}") for name in ("cpu", "memory")}),
     "a size of nothing": (sized((2, 0, "1Gi")), {("interval-size", f"{FIRST}.maxResources.cpu")}),
-    "a size that is none": (sized((2, "one", "1Gi")), {("quantity", f"{FIRST}.maxResources.cpu")}),
+    "an invalid size": (sized((2, "one", "1Gi")), {("quantity", f"{FIRST}.maxResources.cpu")}),
     "half a byte": (sized((2, 1, "500m")), {("whole-amount", f"{FIRST}.maxResources.memory")}),
     "a size below minAllowed": (
         sized((2, 1, "1Gi"), vpa=vpa(policy("a"), policy("b", low={"cpu": 2}))),
@@ -268,7 +268,7 @@ BAD = {
         noted(recommendations="theirs"),
         {("recommendations", "metadata.annotations.hypot.dev/recommendations")},
     ),
-    "a knob that is none": (
+    "an invalid knob": (
         seed(vpa={"deploy": True, "template": {"metadata": {"annotations": {"hypot.dev/cpu-half-life": "soon"}}}}),
         {("knob", "spec.vpa.template.metadata.annotations.hypot.dev/cpu-half-life")},
     ),

@@ -194,7 +194,7 @@ def test_a_weight_based_manifest():
         {"vpaWeight": 100, "startReplicaCount": 3},
     ]
     old = hvpa(scalingIntervals=None, weightBasedScalingIntervals=weights)
-    assert "use scalingIntervals" in undecided(old, checkpoint(**LEARNT), *fleet(2))
+    assert "use spec.scalingIntervals" in undecided(old, checkpoint(**LEARNT), *fleet(2))
 
 
 def test_all_errors_are_reported():

@@ -341,7 +341,7 @@ class TestHolds:
         """They are read and checked only."""
         decision = decided(Hvpa.from_dict(manifest(RELEASED)), UP)
         assert not decision.moves
-        assert "use scalingIntervals" in decision.error
+        assert "use spec.scalingIntervals" in decision.error
 
     def test_an_old_status_is_kept(self):
         """If nothing could be decided, the times of the status are kept."""

@@ -113,13 +113,13 @@ async def test_the_lease_of_a_tenant_is_not_believed(name):
     cluster = FakeCluster()
     kinds = all_kinds(WatermarkPodAutoscaler="act", VerticalPodAutoscaler="act")
     usual = {"kinds": kinds, "namespace": "zone"}
-    plain, told = (Leases(cluster, config(**usual, **given)) for given in ({}, {"lease_namespaces": ("shop",)}))
+    plain, listed = (Leases(cluster, config(**usual, **given)) for given in ({}, {"lease_namespaces": ("shop",)}))
     for step in range(3):
         cluster.put(lease(name, "shop", renewed=NOW + 30 * step))
         await plain.look(NOW + 30 * step, 30.0 * step)
-        await told.look(NOW + 30 * step, 30.0 * step)
+        await listed.look(NOW + 30 * step, 30.0 * step)
         assert (plain.fresh, plain.twin) == ({}, "")
-        assert [*told.fresh.values(), told.twin].count(f"shop/{name}") == 1
+        assert [*listed.fresh.values(), listed.twin].count(f"shop/{name}") == 1
 
 
 @pytest.mark.asyncio

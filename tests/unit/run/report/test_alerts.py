@@ -11,7 +11,7 @@ RULES = Path(__file__).resolve().parents[4] / "deploy" / "helm" / "hypot" / "fil
 TARGET = 'job="hypot",namespace="hypot-system"'
 OBJECT = 'kind="Hvpa",object_namespace="shop",object_name="web"'
 # What the leader reports -> the alert that fires.
-TOLD = {
+REPORTED = {
     "HypotGovernorHolding": ("hypot_governor_holding", "", "3"),
     "HypotMetricsStale": ("hypot_stale_share", "", "0.9"),
     "HypotStateNotWritten": ("hypot_state_unwritten", "", "1"),
@@ -54,11 +54,11 @@ def test_the_rules_can_be_read(promtool):
     subprocess.run([promtool, "check", "rules", str(RULES)], check=True, capture_output=True)
 
 
-@pytest.mark.parametrize("alert", TOLD)
+@pytest.mark.parametrize("alert", REPORTED)
 @pytest.mark.parametrize("by", ["the leader", "one that led before"])
 def test_only_the_leaders_values_count(promtool, tmp_path, alert, by):
     """The last values of a former leader would fire an alert forever."""
-    name, labels, value = TOLD[alert]
+    name, labels, value = REPORTED[alert]
     leaders = [series("hypot_leader", 1, "a"), series("hypot_leader", 0, "b")]
     pod, found = ("a", [{"severity": "warning"}]) if by == "the leader" else ("b", [])
     done = judged(promtool, tmp_path, [*leaders, series(name, value, pod, labels)], alert, found)
