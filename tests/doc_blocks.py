@@ -110,7 +110,9 @@ def workspace(folder: Path) -> Path:
     return folder
 
 
-def ran(commands: str, folder: Path, given: Mapping[str, str], before: str = "") -> subprocess.CompletedProcess[str]:
+def ran(
+    commands: str, folder: Path, given: Mapping[str, str], before: str = "set -o pipefail"
+) -> subprocess.CompletedProcess[str]:
     """A shell that stops at the first command that fails; `hypot` is the one that is tested."""
     programs = folder / ".programs"
     programs.mkdir(exist_ok=True)
@@ -119,7 +121,7 @@ def ran(commands: str, folder: Path, given: Mapping[str, str], before: str = "")
     hypot.chmod(0o755)
     path = os.pathsep.join([str(programs), given.get("PATH", os.environ.get("PATH", "")), BUILT])
     return subprocess.run(
-        [shutil.which("bash") or "/bin/bash", "-e", "-u", "-o", "pipefail", "-c", f"{before}\n{commands}"],
+        [shutil.which("bash") or "/bin/bash", "-e", "-u", "-c", f"{before}\n{commands}"],
         cwd=folder,
         env={**os.environ, **given, "PATH": path, "COLUMNS": "120"},
         stdin=subprocess.DEVNULL,

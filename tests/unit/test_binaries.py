@@ -18,9 +18,11 @@ case "$1" in
   build)
     echo "$@" >> {log}
     while [ "$1" != -o ]; do shift; done
-    mkdir -p "$2"; sleep 0.3
-    for name in server kube-apiserver kube-controller-manager; do
-      echo "#!/bin/sh" > "$2/$name"; chmod +x "$2/$name"
+    folder=$2; shift 2
+    mkdir -p "$folder"; sleep 0.3
+    for package in "$@"; do
+      name=${{package##*/}}; [ "$name" != v3 ] || name=server
+      echo "#!/bin/sh" > "$folder/$name"; chmod +x "$folder/$name"
     done
     echo k8s.io/compiled >&2
     exit {status} ;;
@@ -107,8 +109,23 @@ def test_a_failed_build_leaves_nothing(world: Path) -> None:
 def test_two_at_once_build_once(world: Path) -> None:
     """The second process waits for the first and uses its build."""
     go(world)
+    (world / "bin" / "kubectl").touch(mode=0o755)
     command = [sys.executable, str(SCRIPT)]
     running = [subprocess.Popen(command, env=dict(os.environ), stderr=subprocess.PIPE, text=True) for _ in range(2)]
     reported = [process.communicate(timeout=300)[1].splitlines()[-1] for process in running]
     assert reported[0] == reported[1]
     assert builds(world) == 1
+
+
+def test_kubectl_is_given_found_or_built(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the given binaries, on the PATH, else with Go, once."""
+    go(world)
+    made = binaries.kubectl()
+    assert made == binaries.kubectl()
+    assert binaries.version().removeprefix("v1") in (binaries.CLUSTER / "kubectl" / "go.mod").read_text()
+    assert (made.name, builds(world)) == ("kubectl", 1)
+    (world / "bin" / "kubectl").touch(mode=0o755)
+    assert binaries.kubectl() == world / "bin" / "kubectl"
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(world))
+    (world / "kubectl").touch(mode=0o755)
+    assert binaries.kubectl() == world / "kubectl"

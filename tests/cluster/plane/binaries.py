@@ -1,6 +1,6 @@
-"""The etcd, kube-apiserver and kube-controller-manager binaries: given, cached, or built once with Go.
+"""The etcd, kube-apiserver, kube-controller-manager and kubectl binaries: given, cached, or built once with Go.
 
-Run as a script, it makes sure that they exist and prints their folder.
+Run as a script, it makes sure that they exist and prints where they are.
 """
 
 import fcntl
@@ -13,11 +13,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-MODULE = Path(__file__).parents[1] / "controlplane"
+CLUSTER = Path(__file__).parents[1]
+MODULE = CLUSTER / "controlplane"
 # The name of the program, and the Go package it is built from.
 PACKAGES = {
     "etcd": "go.etcd.io/etcd/server/v3",
@@ -25,6 +26,7 @@ PACKAGES = {
     "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
 }
 GO_ENVIRONMENT = {"GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}
+KUBECTL = {"kubectl": "hypot.dev/kubectl"}
 STAMPED = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 
 
@@ -51,15 +53,30 @@ def ensure() -> Path:
     found = find()
     if found:
         return found
+    return _built(MODULE, PACKAGES)
+
+
+def kubectl() -> Path:
+    """kubectl: beside the given binaries, on the PATH, else built."""
+    given = os.environ.get("KUBEBUILDER_ASSETS")
+    if given and _complete(Path(given), KUBECTL):
+        return Path(given) / "kubectl"
+    found = shutil.which("kubectl")
+    return Path(found) if found else _built(CLUSTER / "kubectl", KUBECTL) / "kubectl"
+
+
+def _built(module: Path, packages: Mapping[str, str]) -> Path:
+    folder = _cached(module)
+    if _complete(folder, packages):
+        return folder
     go = _go()
-    folder = _cached()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BuildError(f"the cache folder {folder.parent} cannot be made: {error}; set XDG_CACHE_HOME") from error
     with _lock(folder.parent / f"{folder.name}.lock"):
-        if not _complete(folder):
-            _build(go, folder)
+        if not _complete(folder, packages):
+            _build(go, folder, module, packages)
     return folder
 
 
@@ -75,17 +92,17 @@ def _pinned(pattern: str) -> str:
     return found[1]
 
 
-def _complete(folder: Path) -> bool:
-    return all(os.access(folder / name, os.X_OK) for name in PACKAGES)
+def _complete(folder: Path, packages: Iterable[str] = tuple(PACKAGES)) -> bool:
+    return all(os.access(folder / name, os.X_OK) for name in packages)
 
 
-def _cached() -> Path:
+def _cached(module: Path = MODULE) -> Path:
     """One folder for each version, checksums, flags and machine type."""
-    parts = [(MODULE / name).read_bytes() for name in ("go.mod", "go.sum")]
+    parts = [(module / name).read_bytes() for name in ("go.mod", "go.sum")]
     parts += [" ".join(_flags()).encode(), f"{sys.platform} {platform.machine()}".encode()]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - never fails
-    return Path(home) / "hypot" / f"controlplane-{version()}-{key}"
+    return Path(home) / "hypot" / f"{module.name}-{version()}-{key}"
 
 
 def _flags() -> list[str]:
@@ -125,30 +142,32 @@ def _lock(path: Path) -> Iterator[None]:
         yield
 
 
-def _build(go: str, folder: Path) -> None:
+def _build(go: str, folder: Path, module: Path, packages: Mapping[str, str]) -> None:
     """Build in a temporary folder and rename it, so that a failed build leaves nothing that looks complete."""
-    say(f"building {', '.join(PACKAGES)} {version()}: once, 5 to 15 minutes on two cores")
+    takes = "5 to 15 minutes" if packages is PACKAGES else "a minute or two"
+    say(f"building {', '.join(packages)} {version()}: once, {takes} on two cores")
     with tempfile.TemporaryDirectory(dir=folder.parent) as place:
         made = Path(place) / "bin"
-        total = len(_run(go, "list", "-deps", *PACKAGES.values()).splitlines())
-        _compile([go, "build", "-v", *_flags(), "-o", f"{made}/", *PACKAGES.values()], total)
-        (made / "server").rename(made / "etcd")
+        total = len(_run(module, go, "list", "-deps", *packages.values()).splitlines())
+        _compile(module, [go, "build", "-v", *_flags(), "-o", f"{made}/", *packages.values()], total)
+        if "etcd" in packages:
+            (made / "server").rename(made / "etcd")
         shutil.rmtree(folder, ignore_errors=True)
         made.rename(folder)
 
 
-def _run(*command: str) -> str:
-    done = subprocess.run(command, env=_environment(), cwd=MODULE, capture_output=True, text=True, check=False)
+def _run(module: Path, *command: str) -> str:
+    done = subprocess.run(command, env=_environment(), cwd=module, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"{' '.join(command[:2])} failed: {done.stderr.strip()[-2000:]}")
     return done.stdout
 
 
-def _compile(command: list[str], total: int) -> None:
+def _compile(module: Path, command: list[str], total: int) -> None:
     """Go prints each package that it compiles, but not those that are already in its cache."""
     began = shown = time.monotonic()
     lines: list[str] = []
-    with subprocess.Popen(command, env=_environment(), cwd=MODULE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, env=_environment(), cwd=module, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr or ():
             lines.append(line)
             if time.monotonic() - shown >= 10:
@@ -168,6 +187,7 @@ def say(text: str) -> None:
 def main() -> int:
     try:
         say(str(ensure()))
+        say(str(kubectl()))
     except UnavailableError as error:
         say(str(error))
         return 1 if os.environ.get("CI") else 0

@@ -251,10 +251,18 @@ def _reply(server: MetricsServer, address: str) -> tuple[int, Object]:
             return 200, {"kind": f"{KINDS[query.api]}List", "apiVersion": version, "metadata": {}, "items": said.items}
         return said.status, _refusal(said.status, said.reason)
     match urlsplit(address).path.strip("/").split("/"):
+        case ["apis", "metrics.k8s.io" as group, version, "nodes"]:
+            body = {"kind": "NodeMetricsList", "apiVersion": f"{group}/{version}", "metadata": {}}
+            return 200, {**body, "items": [_node_usage("node-1")]}
         case ["apis", group, version] if VERSIONS.get(group) == version:
             body = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}"}
             return 200, {**body, "resources": _resources(group)}
     return 404, _refusal(404, "NotFound")
+
+
+def _node_usage(name: str) -> Object:
+    usage = {"cpu": "500m", "memory": "2Gi"}
+    return {"metadata": {"name": name}, "timestamp": stamp(time.time()), "window": "15s", "usage": usage}
 
 
 def _refusal(status: int, reason: str) -> Object:
