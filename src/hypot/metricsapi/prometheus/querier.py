@@ -189,7 +189,7 @@ class Querier:
         if pods and turn.troubles & (turn.troubles - 1) == 0:
             pod, trouble = pods[0]
             one = {"namespace": pod.namespace, "pod": pod.name, "error": trouble}
-            log.warning("query says nothing of pods", rule=rule.name, pods=len(pods), in_a_row=turn.troubles, **one)
+            log.warning("query without values of pods", rule=rule.name, pods=len(pods), in_a_row=turn.troubles, **one)
 
 
 def _series(status: int, body: bytes) -> list[VectorSeries]:

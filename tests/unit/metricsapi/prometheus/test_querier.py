@@ -176,7 +176,7 @@ async def test_the_log_says_it_once():
     with capture_logs() as lines:
         async with running(querier):
             await asyncio.sleep(15 * 9)
-    said = [line for line in lines if line["event"] == "query says nothing of pods"]
+    said = [line for line in lines if line["event"] == "query without values of pods"]
     assert [line["in_a_row"] for line in said] == [1, 2, 4, 8]
     assert said[0] == {
         **said[0],
