@@ -139,6 +139,7 @@ def check(
             silenced += 1
         else:
             heard.append((item, finding))
+    heard = _with_causes(heard)
     broken = [] if UNREADABLE in ignored else [_unreadable(error) for error in unread]
     files = {item.source.file for item in world.items if item.source is not None} | {one.file for one in broken}
     autoscalers = sum(1 for _ in world.autoscalers) + len(world.scaled_objects)
@@ -177,6 +178,25 @@ def _without_consequences(problems: tuple[Problem, ...]) -> Iterator[Problem]:
     """Without what the API server says about a field besides that it is required: it is one mistake."""
     missing = {problem.where for problem in problems if problem.kind == "Required"}
     return (problem for problem in problems if problem.kind == "Required" or problem.where not in missing)
+
+
+def _with_causes(heard: list[tuple[Item, Finding]]) -> list[tuple[Item, Finding]]:
+    """Bounds that exclude each other because of a wrong unit are one mistake, whose fix is the unit."""
+    slips = {(id(item), _bound(one)): one for item, one in heard if one.rule == "unit-slip"}
+    ranges = {(id(item), _bound(one)) for item, one in heard if one.rule == "allowed-range"}
+    found = []
+    for item, one in heard:
+        place = id(item), _bound(one)
+        if one.rule == "allowed-range" and place in slips:
+            found.append((item, replace(one, message=f"{one.message}; {slips[place].message}", hint=slips[place].hint)))
+        elif one.rule != "unit-slip" or place not in ranges:
+            found.append((item, one))
+    return found
+
+
+def _bound(finding: Finding) -> Where:
+    """Which resource of which policy, whether minAllowed or maxAllowed."""
+    return (*finding.where[:-2], *finding.where[-1:])
 
 
 def _message(problem: Problem) -> str:
