@@ -17,6 +17,8 @@ from hypot.lint.rule import Rule
 from hypot.lint.rule_list import RULES, known_ids, rule_of
 from hypot.lint.rules.given import PLACEHOLDER, UNREADABLE, ignored_by
 
+# Errors that a wrong unit leads to.
+_FROM_UNITS = frozenset({"allowed-range", "whole-amount"})
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "advice")
 
 
@@ -181,15 +183,15 @@ def _without_consequences(problems: tuple[Problem, ...]) -> Iterator[Problem]:
 
 
 def _with_causes(heard: list[tuple[Item, Finding]]) -> list[tuple[Item, Finding]]:
-    """Bounds that exclude each other because of a wrong unit are one mistake, whose fix is the unit."""
+    """An error that comes from a wrong unit, such as bounds that exclude each other, is one mistake: the unit."""
     slips = {(id(item), _bound(one)): one for item, one in heard if one.rule == "unit-slip"}
-    ranges = {(id(item), _bound(one)) for item, one in heard if one.rule == "allowed-range"}
+    errors = {(id(item), _bound(one)) for item, one in heard if one.rule in _FROM_UNITS}
     found = []
     for item, one in heard:
         place = id(item), _bound(one)
-        if one.rule == "allowed-range" and place in slips:
+        if one.rule in _FROM_UNITS and place in slips:
             found.append((item, replace(one, message=f"{one.message}; {slips[place].message}", hint=slips[place].hint)))
-        elif one.rule != "unit-slip" or place not in ranges:
+        elif one.rule != "unit-slip" or place not in errors:
             found.append((item, one))
     return found
 

@@ -380,7 +380,8 @@ class TestPaceAndMetrics:
     def test_bytes_of_memory(self, amount, slip):
         """Less than a mebibyte for each pod is always a mistake."""
         scaler = hpa(metrics=[memory(type="AverageValue", averageValue=amount), cpu()])
-        assert bool(findings("unit-slip", scaler)) is slip
+        hints = [f"write the unit: {amount.rstrip('km')}Mi, or Gi"] if slip else []
+        assert [one.hint for one in findings("unit-slip", scaler)] == hints
 
     @pytest.mark.parametrize(
         ("algorithm", "most", "of"),

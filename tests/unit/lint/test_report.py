@@ -116,6 +116,13 @@ def test_a_wrong_unit_that_makes_bounds_exclude_each_other():
     assert found.message.endswith("which is 250; minAllowed 250 means 250 whole cores for each container")
 
 
+def test_a_fraction_of_a_byte():
+    """128m is an error of its own, and the fix is the unit too."""
+    (found,) = check(sized({"minAllowed": {"memory": "128m"}}), workload(replicas=2)).findings
+    assert (found.rule, found.hint) == ("whole-amount", "write the unit: 128Mi, or Gi")
+    assert found.message.endswith("minAllowed 128m means 0.128 bytes for each container")
+
+
 def test_unreadable_part_is_not_judged_further():
     """Metrics of the wrong type do not count as absent, which would mean cpu at 80 %."""
     assert rules(check(hpa(metrics="cpu"), NO_CPU)) == ["type"]

@@ -130,7 +130,9 @@ def _size_problems(row: _IntervalRow, views: Sequence[_View]) -> Iterator[Proble
     for name, amount in mapping.items():
         if name not in RESOURCES:
             message = "is not a resource that pods are sized by"
-            yield Problem("interval-resource", "NotSupported", (*at, name), message, amount, "known here: cpu, memory")
+            yield Problem(
+                "interval-resource", "NotSupported", (*at, name), message, amount, "valid fields: cpu, memory"
+            )
     yield from resource_list_problems({name: written[name] for name in RESOURCES if name in written}, at)
     for name, size in row.sizes.items():
         if size == 0:

@@ -1,9 +1,9 @@
 """Rules for the metrics of an autoscaler."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 
-from hypot.core.quantity import format_milli
 from hypot.kinds.hpa.fields import Metric, Target
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Where, dotted
@@ -193,8 +193,9 @@ def _slip(
     if held is None or held <= 0:
         return
     if resource == "memory" and held < _MEBIBYTE:
-        message = f"{name} {written} means {format_milli(held, binary=True)} bytes {of}"
-        yield Hit(item, where, message, f"write the unit: {held // 1000}Mi, or Gi")
+        message = f"{name} {written} means {held // 1000 or held / 1000:g} bytes {of}"
+        number = re.sub(r"[^0-9.].*", "", str(written))
+        yield Hit(item, where, message, f"write the unit: {number}Mi, or Gi")
     if resource != "cpu" or held < pods * _MANY_CORES or held % 1000 or _is_large(template, held):
         return
     cores = held // 1000
