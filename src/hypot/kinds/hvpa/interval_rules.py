@@ -130,9 +130,8 @@ def _size_problems(row: _IntervalRow, views: Sequence[_View]) -> Iterator[Proble
     for name, amount in mapping.items():
         if name not in RESOURCES:
             message = "is not a resource that pods are sized by"
-            yield Problem(
-                "interval-resource", "NotSupported", (*at, name), message, amount, "valid fields: cpu, memory"
-            )
+            hint = "valid fields: cpu, memory"
+            yield Problem("interval-resource", "NotSupported", (*at, name), message, amount, hint)
     yield from resource_list_problems({name: written[name] for name in RESOURCES if name in written}, at)
     for name, size in row.sizes.items():
         if size == 0:
