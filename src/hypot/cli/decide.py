@@ -24,6 +24,7 @@ from hypot.cli.verdict import Verdict, glyphs_for, report, safe_for, summary, wi
 from hypot.core.instant import show_time
 from hypot.kinds.base import Ref
 from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
+from hypot.kinds.problem import Problem, some
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.text.write import to_yaml
 from hypot.kinds.tortoise import Tortoise
@@ -70,7 +71,7 @@ class _Run:
     states: dict[str, Remembered] = field(default_factory=dict)
 
     def outcome(self, autoscaler: Autoscaler, source: Source | None) -> Verdict:
-        problems = autoscaler.problems(self.settings.kubernetes, self.settings.gates)
+        problems = _filled_in(autoscaler, autoscaler.problems(self.settings.kubernetes, self.settings.gates))
         in_the_way = blocking(autoscaler, problems)
         if in_the_way:
             refused = refusal(autoscaler, in_the_way, self.now)
@@ -90,6 +91,23 @@ class _Run:
         known = current if current is not None or earlier is None else earlier.replicas
         self.states[key] = Remembered(after, known, self.now)
         return decision
+
+
+def _filled_in(autoscaler: Autoscaler, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """Placeholders such as ${REPLICAS} are one problem: what is wrong with them says nothing."""
+    in_the_way = blocking(autoscaler, problems)
+    if not in_the_way:
+        return problems
+    from hypot.lint.input.placeholders import placeholder_at, placeholders_in  # noqa: PLC0415  few files have any
+
+    data = autoscaler.to_dict()
+    if not any(placeholder_at(data, problem.where) for problem in in_the_way):
+        return problems
+    found = list(dict.fromkeys(placeholders_in(data)))
+    message = f"{some(found)} {'is' if len(found) == 1 else 'are'} filled in later"
+    hint = "pass the result: `envsubst < FILE | hypot decide -f -`, `kustomize build`"
+    kept = [problem for problem in problems if placeholder_at(data, problem.where) is None]
+    return (Problem("placeholder", "", (), message, None, hint), *kept)
 
 
 def _version(_: click.Context, __: click.Parameter, text: str | None) -> Version | None:

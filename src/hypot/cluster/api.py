@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import os
 import random
 import re
 import time
@@ -16,9 +17,10 @@ import aiohttp
 from yarl import URL
 
 from hypot.cluster.config import Access, AccessError
+from hypot.cluster.connection import Connection
 from hypot.cluster.credentials import Credentials, Identity, tls_of
 from hypot.cluster.guarded import Guard, GuardedRequest, Sending, guarded_socket, sending
-from hypot.cluster.port import JSON, LARGEST_ANSWER, Answer, RefusedError, Request, UnreachableError
+from hypot.cluster.port import JSON, LARGEST_ANSWER, Answer, OutageError, RefusedError, Request, UnreachableError
 
 CONNECT_WITHIN = 10.0
 CONNECTIONS = 64
@@ -53,12 +55,14 @@ class Api:
         access: Access,
         *,
         guard: Guard | None = None,
+        connection: Connection | None = None,
         user_agent: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.access = access
         self.calls: Counter[tuple[str, str, str]] = Counter()
         self._guard = guard
+        self._connection = connection
         self._user_agent = user_agent or f"hypot/{version('hypot')}"
         self._credentials = Credentials(access, clock)
         self._session: aiohttp.ClientSession | None = None
@@ -148,6 +152,8 @@ class Api:
         finally:
             sending.reset(before)
         self.calls[verb, path_kind(request.path), f"{response.status // 100}xx"] += 1
+        if self._connection is not None:
+            self._connection.answered()
         return response
 
     def _headers(self, request: Request, identity: Identity) -> dict[str, str]:
@@ -193,7 +199,12 @@ class Api:
             raise self._unreachable("WATCH", request, error, 0) from error
 
     def _unreachable(self, verb: str, request: Request, error: Exception, within: float) -> UnreachableError:
-        return UnreachableError(f"{verb} {request.path}: {what_happened(error, within, self.access.source)}")
+        what = what_happened(error, within, self.access.source)
+        message = f"{verb} {request.path}: {what}"
+        if self._connection is None or not _is_outage(error, self._connection.silent_for() > within):
+            return UnreachableError(message)
+        self._connection.failed(what)
+        return OutageError(message)
 
 
 def _body(body: bytes | None) -> bytes | io.BytesIO | None:
@@ -276,13 +287,27 @@ def path_kind(path: str) -> str:
     return f"{resource}/{parts[2]}" if len(parts) > 2 else resource
 
 
+def _is_outage(error: Exception, nothing_answered: bool) -> bool:
+    """Whether it is no matter of one request. If others were answered meanwhile, only this one was slow."""
+    match error:
+        case _TooMuchError():
+            return False
+        case aiohttp.ConnectionTimeoutError():
+            return True
+        case TimeoutError():
+            return nothing_answered
+        case _:
+            return True
+
+
 def what_happened(error: Exception, within: float, source: str) -> str:
     """A readable description of a failure."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             return f"the certificate of {error.host} is not trusted: {error.certificate_error}; see {source}"
         case aiohttp.ClientConnectorError():
-            return f"no connection to {error.host}:{error.port}: {error.strerror or error.os_error}"
+            why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or error.os_error
+            return f"no connection to {error.host}:{error.port}: {why}"
         case aiohttp.ServerDisconnectedError():
             return "the connection was closed before an answer came"
         case aiohttp.ClientPayloadError():

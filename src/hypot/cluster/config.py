@@ -126,6 +126,11 @@ class _ConfigEntry:
         return f"{self.file}, {self.label}"
 
 
+def in_pod() -> bool:
+    """Whether this process runs in a pod: the kubelet tells every container where the API server is."""
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
+
+
 def read_access(kubeconfig: str | None = None, context: str | None = None) -> Access:
     """The access settings in kubectl's order: the given file, $KUBECONFIG, the pod's service account, ~/.kube/config.
 
@@ -135,7 +140,7 @@ def read_access(kubeconfig: str | None = None, context: str | None = None) -> Ac
         return _from_files([Path(kubeconfig)], context, needed=True)
     if named := [Path(each) for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]:
         return _from_files(named, context)
-    if not context and os.environ.get("KUBERNETES_SERVICE_HOST") and (SERVICE_ACCOUNT / "token").exists():
+    if not context and in_pod() and (SERVICE_ACCOUNT / "token").exists():
         return _from_service_account(os.environ)
     return _from_files([Path("~/.kube/config").expanduser()], context)
 

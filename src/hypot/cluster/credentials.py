@@ -107,7 +107,8 @@ async def run_plugin(plugin: Plugin, source: str) -> bytes:
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        raise AccessError(f"{source}: {plugin.command} cannot be started: {error}. {plugin.hint}".strip()) from error
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise AccessError(f"{source}: {plugin.command} cannot be started: {why}. {plugin.hint}".strip()) from error
     try:
         async with asyncio.timeout(PLUGIN_WITHIN):
             said = await _bounded(process, f"{source}: {plugin.command}")

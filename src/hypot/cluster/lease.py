@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import structlog
 
 from hypot.cluster.clock import Clock, boot
 from hypot.cluster.clock import wall as wall_clock
-from hypot.cluster.port import Answer, MayNotWriteError, Method, Port, Request, UnreachableError, encoded
+from hypot.cluster.port import Answer, MayNotWriteError, Method, OutageError, Port, Request, UnreachableError, encoded
 
 API_VERSION: Final = "coordination.k8s.io/v1"
 SHORTEST_TIMEOUT: Final = 0.1
@@ -21,6 +21,15 @@ SHORTEST_SLEEP: Final = 0.05
 TRIES: Final = 3
 
 _End = Literal["released", "lost", "failed", "again"]
+
+
+class _Failure(NamedTuple):
+    """What went wrong in an attempt, whether the server refused it, and whether that is logged elsewhere."""
+
+    message: str = ""
+    refused: bool = False
+    logged: bool = False
+
 
 _log = structlog.get_logger()
 
@@ -137,8 +146,8 @@ class Lease:
         self._busy = asyncio.Lock()
         self._ending = self._reported = self._aside = False
         self._followed = ""
-        # What went wrong in the current attempt, and whether the server refused it.
-        self._failed = ("", False)
+        # Of the current attempt.
+        self._failed = _Failure()
 
     def left(self) -> float:
         """Seconds during which we may still write; 0 or less means that we may not."""
@@ -176,7 +185,7 @@ class Lease:
         self._ending = True
         self._until = -float("inf")
         async with self._busy:
-            self._failed = ("", False)
+            self._failed = _Failure()
             for _ in range(TRIES):
                 end = await self._give_back()
                 if end != "again":
@@ -197,7 +206,7 @@ class Lease:
 
     async def _attempt(self) -> None:
         self._pause = self._retry
-        self._failed = ("", False)
+        self._failed = _Failure()
         for _ in range(TRIES):
             if self._ending or await self._step() != "again":
                 return
@@ -284,12 +293,13 @@ class Lease:
         if self.leading:
             within = max(min(within, self.left()), SHORTEST_TIMEOUT)
         query = {"fieldManager": "hypot"} if body else {}
-        request = Request(method, path, query, encoded(body) if body else None, timeout=within)
+        # The port gives up first: it knows whether the server answers other requests.
+        request = Request(method, path, query, encoded(body) if body else None, timeout=0.95 * within)
         try:
             async with asyncio.timeout(within):
                 answer = await self._port.call(request)
         except (UnreachableError, MayNotWriteError) as error:
-            self._fail(str(error))
+            self._fail(str(error), logged=isinstance(error, OutageError))
             return None
         except TimeoutError:
             self._fail(f"{method} {path}: no answer within {within:.3g} s")
@@ -305,8 +315,8 @@ class Lease:
     def _collection(self) -> str:
         return f"/apis/{API_VERSION}/namespaces/{self._namespace}/leases"
 
-    def _fail(self, message: str, *, refused: bool = False) -> None:
-        self._failed = (message[:300], refused)
+    def _fail(self, message: str, *, refused: bool = False, logged: bool = False) -> None:
+        self._failed = _Failure(message[:300], refused, logged)
 
     def _refuse(self, message: str, answer: Answer) -> None:
         """Record a failed answer. A server that is overloaded or broken has not refused."""
@@ -317,8 +327,8 @@ class Lease:
 
     def _note(self) -> None:
         """Log a problem once, as long as it stays the same from attempt to attempt."""
-        trouble, refused = self._failed
-        if trouble and trouble != self.trouble:
+        trouble, refused, logged = self._failed
+        if trouble and trouble != self.trouble and not logged:
             _log.warning("lease request failed", name=self._name, error=trouble)
         if not (trouble and self.trouble):
             self._troubled_at = self._clock() if trouble else float("inf")
@@ -343,7 +353,7 @@ class Lease:
             self._say("lease lost")
         elif self._reported:
             wait = f"others wait until it expires, up to {self._duration:g} s"
-            _log.warning("lease not released", name=self._name, error=self._failed[0], outcome=wait)
+            _log.warning("lease not released", name=self._name, error=self._failed.message, outcome=wait)
         self._reported = False
 
     def _say(self, what: str) -> None:

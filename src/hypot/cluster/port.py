@@ -24,6 +24,10 @@ class UnreachableError(Exception):
     """
 
 
+class OutageError(UnreachableError):
+    """The API server answers no request at all. `Connection` logs that once, so nobody else needs to."""
+
+
 class MayNotWriteError(Exception):
     """The write was not sent: the caller is no longer the leader, or not for long enough."""
 

@@ -10,7 +10,7 @@ import structlog
 
 from hypot.cluster.clock import Clock, boot
 from hypot.cluster.page import UnreadableError, plain_fields, read_object, read_page
-from hypot.cluster.port import Answer, Port, RefusedError, Request, UnreachableError, encoded
+from hypot.cluster.port import Answer, OutageError, Port, RefusedError, Request, UnreachableError, encoded
 
 Row = TypeVar("Row")
 NamespacedName = tuple[str, str]
@@ -107,6 +107,8 @@ class Reflector(Generic[Row]):
             good = await self._follow()
         except RefusedError as refused:
             return self._refused(refused)
+        except OutageError as error:
+            return self._failed(str(error), quiet=True)
         except UnreachableError as error:
             return self._failed(str(error))
         except TimeoutError:
@@ -159,11 +161,11 @@ class Reflector(Generic[Row]):
         _log.info("watch silent", path=self.path, seconds=SILENCE)
         return self._pause()
 
-    def _failed(self, trouble: str, at_least: float = 0.0) -> float:
-        self.trouble = trouble[:300]
-        wait = max(at_least, self._pause())
-        _log.warning("watch failed", path=self.path, error=self.trouble, again_in=round(wait, 1))
-        return wait
+    def _failed(self, trouble: str, at_least: float = 0.0, *, quiet: bool = False) -> float:
+        before, self.trouble = self.trouble, trouble[:300]
+        if not quiet and self.trouble != before:
+            _log.warning("watch failed", path=self.path, error=self.trouble)
+        return max(at_least, self._pause())
 
     def _pause(self) -> float:
         """Exponential backoff with jitter, so that many clients do not come back at the same time."""

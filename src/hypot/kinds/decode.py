@@ -177,11 +177,12 @@ def json_type(value: Any) -> str:
 
 def _stranger(where: Where, owner: type[Node]) -> Problem:
     near = get_close_matches(str(where[-1]), owner.BY_KEY, 1, 0.7)
-    inside = next(_fields_below(owner, where[-1]), None)
+    inside = list(_fields_below(owner, where[-1]))
     if near:
         hint = f"did you mean {near[0]}?"
-    elif inside is not None:
-        hint = f"did you mean {dotted((*where[:-1], *inside))}?"
+    elif inside:
+        nearest = [path for path in inside if len(path) == len(inside[0])]
+        hint = f"did you mean {' or '.join(dotted((*where[:-1], *path)) for path in nearest)}?"
     else:
         hint = "valid fields: " + ", ".join(owner.BY_KEY)
     return Problem(

@@ -17,6 +17,8 @@ from hypot.lint.rule import Rule
 from hypot.lint.rule_list import RULES, known_ids, rule_of
 from hypot.lint.rules.given import PLACEHOLDER, UNREADABLE, ignored_by
 
+# Errors that a wrong unit leads to.
+_FROM_UNITS = frozenset({"allowed-range", "whole-amount"})
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "advice")
 
 
@@ -139,6 +141,7 @@ def check(
             silenced += 1
         else:
             heard.append((item, finding))
+    heard = _with_causes(heard)
     broken = [] if UNREADABLE in ignored else [_unreadable(error) for error in unread]
     files = {item.source.file for item in world.items if item.source is not None} | {one.file for one in broken}
     autoscalers = sum(1 for _ in world.autoscalers) + len(world.scaled_objects)
@@ -177,6 +180,25 @@ def _without_consequences(problems: tuple[Problem, ...]) -> Iterator[Problem]:
     """Without what the API server says about a field besides that it is required: it is one mistake."""
     missing = {problem.where for problem in problems if problem.kind == "Required"}
     return (problem for problem in problems if problem.kind == "Required" or problem.where not in missing)
+
+
+def _with_causes(heard: list[tuple[Item, Finding]]) -> list[tuple[Item, Finding]]:
+    """An error that comes from a wrong unit, such as bounds that exclude each other, is one mistake: the unit."""
+    slips = {(id(item), _bound(one)): one for item, one in heard if one.rule == "unit-slip"}
+    errors = {(id(item), _bound(one)) for item, one in heard if one.rule in _FROM_UNITS}
+    found = []
+    for item, one in heard:
+        place = id(item), _bound(one)
+        if one.rule in _FROM_UNITS and place in slips:
+            found.append((item, replace(one, message=f"{one.message}; {slips[place].message}", hint=slips[place].hint)))
+        elif one.rule != "unit-slip" or place not in errors:
+            found.append((item, one))
+    return found
+
+
+def _bound(finding: Finding) -> Where:
+    """Which resource of which policy, whether minAllowed or maxAllowed."""
+    return (*finding.where[:-2], *finding.where[-1:])
 
 
 def _message(problem: Problem) -> str:

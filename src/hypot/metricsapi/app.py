@@ -14,6 +14,7 @@ import structlog
 from hypot.cluster.api import Api
 from hypot.cluster.clock import boot, wall
 from hypot.cluster.config import SERVICE_ACCOUNT, Access
+from hypot.cluster.connection import Connection, warn
 from hypot.cluster.lease import Lease, own_identity
 from hypot.cluster.port import RefusedError, UnreachableError
 from hypot.cluster.prometheus import PrometheusApi
@@ -37,6 +38,7 @@ from hypot.serving.certificate_holder import CertificateHolder
 from hypot.serving.certificate_secret import CertificateSecret
 from hypot.serving.certificates import Issued, names_of
 from hypot.serving.client_certificates import AUTHENTICATED, ClientCertificates
+from hypot.serving.config import host_of
 from hypot.serving.garbage import collect_seldom
 from hypot.serving.given_certificate import GivenCertificateError, read_certificate
 from hypot.serving.listener import Listener
@@ -71,7 +73,9 @@ class MetricsServer:
 
     def __init__(self, config: MetricsConfig, access: Access, rules: RulesFile, plan: ScrapePlan) -> None:
         self.config, self.rules, self.plan = config, rules, plan
-        self.plain = Api(access, user_agent="hypot-metrics")
+        connection = Connection(access.server, access.source)
+        self.plain = Api(access, connection=connection, user_agent="hypot-metrics")
+        self._host = host_of(config.listen)
         self.identity = own_identity(socket.gethostname())
         self.lease = Lease(self.plain, config.namespace, LEASE, self.identity)
         self.clients = ClientCertificates(self.plain)
@@ -117,9 +121,9 @@ class MetricsServer:
                 await stack.enter_async_context(self.others.forwarder)
             for server in (self.probes, self.metrics, self.listener):
                 stack.push_async_callback(server.stop)
-            await self.probes.start(self.config.listen, self.config.probe_port)
+            await self.probes.start(self._host, self.config.probe_port)
             if not self.config.metrics_auth:
-                await self.metrics.start(self.config.listen, self.config.metrics_port)
+                await self.metrics.start(self._host, self.config.metrics_port)
             await self._until_stopped(session, asking)
 
     async def _until_stopped(self, session: aiohttp.ClientSession, asking: aiohttp.ClientSession) -> None:
@@ -227,7 +231,7 @@ class MetricsServer:
                 registered = await self.registration.publish(issued.ca_pem)
             except (UnreachableError, RefusedError, GivenCertificateError) as error:
                 if str(error) != self.certificate_trouble:
-                    log.warning("certificate not ready", error=str(error))
+                    warn("certificate not ready", error)
                 self.certificate_trouble = str(error)
                 await asyncio.sleep(CERTIFICATE_AGAIN)
                 continue
@@ -261,9 +265,9 @@ class MetricsServer:
 
     async def _listen(self, holder: CertificateHolder) -> None:
         if self.config.metrics_auth:
-            await self.metrics.start(self.config.listen, self.config.metrics_port, holder.context)
+            await self.metrics.start(self._host, self.config.metrics_port, holder.context)
         holder.ask_clients("")
-        await self.listener.start(self.config.listen, self.config.secure_port, holder.context)
+        await self.listener.start(self._host, self.config.secure_port, holder.context)
 
     def _active(self) -> bool:
         """Whether this replica scrapes."""

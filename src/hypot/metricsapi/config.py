@@ -11,10 +11,10 @@ from hypot.kinds.values.names import dns_label
 from hypot.metricsapi.ages import Ages
 from hypot.serving.config import (
     DEFAULT_NAMESPACE,
-    IP_SCHEMA,
     LABEL_SCHEMA,
     ConfigError,
     configured,
+    listen,
     metrics_auth,
     monitoring_namespace,
     plain_value,
@@ -71,7 +71,7 @@ class MetricsConfig:
         "", "The directory of tls.crt and tls.key, by which that server trusts the user that a request names."
     )
     forward_token_file: str = text("", "The file with a token for that server, if it takes no client certificate.")
-    listen: str = text("0.0.0.0", "The address of the APIs, the probes and the metrics.", IP_SCHEMA)  # noqa: S104
+    listen: str = listen("the APIs, the probes and the metrics")
     secure_port: int = port(6443, "The port of the metrics APIs.")
     probe_port: int = port(8081, "The port of /healthz and /readyz.")
     metrics_port: int = port(8080, "The port of /metrics, about the metrics server itself.")

@@ -17,6 +17,7 @@ import structlog
 from hypot.cluster.api import Api
 from hypot.cluster.clock import boot, wall
 from hypot.cluster.config import Access
+from hypot.cluster.connection import Connection, warn
 from hypot.cluster.discovery import Discovery
 from hypot.cluster.lease import Lease, own_identity
 from hypot.cluster.port import Port, RefusedError, UnreachableError
@@ -42,6 +43,7 @@ from hypot.run.report.gauges import Histogram, MetricsSnapshot, exposition
 from hypot.run.report.liveness import stuck, stuck_after
 from hypot.run.report.log import DecisionLog
 from hypot.run.report.reporter import Reporter
+from hypot.run.report.scope import log_scope
 from hypot.run.rights import features_of, own_name, state_name
 from hypot.run.store.backfill import Backfill
 from hypot.run.store.shard_text import NewerStateError
@@ -54,6 +56,7 @@ from hypot.run.webhook.given_certificate import GivenCertificate
 from hypot.run.webhook.server import Times, Webhook
 from hypot.serving.certificate_holder import CertificateHolder
 from hypot.serving.certificates import Issued, names_of
+from hypot.serving.config import host_of
 from hypot.serving.garbage import collect_seldom
 from hypot.serving.given_certificate import GivenCertificateError
 from hypot.serving.metrics_page import MetricsEndpoint
@@ -85,12 +88,14 @@ class App:
 
     def __init__(self, config: RunConfig, access: Access) -> None:
         self.config = config
+        self._host = host_of(config.listen)
         self.identity = own_identity(socket.gethostname())
-        self.plain = Api(access)
+        connection = Connection(access.server, access.source)
+        self.plain = Api(access, connection=connection)
         # The addresses of the API server, which no object may name.
         self.api_hosts = [urlsplit(access.server).hostname or "", os.environ.get("KUBERNETES_SERVICE_HOST", "")]
         self.lease = Lease(self.plain, config.namespace, own_name(config), self.identity, annotations=self._message)
-        self.guarded = Api(access, guard=self.lease.left)
+        self.guarded = Api(access, guard=self.lease.left, connection=connection)
         self.watches = Watches(self.plain, config)
         self.stopping = asyncio.Event()
         # The error that ended the process; empty after a normal stop.
@@ -128,11 +133,12 @@ class App:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.plain)
             await stack.enter_async_context(self.guarded)
-            await self.probes.start(self.config.listen, self.config.probe_port)
+            log_scope(self.config, self.plain.access)
+            await self.probes.start(self._host, self.config.probe_port)
             stack.push_async_callback(self.probes.stop)
             stack.push_async_callback(self.metrics.stop)
             if not self.config.metrics_auth:
-                await self.metrics.start(self.config.listen, self.config.metrics_port)
+                await self.metrics.start(self._host, self.config.metrics_port)
             log.info("listening", port=self.probes.port, identity=self.identity)
             await self._until_stopped(stack)
 
@@ -182,7 +188,7 @@ class App:
                 reconciler = await self._reconciler(session, recommenders)
                 await reconciler.resume()
             except (UnreachableError, RefusedError) as error:
-                log.warning("cannot start leading", error=str(error))
+                warn("cannot start leading", error)
                 await self._pause(AGAIN_AFTER)
                 continue
             except NewerStateError as error:
@@ -214,7 +220,7 @@ class App:
         except NewerStateError as error:
             self._refuse_to_lead(str(error))
         except (UnreachableError, RefusedError) as error:
-            log.warning("cannot read the state", error=str(error))
+            warn("cannot read the state", error)
         else:
             log.info("may lead again")
             self.refusal = ""
@@ -249,7 +255,7 @@ class App:
                 raise
             except (UnreachableError, RefusedError) as error:
                 self._recover()
-                log.warning("reconcile failed", error=str(error))
+                warn("reconcile failed", error)
             except Exception as error:  # noqa: BLE001  the next one is tried
                 self._failed(error)
             await self._pause(began + period - boot())
@@ -341,7 +347,9 @@ class App:
                     if self._has("webhook"):
                         await self._look_for_registration(source, issued)
                 except (UnreachableError, RefusedError, GivenCertificateError) as error:
-                    self._await_certificate(str(error))
+                    warn("webhook certificate not ready", error)
+                    if self.webhook_awaits:
+                        self.webhook_awaits = f"its certificate: {error}"
                     await asyncio.sleep(CERTIFICATE_AGAIN)
                     continue
                 self.certificate = issued
@@ -365,16 +373,11 @@ class App:
         if not self.sizes_new_pods:
             log.warning("no webhook configuration with a CA bundle", todo="apply the output of `hypot manifests`")
 
-    def _await_certificate(self, error: str) -> None:
-        log.warning("webhook certificate not ready", error=error)
-        if self.webhook_awaits:
-            self.webhook_awaits = f"its certificate: {error}"
-
     async def _listen(self, webhook: Webhook, holder: CertificateHolder) -> None:
         if self.config.metrics_auth:
-            await self.metrics.start(self.config.listen, self.config.metrics_port, holder.context)
+            await self.metrics.start(self._host, self.config.metrics_port, holder.context)
         if self._has("webhook"):
-            await webhook.start(self.config.listen, self.config.webhook_port, holder)
+            await webhook.start(self._host, self.config.webhook_port, holder)
             self.times, self.webhook_awaits = webhook.times, ""
             log.info("webhook listening", port=webhook.port)
 

@@ -10,12 +10,12 @@ from hypot.policy.model.settings import Settings, SettingsError, settings_schema
 from hypot.run.addresses import read_rule
 from hypot.serving.config import (
     DEFAULT_NAMESPACE,
-    IP_SCHEMA,
     LABEL_SCHEMA,
     ConfigError,
     configured,
     installed_name,
     is_ip,
+    listen,
     metrics_auth,
     monitoring_namespace,
     plain_value,
@@ -47,7 +47,7 @@ def cluster_name(namespace: str) -> str:
 
 
 def default_kinds() -> dict[str, Mode]:
-    """The mode of each kind: HPAs belong to the cluster's own controller, and VPAs are taken over on request."""
+    """The mode of each kind: HPAs stay with kube-controller-manager, and VPAs are taken over on request."""
     return {info.name: info.mode for info in controlled()}
 
 
@@ -90,10 +90,7 @@ class RunConfig:
         },
     )
     dry_run: bool = switch(default=False, why="Decide and report, but write nothing except the Lease and the state.")
-    listen: str = field(
-        default="0.0.0.0",  # noqa: S104
-        metadata={"why": "The address of the probes, the metrics and the webhook.", "schema": IP_SCHEMA},
-    )
+    listen: str = listen("the probes, the metrics and the webhook")
     probe_port: int = port(8081, "The port of /healthz and /readyz.")
     metrics_port: int = port(8080, "The port of /metrics.")
     metrics_auth: bool = metrics_auth()

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
+from hypot.cluster.config import in_pod
 from hypot.kinds.values.names import wire_name
 
 if TYPE_CHECKING:
@@ -19,7 +20,11 @@ DEFAULT_NAMESPACE = "hypot-system"
 # The same rule as `dns_label`, for tools that validate against the schema.
 LABEL_SCHEMA = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63}
 _BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-IP_SCHEMA = {"type": "string", "pattern": rf"^localhost$|^({_BYTE}\.){{3}}{_BYTE}$|^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$"}
+LISTEN_SCHEMA = {
+    "type": "string",
+    "pattern": rf"^$|^localhost$|^({_BYTE}\.){{3}}{_BYTE}$|^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$",
+}
+ALL_ADDRESSES, LOOPBACK = "0.0.0.0", "127.0.0.1"  # noqa: S104
 # Checks the value of the setting with this name, and returns it as it is kept. Raises ConfigError.
 Checked = Callable[[str, Any], Any]
 _C = TypeVar("_C", bound="DataclassInstance")
@@ -77,6 +82,16 @@ def texts(why: str, schema: Mapping[str, Any] | None = None) -> tuple[str, ...]:
     items = schema or {"type": "string", "minLength": 1}
     described: tuple[str, ...] = field(default=(), metadata={"why": why, "schema": {"type": "array", "items": items}})
     return described
+
+
+def listen(what: str) -> str:
+    """The address of a server: probes, the API server and Prometheus must reach a pod, and nobody else a laptop."""
+    return text("", f"The address of {what}; empty: {ALL_ADDRESSES} in a pod, and {LOOPBACK} elsewhere.", LISTEN_SCHEMA)
+
+
+def host_of(listen: str) -> str:
+    """The address to listen on."""
+    return listen or (ALL_ADDRESSES if in_pod() else LOOPBACK)
 
 
 def metrics_auth() -> bool:
@@ -170,8 +185,8 @@ def configured(of: type[_C], data: Mapping[str, Any], checked: Checked, ports: f
 
 
 def wrong_listen(address: str) -> Iterator[ConfigError]:
-    if address != "localhost" and not is_ip(address):
-        message = f"{address!r} is not an IP address; write 0.0.0.0, or :: for IPv6 as well"
+    if address not in {"", "localhost"} and not is_ip(address):
+        message = f"{address!r} is not an IP address; write {ALL_ADDRESSES}, or :: for IPv6 as well"
         yield ConfigError(f"listen: {message}", names=("listen",))
 
 

@@ -201,6 +201,20 @@ def test_an_invalid_object_is_not_decided(tmp_path):
     assert f"    error      {path}:" in result.out
 
 
+def test_placeholders_are_one_problem(tmp_path):
+    """What is filled in later is not judged; without it there is no decision, and the hint says what to do."""
+    spec = {**HPA["spec"], "maxReplicas": "${MAX}", "minReplicas": "<MIN>", "metrics": "cpu"}
+    metadata = {"name": "${APP}", "namespace": "shop"}
+    path = written(tmp_path, *world(spec=spec, metadata=metadata))
+    (decision,) = hypot("-f", path, "-o", "json").json["decisions"]
+    assert [one["field"] for one in decision["problems"]] == ["", "spec.metrics"]
+    assert decision["problems"][0]["message"] == "${APP}, <MIN> and ${MAX} are filled in later"
+    assert "envsubst" in hypot("-f", path).out
+    spec = {**HPA["spec"], "maxReplcas": "${MAX}"}
+    (decision,) = hypot("-f", written(tmp_path, *world(spec=spec)), "-o", "json").json["decisions"]
+    assert (decision["decided"], decision["problems"][0]["rule"]) == (True, "unknown-field")
+
+
 def test_an_error_of_a_band_is_left_to_its_policy(tmp_path):
     """The API server accepts nearly any WPA; the controller refuses this WPA, and so does the decision."""
     wpa = {"apiVersion": "datadoghq.com/v1alpha1", "kind": "WatermarkPodAutoscaler"}

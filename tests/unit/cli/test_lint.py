@@ -197,6 +197,13 @@ def test_targets_that_are_not_in_the_input_are_named_together():
     [
         ({"api_version": "autoscaling/v1"}, "change apiVersion to autoscaling/v2, which has metrics"),
         ({"scaleDown": {"stabilizationWindowSeconds": 300}}, "did you mean spec.behavior.scaleDown?"),
+        (
+            {"stabilizationWindowSeconds": 300},
+            (
+                "did you mean spec.behavior.scaleUp.stabilizationWindowSeconds or "
+                "spec.behavior.scaleDown.stabilizationWindowSeconds?"
+            ),
+        ),
         ({"maxReplcas": 3}, "did you mean maxReplicas?"),
     ],
 )

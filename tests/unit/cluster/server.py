@@ -48,11 +48,11 @@ async def head(reader: asyncio.StreamReader) -> bytes:
 
 
 @asynccontextmanager
-async def serving(handler: Handler, tls: ssl.SSLContext = TLS) -> AsyncIterator[Access]:
+async def serving(handler: Handler, tls: ssl.SSLContext = TLS, port: int = 0) -> AsyncIterator[Access]:
     """A server that answers with a handler, and the access to it."""
     runner = web.ServerRunner(web.Server(handler), shutdown_timeout=0)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+    await web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls).start()
     try:
         yield access_at(runner.addresses[0][1])
     finally:

@@ -13,7 +13,7 @@ from fake_cluster import FakeCluster
 from fake_objects import refusal
 from hypot.cluster.clock import boot, wall
 from hypot.cluster.lease import Lease, own_identity
-from hypot.cluster.port import Answer, MayNotWriteError, Request, UnreachableError, encoded
+from hypot.cluster.port import Answer, MayNotWriteError, OutageError, Request, UnreachableError, encoded
 
 # Nothing here waits for a socket or a thread, so time may move on as soon as all tasks wait for it.
 pytestmark = [pytest.mark.asyncio, pytest.mark.looptime(noop_cycles=0)]
@@ -154,8 +154,8 @@ class TestAlone:
             await asyncio.sleep(9.4)
         await cluster.settled()
         timeouts = [call.timeout for call in cluster.asked[before:]]
-        assert timeouts == pytest.approx([min(6.0, left) for left in allowed])
-        assert timeouts == pytest.approx([6.0, 1.0])
+        assert timeouts == pytest.approx([0.95 * min(6.0, left) for left in allowed])
+        assert timeouts == pytest.approx([5.7, 0.95])
 
     async def test_refusals_are_reported(self):
         """Without the right to write it does not lead, reports why, and keeps trying."""
@@ -211,6 +211,17 @@ class TestAlone:
         assert mine.trouble
         assert bool(mine.refused) == refused
         assert [each["event"] for each in logged] == ["lease request failed"]
+
+    async def test_an_outage_is_logged_by_the_connection(self):
+        """The Lease knows why it is not held; one line for all requests is enough."""
+        cluster = FakeCluster()
+        cluster.faults = lambda _: OutageError("no route")
+        mine = lease(cluster)
+        with capture_logs() as logged:
+            async with running(mine):
+                await asyncio.sleep(9)
+                assert (mine.trouble, mine.refused) == ("no route", "")
+        assert logged == []
 
     @pytest.mark.parametrize("fault", [MayNotWriteError("no"), RuntimeError("what"), TimeoutError(), Answer(200, b"{")])
     async def test_nothing_ends_the_election(self, fault):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from fake_cluster import FakeCluster
-from hypot.cluster.port import Answer, Request, UnreachableError, encoded
+from hypot.cluster.port import Answer, OutageError, Request, UnreachableError, encoded
 from hypot.cluster.reflector import Reflector
 
 PODS = "/api/v1/pods"
@@ -305,6 +305,24 @@ class TestFaults:
             await asyncio.sleep(0.5)
             assert pods.rows == in_shop(a=1)
         assert pods.lists == 1
+
+    @pytest.mark.parametrize(("fault", "lines"), [(OutageError("no route"), 0), (UnreachableError("too slow"), 1)])
+    async def test_a_failure_is_logged_once(self, fault, lines):
+        """It is tried again in silence, and logged again only after the watch has worked; an outage is never logged."""
+        cluster = FakeCluster()
+        pods = reflector(cluster)
+        with capture_logs() as logged:
+            async with running(pods):
+                for _ in range(2):
+                    cluster.faults = lambda _: fault
+                    cluster.end_watches()
+                    await asyncio.sleep(100)
+                    assert pods.trouble == str(fault)
+                    cluster.faults = None
+                    await asyncio.sleep(40)
+                    assert pods.trouble == ""
+        failed = [line["error"] for line in logged if line["event"] == "watch failed"]
+        assert failed == [str(fault)] * 2 * lines
 
     async def test_streams_that_end_at_once(self):
         """They do not count as good streams, however they end."""

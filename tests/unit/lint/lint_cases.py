@@ -276,7 +276,7 @@ OWN = {
     "container-mode": sized({"mode": "auto"}),
     "controlled-values": sized({"mode": "Off", "controlledValues": "RequestsAndLimits"}),
     "controlled-resources": sized({"controlledResources": ["disk"]}),
-    "allowed-range": sized({"minAllowed": {"cpu": "100"}, "maxAllowed": {"cpu": "10"}}),
+    "allowed-range": sized({"minAllowed": {"cpu": "2"}, "maxAllowed": {"cpu": "1"}}),
     "resource-count": sized({"minAllowed": {f"r{i}": 1 for i in range(21)}}),
     "ignored-resource": sized({"maxAllowed": {"mem": "1Gi"}}),
     "whole-amount": sized({"minAllowed": {"cpu": "1500u"}}),

@@ -87,6 +87,19 @@ class TestTarget:
         """A fixed count is fine with a WatermarkPodAutoscaler in a dry run."""
         assert not findings("replicas-on-target", wpa(dryRun=True), workload(replicas=3))
 
+    def test_a_target_without_pods_of_its_own(self):
+        """A Balancer selects the pods of the Deployments behind it: they are not foreign."""
+        selector = {"matchLabels": {"app": "web"}}
+        balancer = thing("balancer.x-k8s.io/v1alpha1", "Balancer", selector=selector)
+        scaler = hpa(target={"apiVersion": "balancer.x-k8s.io/v1alpha1", "kind": "Balancer"})
+        behind = [workload(name, labels={"app": "web", "zone": name}) for name in ("a", "b")]
+        assert not check(scaler, balancer, *behind).findings
+
+    def test_a_target_in_an_old_group(self):
+        """It is in the input, and only its version is reported."""
+        old = changed(workload(), "apiVersion", to="extensions/v1beta1")
+        assert [one.rule for one in check(hpa(), old).findings] == ["neighbour-not-served"]
+
     def test_pods_of_what_the_target_made_are_its_own(self):
         """The ReplicaSets of a Deployment in a dump are not foreign pods."""
         owned = {"ownerReferences": [{"kind": "Deployment", "name": "web", "controller": True}]}
@@ -367,13 +380,22 @@ class TestPaceAndMetrics:
     def test_bytes_of_memory(self, amount, slip):
         """Less than a mebibyte for each pod is always a mistake."""
         scaler = hpa(metrics=[memory(type="AverageValue", averageValue=amount), cpu()])
-        assert bool(findings("unit-slip", scaler)) is slip
+        hints = [f"write the unit: {amount.rstrip('km')}Mi, or Gi"] if slip else []
+        assert [one.hint for one in findings("unit-slip", scaler)] == hints
 
-    def test_slip_in_a_watermark(self):
-        """Marks per pod are amounts too; marks of a sum may be large."""
-        assert findings("unit-slip", wpa(metrics=[band("Resource", highWatermark=80, lowWatermark=40)]))
-        summed = wpa(algorithm="absolute", metrics=[band("Resource", highWatermark=80, lowWatermark=40)])
-        assert not findings("unit-slip", summed)
+    @pytest.mark.parametrize(
+        ("algorithm", "most", "of"),
+        [
+            ("average", 20, "for each pod"),
+            ("absolute", 10, "for all pods together"),
+            ("absolute", 11, None),
+        ],
+    )
+    def test_slip_in_a_watermark(self, algorithm, most, of):
+        """Marks per pod are amounts too; marks of a sum may be as large as maxReplicas pods of eight cores."""
+        metric = band("Resource", highWatermark=80, lowWatermark=40)
+        found = findings("unit-slip", wpa(algorithm=algorithm, maxReplicas=most, metrics=[metric]))
+        assert [one.message for one in found] == ([f"highWatermark 80 means 80 whole cores {of}"] if of else [])
 
     @pytest.mark.parametrize(
         ("bound", "hint"),
@@ -387,6 +409,12 @@ class TestPaceAndMetrics:
         """Of a VerticalPodAutoscaler and an Hvpa alike; the fix is the unit that was meant."""
         found = findings("unit-slip", vpa(containerName="app", maxAllowed=bound))
         assert [one.hint for one in found] == ([hint] if hint else [])
+
+    @pytest.mark.parametrize(("seconds", "slow"), [(600, False), (601, True), (3600, True)])
+    def test_a_long_window_makes_it_slow(self, seconds, slow):
+        """The lowest proposal of the window counts, so nothing is added before it is over."""
+        found = findings("slow-scale-up", hpa(behavior={"scaleUp": {"stabilizationWindowSeconds": seconds}}))
+        assert [one.field for one in found] == ["spec.behavior.scaleUp.stabilizationWindowSeconds"] * slow
 
     @pytest.mark.parametrize(("select", "slow"), [("Max", False), ("Min", True), (None, False), ("Disabled", False)])
     def test_the_policy_that_is_selected_makes_it_slow(self, select, slow):

@@ -14,10 +14,24 @@ from hypot.kinds.text.load import load
 from hypot.lint import check
 from hypot.lint.input.item import Key
 from hypot.lint.input.world import worth_keeping
-from unit.lint.lint_cases import changed, checkpoint, container, hpa, hvpa, sized, thing, vpa, weighted, workload, wpa
+from unit.lint.lint_cases import (
+    band,
+    changed,
+    checkpoint,
+    container,
+    hpa,
+    hvpa,
+    sized,
+    thing,
+    vpa,
+    weighted,
+    workload,
+    wpa,
+)
 
 NO_CPU = workload("web", container(requests={}))
 IGNORE = "hypot.dev/lint-ignore"
+SLIPPED = sized({"minAllowed": {"cpu": "250"}, "maxAllowed": {"cpu": "1"}})
 
 
 def rules(report):
@@ -80,6 +94,33 @@ def test_repeated_problem_is_reported_once():
     """The API server reports an unknown type twice."""
     report = check(hpa(metrics=[{"type": "Cpu"}]), workload())
     assert rules(report) == ["metric-type"]
+
+
+@pytest.mark.parametrize(
+    ("objects", "found"),
+    [
+        ([hpa(api_version="autoscaling/v1"), workload()], ["unknown-field"]),
+        ([wpa(metrics=[band(lowWatermark=0.5)]), workload()], ["type"]),
+        ([SLIPPED, workload(replicas=2)], ["allowed-range"]),
+    ],
+)
+def test_consequences_of_a_mistake_are_left_out(objects, found):
+    """A field of another version, a watermark that cannot be read, a unit that makes bounds exclude each other."""
+    assert rules(check(*objects)) == found
+
+
+def test_a_wrong_unit_that_makes_bounds_exclude_each_other():
+    """The fix is the unit, not to swap the bounds."""
+    (found,) = check(SLIPPED, workload(replicas=2)).findings
+    assert (found.rule, found.severity, found.hint) == ("allowed-range", "error", "write the unit: 250m")
+    assert found.message.endswith("which is 250; minAllowed 250 means 250 whole cores for each container")
+
+
+def test_a_fraction_of_a_byte():
+    """128m is an error of its own, and the fix is the unit too."""
+    (found,) = check(sized({"minAllowed": {"memory": "128m"}}), workload(replicas=2)).findings
+    assert (found.rule, found.hint) == ("whole-amount", "write the unit: 128Mi, or Gi")
+    assert found.message.endswith("minAllowed 128m means 0.128 bytes for each container")
 
 
 def test_unreadable_part_is_not_judged_further():

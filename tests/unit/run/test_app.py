@@ -29,7 +29,7 @@ from hypot.run.store.shard_text import VERSION, pack
 from hypot.run.store.shards import Shards
 from hypot.run.webhook.server import Times
 from ports import free_port
-from unit.cluster.server import served, serving, until_stopped
+from unit.cluster.server import access_at, served, serving, until_stopped
 from unit.policy.sizes_world import TARGET, hvpa
 from unit.run.run_world import KINDS, OWN, QUEUE, WEB, World, web, wpa
 
@@ -37,6 +37,7 @@ pytestmark = pytest.mark.asyncio
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OWN}/leases/hypot"
 STATE = f"/api/v1/namespaces/{OWN}/configmaps/hypot-state-0"
 WITHIN = 30.0
+UNREACHABLE, ANSWERS = "API server unreachable, trying again", "API server answers again"
 
 
 def small_cluster(*objects):
@@ -336,6 +337,54 @@ async def test_a_signal_ends_it():
         os.kill(os.getpid(), signal.SIGTERM)
         await eventually(app.stopping.is_set)
     assert not cluster.get(LEASE)["spec"].get("holderIdentity")
+
+
+async def test_an_outage_is_one_line(monkeypatch):
+    """At the start and later: one line when the API server cannot be reached, one when it answers, then it scales."""
+    monkeypatch.setattr("hypot.cluster.connection.SELDOM", 0.0)
+    cluster, port = small_cluster(*web(4), wpa()), free_port()
+    config = RunConfig(probe_port=0, metrics_port=0, webhook_port=0, opt_in="all", settings=Settings(sync_period=0.2))
+    app = App(config, access_at(port))
+
+    def connection():
+        return [line["event"] for line in logged if line["event"].startswith("API server")]
+
+    with capture_logs() as logged:
+        async with until_stopped(app, cluster):
+            await eventually(connection)
+            await asyncio.sleep(1)
+            async with serving(served(cluster), port=port):
+                await eventually(lambda: replicas(cluster) == 8)
+                assert connection() == [UNREACHABLE, ANSWERS]
+                cluster.cut_watches()
+            await eventually(lambda: connection()[2:3] == [UNREACHABLE])
+            await asyncio.sleep(1)
+            async with serving(served(cluster), port=port):
+                await eventually(lambda: connection()[3:] == [ANSWERS])
+    warned = {line["event"] for line in logged if line["log_level"] not in {"info", "debug"}}
+    # What the outage costs the leader is said: the state of its last reconciles.
+    assert warned - {"state", "state not written", "lease not released"} == {UNREACHABLE}
+
+
+@pytest.mark.parametrize(("kubelet", "everywhere"), [("10.0.0.1", True), ("", False)])
+async def test_where_it_listens(monkeypatch, kubelet, everywhere):
+    """In a pod its ports are open to other addresses than its own, elsewhere not."""
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", kubelet)
+    async with running(small_cluster(), listen="") as app:
+        await eventually(lambda: app.reconciles)
+        # Linux has all of 127.0.0.0/8 on loopback, but nobody listens on the rest unless on all addresses.
+        for port in (app.probes.port, app.metrics.port):
+            assert await accepts("127.0.0.1", port)
+            assert await accepts("127.0.0.2", port) is everywhere
+
+
+async def accepts(host, port):
+    try:
+        _, writer = await asyncio.open_connection(host, port)
+    except ConnectionRefusedError:
+        return False
+    writer.close()
+    return True
 
 
 async def test_a_part_that_ends_ends_the_whole(monkeypatch):

@@ -6,17 +6,28 @@ import yaml
 
 from hypot.kinds.catalogue import controlled, names_of
 from hypot.run.config import PORTS, RunConfig, config_schema, default_kinds
-from hypot.serving.config import ConfigError
+from hypot.serving.config import ConfigError, host_of
 
 KINDS = names_of(controlled())
 
 
 def test_the_default_is_careful():
-    """Namespaces opt in, HPAs are the cluster's own, and VPAs are taken over on request."""
+    """Namespaces opt in, HPAs stay with kube-controller-manager, and VPAs are taken over on request."""
     config = RunConfig()
     assert (config.opt_in, config.dry_run, config.namespace) == ("label", False, "hypot-system")
     assert config.kinds == default_kinds()
     assert [kind for kind in KINDS if config.enabled(kind)] == ["WatermarkPodAutoscaler", "Hvpa", "Tortoise"]
+
+
+@pytest.mark.parametrize(
+    ("listen", "kubelet", "host"),
+    [("", "10.0.0.1", "0.0.0.0"), ("", "", "127.0.0.1"), ("::", "", "::"), ("127.0.0.1", "10.0.0.1", "127.0.0.1")],  # noqa: S104
+)
+def test_where_it_listens(monkeypatch, listen, kubelet, host):
+    """Probes and the API server must reach a pod; nobody else should reach a laptop."""
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", kubelet)
+    assert host_of(RunConfig(listen=listen).listen) == host
+    jsonschema.validate({"listen": listen}, config_schema())
 
 
 def test_a_file_has_the_same_names():
@@ -96,7 +107,6 @@ def test_kinds_that_size_pods(kind):
         ({"prometheus": "file:///etc/passwd"}, "prometheus: 'file:///etc/passwd' is not an address"),
         ({"listen": "999.1.1.1"}, "listen: '999.1.1.1' is not an IP address; write 0.0.0.0"),
         ({"listen": "here.example"}, "listen: 'here.example' is not an IP address"),
-        ({"listen": ""}, "listen: '' is not an IP address"),
     ],
 )
 def test_what_is_wrong_is_said(data, message):
@@ -169,7 +179,7 @@ def test_the_schema_says_the_same():
     assert validator.is_valid({"optIn": "all", "kinds": {"Hvpa": "observe"}, "probePort": 1, "settings": {}})
     for bad in ({"optin": "all"}, {"kinds": {"Pod": "act"}}, {"metricsPort": 70000}, {"settings": {"nothing": 1}}):
         assert not validator.is_valid(bad)
-    for bad in ({"listen": "999.1.1.1"}, {"listen": "here.example"}, {"listen": ""}):
+    for bad in ({"listen": "999.1.1.1"}, {"listen": "here.example"}):
         assert not validator.is_valid(bad)
     for bad in ({"namespace": "A/b"}, {"watchNamespaces": ["C"]}, {"kinds": {"Hvpa": "recommend"}}):
         assert not validator.is_valid(bad)

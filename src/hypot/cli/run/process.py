@@ -34,6 +34,8 @@ def served(make: Callable[[], Server], log_format: str | None, what: str) -> int
         return asyncio.run(_run(make))
     except ListenError as error:
         raise BadInput(f"{what} {error}") from error
+    except AccessError as error:
+        raise BadInput(str(error)) from error
 
 
 async def _run(make: Callable[[], Server]) -> int:

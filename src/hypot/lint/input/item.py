@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from hypot.kinds.base import DEFAULT_NAMESPACE
+from hypot.kinds.known_kinds import WORKLOAD_GROUPS
 from hypot.kinds.text.load import Source
 from hypot.kinds.values.names import group_of
 
@@ -63,7 +64,9 @@ class Item:
 
     @cached_property
     def key(self) -> Key:
-        return Key(self.group, self.kind, self.namespace, self.name)
+        # Workloads were in the group extensions before Kubernetes 1.16, and their autoscalers mean them as apps.
+        group = WORKLOAD_GROUPS.get(self.kind, self.group) if self.group == "extensions" else self.group
+        return Key(group, self.kind, self.namespace, self.name)
 
     @property
     def live(self) -> bool:

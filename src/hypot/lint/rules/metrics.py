@@ -1,9 +1,9 @@
 """Rules for the metrics of an autoscaler."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 
-from hypot.core.quantity import format_milli
 from hypot.kinds.hpa.fields import Metric, Target
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Where, dotted
@@ -172,12 +172,12 @@ def unit_slip(world: InputWorld) -> Iterator[Hit]:
         )
     for wpa in world.wpas:
         sources = [(i, metric.resource) for i, metric in enumerate(wpa.spec.metrics or ()) if metric.type == "Resource"]
-        for i, source in sources if wpa.spec.algorithm == "average" else ():
+        most = wpa.spec.max_replicas or 1
+        pods, of = (1, "for each pod") if wpa.spec.algorithm == "average" else (most, "for all pods together")
+        for i, source in sources:
             if source is not None:
                 where = ("spec", "metrics", i, "resource", "highWatermark")
-                yield from _slip(
-                    wpa.item, where, source.name or "", source.high, world.template_of(wpa), "for each pod"
-                )
+                yield from _slip(wpa.item, where, source.name or "", source.high, world.template_of(wpa), of, pods)
     for one, place, policy in policies_of(world):
         for key, bounds in (("minAllowed", policy.min_allowed), ("maxAllowed", policy.max_allowed)):
             for resource, written in bounds.items() if isinstance(bounds, Mapping) else ():
@@ -186,16 +186,17 @@ def unit_slip(world: InputWorld) -> Iterator[Hit]:
 
 
 def _slip(
-    item: Item, where: Where, resource: str, written: object, template: Template | None, of: str
+    item: Item, where: Where, resource: str, written: object, template: Template | None, of: str, pods: int = 1
 ) -> Iterator[Hit]:
-    """What an amount means, if that is not what anybody means."""
+    """What an amount for that many pods means, if that is not what anybody means."""
     held, name = amount(written), where[-1] if where[-1] not in {"cpu", "memory"} else where[-2]
     if held is None or held <= 0:
         return
     if resource == "memory" and held < _MEBIBYTE:
-        message = f"{name} {written} means {format_milli(held, binary=True)} bytes {of}"
-        yield Hit(item, where, message, f"write the unit: {held // 1000}Mi, or Gi")
-    if resource != "cpu" or held < _MANY_CORES or held % 1000 or _is_large(template, held):
+        message = f"{name} {written} means {held // 1000 or held / 1000:g} bytes {of}"
+        number = re.sub(r"[^0-9.].*", "", str(written))
+        yield Hit(item, where, message, f"write the unit: {number}Mi, or Gi")
+    if resource != "cpu" or held < pods * _MANY_CORES or held % 1000 or _is_large(template, held):
         return
     cores = held // 1000
     percentage = "; averageUtilization for a percentage" if name == "averageValue" else ""

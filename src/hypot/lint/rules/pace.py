@@ -21,7 +21,7 @@ PACE = RuleFamily("ScalingRules", "How fast replicas are added and removed.", ki
 SYNC_PERIOD = int(Settings().sync_period)
 _SHORT_WINDOW = 60
 # In seconds. A peak of half an hour is over before the replicas are there.
-_SLOW, _WEEK = 1800, 7 * 86_400
+_SLOW, _WEEK, _LONG_UP_WINDOW = 1800, 7 * 86_400, 600
 # How often a VerticalPodAutoscaler computes sizes, in seconds.
 SIZING_PERIOD = 60
 _UP, _DOWN = ("spec", "behavior", "scaleUp"), ("spec", "behavior", "scaleDown")
@@ -58,16 +58,21 @@ def short_period(world: InputWorld) -> Iterator[Hit]:
     "slow-scale-up",
     "advice",
     title="A behavior that takes long to add the replicas that a peak needs",
-    why="While replicas are added step by step, the ones that run are overloaded. Without a behavior an HPA doubles "
-    "every 15 seconds, or adds 4 pods.",
-    fix="raise the value or shorten the period of a scaleUp policy, or leave scaleUp out",
+    why="While replicas are added step by step, or only after a window, the ones that run are overloaded. Without a "
+    "behavior an HPA doubles at once and every 15 seconds, or adds 4 pods.",
+    fix="raise the value or shorten the period of a scaleUp policy, shorten the window, or leave scaleUp out",
     example="from minReplicas 2 to maxReplicas 50 takes about 4 h with these policies",
     kinds=HPA_ONLY,
 )
 def slow_scale_up(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpas:
         pace, low, high = hpa.spec.scale_up, hpa.spec.min_replicas or 1, hpa.spec.max_replicas
-        if pace is None or high is None or not pace.limits or pace.select == "Disabled":
+        if pace is None or pace.select == "Disabled":
+            continue
+        if pace.window is not None and pace.window > _LONG_UP_WINDOW:
+            message = f"pods are added only after {_duration(pace.window)} of more load than they can bear"
+            yield Hit(hpa.item, (*_UP, "stabilizationWindowSeconds"), message)
+        if high is None or not pace.limits:
             continue
         times = [_seconds_from(low, high, each) for each in pace.limits]
         seconds = max(times) if pace.select == "Min" else min(times)

@@ -218,7 +218,8 @@ def foreign_pods(world: InputWorld) -> Iterator[Hit]:
         if workload.template is None or workload.item.controlled:
             continue
         selecting = world.pods_scaled_by_hpa.matching(key.namespace, workload.template.labels)
-        if len(selecting) == 1 and selecting[0].key != key:
+        # A target without pods of its own, such as a Balancer, selects those of the workloads behind it.
+        if len(selecting) == 1 and selecting[0].key != key and selecting[0].template is not None:
             strangers[selecting[0].key].append(str(key))
     for hpa in world.hpas:
         others = strangers.get(hpa.target) if hpa.target is not None else None

@@ -80,7 +80,8 @@ def old_api_version(world: InputWorld) -> Iterator[Hit]:
 )
 def single_metric_version(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpas:
-        if hpa.item.api_version == V1:
+        # Fields of autoscaling/v2 are errors that say what to write.
+        if hpa.item.api_version == V1 and not hpa.item.spec.keys() & {"metrics", "behavior"}:
             message = f"{V1} knows one cpu percentage and nothing else; it was read as {HPA.API_VERSION}"
             yield Hit(hpa.item, ("apiVersion",), message)
 

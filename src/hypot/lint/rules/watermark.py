@@ -185,8 +185,10 @@ def wpa_one_mark(world: InputWorld) -> Iterator[Hit]:
             if source is None or (source.high is None) == (source.low is None):
                 continue
             missing = "highWatermark" if source.high is None else "lowWatermark"
-            message = f"without {missing} the band is one point, and the metric acts as a plain target"
-            yield Hit(wpa.item, (*where, key), message)
+            # A watermark of a wrong type is there, and reported as that.
+            if (*where, key, missing) not in {place for place, *_ in wpa.written.misfits(("spec",))}:
+                message = f"without {missing} the band is one point, and the metric acts as a plain target"
+                yield Hit(wpa.item, (*where, key), message)
 
 
 @WATERMARKS.rule(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import structlog
 
+from hypot.cluster.connection import warn
 from hypot.cluster.port import MayNotWriteError, Port, UnreachableError
 from hypot.cluster.time_slice import TimeSlice
 from hypot.kinds.values.nested import inner
@@ -155,6 +156,6 @@ class Reporter:
                 async with self._limit:
                     self._recorder.answered(requests[number], await self._port.call(requests[number]))
             except (UnreachableError, MayNotWriteError) as error:
-                log.warning("event not written", error=str(error))
+                warn("event not written", error)
 
         await asyncio.gather(*[send(number) for number in range(len(requests))])

@@ -117,7 +117,7 @@ VPA_FIELDS.known(
     title="maxAllowed below minAllowed",
     why="No size satisfies both.",
     fix="swap them, or raise maxAllowed",
-    example='Invalid value: "10": must not be below minAllowed, which is 100',
+    example='Invalid value: "1": must not be below minAllowed, which is 2',
 )
 VPA_FIELDS.known(
     "resource-count",
