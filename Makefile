@@ -84,6 +84,7 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff format
 
 bench: $(READY) ## Print speed and memory figures
+	$(BIN)/python bench/startup.py
 	$(BIN)/python bench/replay.py
 	$(BIN)/python bench/core.py
 	$(BIN)/python bench/hvpa.py

@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from hypot import HPA, cpu
-from hypot.cli.main import COMMANDS, cli
+from hypot.cli.main import cli
+from hypot.cli.overview import COMMANDS
 from unit.cluster.server import Stored, running
 
 ROOT = Path(__file__).resolve().parents[2]
