@@ -9,7 +9,7 @@ INTEROP := build/interop
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz test-cluster test-interop fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock sbom image-environment clean
+.PHONY: help setup test fuzz test-cluster test-interop fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock sbom image-environment sizes clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
@@ -84,6 +84,7 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff format
 
 bench: $(READY) ## Print speed and memory figures
+	$(BIN)/python bench/startup.py
 	$(BIN)/python bench/replay.py
 	$(BIN)/python bench/core.py
 	$(BIN)/python bench/hvpa.py
@@ -129,6 +130,9 @@ sbom: $(READY) ## Write dist/hypot.cdx.json: the Python packages of the image, t
 
 image-environment: ## Install what the image has into build/image, with hashes, and print its size
 	$(PYTHON) deploy/environment.py build/image
+
+sizes: ## Print how much each way to install hypot brings; fails above the bar. ONLY="hypot hypot[run]" selects some
+	@$(PYTHON) deploy/sizes.py $(foreach each,$(ONLY),'$(each)')
 
 clean: ## Remove everything that the targets created
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

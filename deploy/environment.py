@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
@@ -29,29 +31,41 @@ def install(folder: Path) -> None:
     if folder.exists() and any(folder.iterdir()) and not (folder / "pyvenv.cfg").exists():
         sys.exit(f"{folder} is not a virtual environment; name a new folder")
     venv.create(folder, clear=True, symlinks=True)
+    with pip_and_wheel() as (pip, wheel):
+        install_pins(pip, folder, locked(controller_roots()))
+        run(*pip, "--python", str(python_of(folder)), "install", "--no-deps", "--no-index", str(wheel))
+    for program, *arguments in CHECKS:
+        run(str(folder / program), *arguments, stdout=subprocess.DEVNULL)
+
+
+@contextmanager
+def pip_and_wheel() -> Iterator[tuple[list[str], Path]]:
+    """A pip command in an environment of its own, and a wheel of hypot, built without a network but for its tools."""
     with tempfile.TemporaryDirectory() as scratch:
         tools = Path(scratch, "tools")
         venv.create(tools, symlinks=True, with_pip=True)
-        pip = [str(tools / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
-        _install(pip, tools, locked(build_roots()))
-        _run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", scratch, str(ROOT))
-        _install(pip, folder, locked(controller_roots()))
+        pip = [str(python_of(tools)), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+        install_pins(pip, tools, locked(build_roots()))
+        run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", scratch, str(ROOT))
         (wheel,) = Path(scratch).glob("hypot-*.whl")
-        _run(*pip, "--python", str(folder / "bin" / "python"), "install", "--no-deps", "--no-index", str(wheel))
-    for program, *arguments in CHECKS:
-        _run(str(folder / program), *arguments, stdout=subprocess.DEVNULL)
+        yield pip, wheel
 
 
-def _install(pip: list[str], into: Path, pins: dict[str, Pin]) -> None:
+def python_of(folder: Path) -> Path:
+    """The interpreter of a virtual environment."""
+    return folder / "bin" / "python"
+
+
+def install_pins(pip: list[str], into: Path, pins: list[Pin]) -> None:
     """Without `--no-deps`: pip then refuses a package that another one needs and the lock does not have."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write(requirements(pins))
         file.flush()
         strict = ("--require-hashes", "--only-binary", ":all:")
-        _run(*pip, "--python", str(into / "bin" / "python"), "install", *strict, "--requirement", file.name)
+        run(*pip, "--python", str(python_of(into)), "install", *strict, "--requirement", file.name)
 
 
-def _run(*command: str, stdout: int | None = None) -> None:
+def run(*command: str, stdout: int | None = None) -> None:
     done = subprocess.run(command, env=_ENVIRONMENT, stdout=stdout, check=False)  # noqa: S603  only what is written here
     if done.returncode:
         sys.exit(f"exit status {done.returncode}: {' '.join(command)}")
@@ -60,13 +74,17 @@ def _run(*command: str, stdout: int | None = None) -> None:
 def report(folder: Path) -> str:
     """The installed size of each package, the largest first, and of the folder."""
     (site,) = folder.glob("lib/python*/site-packages")
-    sizes = {f"{each.name} {each.version}": _size_of(each) for each in distributions(path=[str(site)])}
+    sizes = {f"{each.name} {each.version}": _size_of_package(each) for each in distributions(path=[str(site)])}
     lines = [f"{size / 1e6:8.1f} MB  {name}\n" for name, size in sorted(sizes.items(), key=lambda each: -each[1])]
-    total = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    return "".join([*lines, f"{total / 1e6:8.1f} MB  in all, {len(sizes)} packages\n"])
+    return "".join([*lines, f"{size_of(folder) / 1e6:8.1f} MB  in all, {len(sizes)} packages\n"])
 
 
-def _size_of(package: Distribution) -> int:
+def size_of(folder: Path) -> int:
+    """The bytes of all files; what is linked, such as Python itself, does not count."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _size_of_package(package: Distribution) -> int:
     files = [Path(str(package.locate_file(file))) for file in package.files or ()]
     return sum(file.stat().st_size for file in files if file.is_file())
 

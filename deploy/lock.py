@@ -3,11 +3,13 @@
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 _PIN = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>[^\s;]+)(?: ; (?P<marker>.*?))? *\\?$")
+_NAME, _INCLUDED = re.compile(r"[\w.-]+"), re.compile(r"hypot\[(.+)\]$")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _NEEDED_BY = re.compile(r"^    #(?: via)? +([\w.-]+)(?: \(.*\))?$", re.MULTILINE)
 
@@ -32,10 +34,9 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def read_lock(text: str) -> dict[str, Pin]:
-    """All packages of a lock that uv or pip-tools wrote, by name."""
-    pins = [_pin(block) for block in re.split(r"^(?=\w)", text, flags=re.MULTILINE) if block.strip()]
-    return {pin.name: pin for pin in pins}
+def read_lock(text: str) -> list[Pin]:
+    """All packages of a lock that uv or pip-tools wrote. One may have several versions, with different markers."""
+    return [_pin(block) for block in re.split(r"^(?=\w)", text, flags=re.MULTILINE) if block.strip()]
 
 
 def _pin(block: str) -> Pin:
@@ -47,38 +48,71 @@ def _pin(block: str) -> Pin:
     return Pin(normal(found["name"]), found["version"], found["marker"] or "", hashes, needed_by)
 
 
-def closure(pins: dict[str, Pin], roots: Iterable[str]) -> dict[str, Pin]:
-    """These packages and all that they need."""
+def closure(pins: list[Pin], roots: Iterable[str]) -> list[Pin]:
+    """These packages and all that they need, by name."""
     wanted: set[str] = set()
     more = set(map(normal, roots))
     while more:
         wanted |= more
-        more = {pin.name for pin in pins.values() if pin.needed_by & wanted} - wanted
-    if missing := wanted - set(pins):
+        more = {pin.name for pin in pins if pin.needed_by & wanted} - wanted
+    if missing := wanted - {pin.name for pin in pins}:
         raise ValueError(f"requirements.lock: {', '.join(sorted(missing))} is missing; run make lock")
-    return {name: pins[name] for name in sorted(wanted)}
+    return sorted((pin for pin in pins if pin.name in wanted), key=lambda pin: (pin.name, pin.version))
 
 
-def project() -> dict[str, object]:
+def project() -> dict[str, Any]:
     """The project's pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def controller_roots() -> list[str]:
     """The packages that the controller imports."""
-    return [str(name) for name in project()["dependency-groups"]["controller"]]  # type: ignore[index]
+    return list(project()["dependency-groups"]["controller"])
 
 
 def build_roots() -> list[str]:
     """The build backend."""
-    return [str(each).partition("==")[0] for each in project()["build-system"]["requires"]]  # type: ignore[index]
+    return [_name(each) for each in project()["build-system"]["requires"]]
 
 
-def locked(roots: Iterable[str]) -> dict[str, Pin]:
-    """These packages of requirements.lock and all that they need."""
-    return closure(read_lock((ROOT / "requirements.lock").read_text(encoding="utf-8")), roots)
+def extra_roots(extra: str = "") -> list[str]:
+    """What `hypot[extra]` asks for, also through other extras; without an extra, what hypot asks for."""
+    about = project()["project"]
+    roots = set(map(_name, about["dependencies"]))
+    for each in about["optional-dependencies"][extra] if extra else ():
+        included = _INCLUDED.match(each)
+        roots |= {root for one in included[1].split(",") for root in extra_roots(one)} if included else {_name(each)}
+    return sorted(roots)
 
 
-def requirements(pins: dict[str, Pin]) -> str:
+def extras() -> list[str]:
+    """The names of the extras."""
+    return list(project()["project"]["optional-dependencies"])
+
+
+def _name(requirement: str) -> str:
+    return _NAME.match(requirement)[0]  # type: ignore[index]
+
+
+def locked(roots: Iterable[str], *more: str) -> list[Pin]:
+    """These packages of requirements.lock and all that they need. What it lacks is looked for in more locks."""
+    read = [read_lock((ROOT / file).read_text(encoding="utf-8")) for file in ("requirements.lock", *more)]
+    return closure(joined(read), roots)
+
+
+def joined(locks: Iterable[list[Pin]]) -> list[Pin]:
+    """All packages of several locks, each in the versions of the first lock that has it."""
+    found: list[Pin] = []
+    for lock in locks:
+        needed: dict[str, frozenset[str]] = {}
+        for pin in lock:
+            needed[pin.name] = needed.get(pin.name, frozenset()) | pin.needed_by
+        known = {pin.name for pin in found}
+        found = [replace(pin, needed_by=pin.needed_by | needed.get(pin.name, frozenset())) for pin in found]
+        found += [pin for pin in lock if pin.name not in known]
+    return found
+
+
+def requirements(pins: Iterable[Pin]) -> str:
     """A file for `pip install --require-hashes`."""
-    return "".join(f"{pin}\n" for pin in pins.values())
+    return "".join(f"{pin}\n" for pin in pins)

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
@@ -20,9 +20,9 @@ SPEC_VERSION = "1.6"
 _LICENSE_CLASSIFIER = "License :: OSI Approved :: "
 
 
-def bom(roots: Iterable[str], pins: Mapping[str, Pin], epoch: str = "") -> dict[str, Any]:
+def bom(roots: Iterable[str], pins: list[Pin], epoch: str = "") -> dict[str, Any]:
     """The document; hypot needs the roots, and each package what the lock says."""
-    about: Any = project()["project"]
+    about, named = project()["project"], set(map(normal, roots))
     name, version = str(about["name"]), str(about["version"])
     hypot = {
         "type": "application",
@@ -32,10 +32,10 @@ def bom(roots: Iterable[str], pins: Mapping[str, Pin], epoch: str = "") -> dict[
     }
     content: dict[str, Any] = {
         "metadata": {**({"timestamp": _time(epoch)} if epoch else {}), "component": hypot},
-        "components": [_component(pin) for pin in pins.values()],
+        "components": [_component(pin) for pin in pins],
         "dependencies": [
-            {"ref": _purl(name, version), "dependsOn": sorted(_ref(pins[normal(root)]) for root in roots)},
-            *({"ref": _ref(pin), "dependsOn": _needs(pin, pins)} for pin in pins.values()),
+            {"ref": _purl(name, version), "dependsOn": sorted(_ref(pin) for pin in pins if pin.name in named)},
+            *({"ref": _ref(pin), "dependsOn": _needs(pin, pins)} for pin in pins),
         ],
     }
     serial = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(content, sort_keys=True))
@@ -70,8 +70,8 @@ def _ref(pin: Pin) -> str:
     return _purl(pin.name, pin.version)
 
 
-def _needs(pin: Pin, pins: Mapping[str, Pin]) -> list[str]:
-    return sorted(_ref(each) for each in pins.values() if pin.name in each.needed_by)
+def _needs(pin: Pin, pins: list[Pin]) -> list[str]:
+    return sorted(_ref(each) for each in pins if pin.name in each.needed_by)
 
 
 def licences_of(pin: Pin) -> list[dict[str, Any]]:

@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 from doc_blocks import PAGES, ROOT
 from hypot import HPA, cpu
-from hypot.cli.main import COMMANDS, cli
+from hypot.cli.main import cli
+from hypot.cli.overview import COMMANDS
 from unit.cluster.server import Stored, running
 
 

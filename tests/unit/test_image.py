@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from lock import build_roots, closure, controller_roots, locked, normal, project, read_lock, requirements
+from lock import build_roots, closure, controller_roots, joined, locked, normal, project, read_lock, requirements
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = """\
@@ -37,14 +37,31 @@ yarl==1.25.1 \\
 
 def test_a_part_of_the_lock():
     """A package, what it needs, and what that needs."""
-    assert list(closure(read_lock(LOCK), ["AioHTTP"])) == ["aiohttp", "idna", "yarl"]
+    assert [pin.name for pin in closure(read_lock(LOCK), ["AioHTTP"])] == ["aiohttp", "idna", "yarl"]
+
+
+def test_several_versions_of_a_package():
+    """Their markers say which one is installed."""
+    lock = read_lock("a==2 ; python_version >= '3.12' \\\na==1 ; python_version < '3.12' \\\n")
+    assert requirements(closure(lock, ["a"])) == "a==1 ; python_version < '3.12'\na==2 ; python_version >= '3.12'\n"
+
+
+def test_a_package_of_several_locks():
+    """It has the version of the first; what the others say of who needs it is added."""
+    first = read_lock("b==1 \\\n    # via a\na==1 \\\n")
+    second = read_lock("b==2 \\\n    # via c\nc==2 \\\n    # via d\nd==2 \\\n")
+    assert [(pin.name, pin.version) for pin in closure(joined([first, second]), ["d"])] == [
+        ("b", "1"),
+        ("c", "2"),
+        ("d", "2"),
+    ]
 
 
 def test_requirements_are_as_in_the_lock():
     """Versions, markers and hashes stay, so that pip checks them."""
     whole = requirements(read_lock(LOCK))
     assert whole == re.sub(r"^ +#.*\n", "", LOCK, flags=re.MULTILINE)
-    assert read_lock(whole).keys() == read_lock(LOCK).keys()
+    assert [pin.name for pin in read_lock(whole)] == [pin.name for pin in read_lock(LOCK)]
 
 
 @pytest.mark.parametrize(
@@ -65,13 +82,14 @@ def test_what_the_lock_does_not_say(call, message):
 def test_every_package_has_hashes(roots):
     """Of every package of the image, and of the build backend."""
     pins = locked(roots())
-    assert all(pin.hashes for pin in pins.values())
-    assert "aiohttp" in pins or "hatchling" in pins
+    assert all(pin.hashes for pin in pins)
+    assert {"aiohttp", "hatchling"} & {pin.name for pin in pins}
 
 
 def test_the_build_backend_has_the_version_of_the_lock():
     """After `make lock`, build-system.requires of pyproject.toml needs the same version."""
-    assert project()["build-system"]["requires"] == [f"hatchling=={locked(['hatchling'])['hatchling'].version}"]
+    (version,) = (pin.version for pin in locked(["hatchling"]) if pin.name == "hatchling")
+    assert project()["build-system"]["requires"] == [f"hatchling=={version}"]
 
 
 def test_what_the_image_has_is_a_dependency():
@@ -110,7 +128,7 @@ print(json.dumps(sorted({each for top in tops for each in known.get(top, ())})))
 
 def test_the_controller_imports_what_the_image_has():
     """It imports nothing else, and each package of the group is needed."""
-    allowed = ["hypot", *locked(controller_roots())]
+    allowed = ["hypot", *(pin.name for pin in locked(controller_roots()))]
     asked = [sys.executable, "-c", IMPORTS, json.dumps(allowed)]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

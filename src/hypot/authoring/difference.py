@@ -1,9 +1,9 @@
 """What differs between two manifests: in words, and as a JSON merge patch (RFC 7396)."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from hypot.core.dataclass import dataclass
 from hypot.core.quantity import Quantity, is_quantity
 from hypot.kinds.authored.written import written_part
 from hypot.kinds.base import Kind, Ref

@@ -1,8 +1,10 @@
 """Python expressions as values: they are printed as ruff formats them, and evaluated to check what they make."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from hypot.core.dataclass import dataclass
 
 WIDTH = 88
 _INDENT = 4

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,9 @@ from hypot.cli.options import configuration_named, read_settings, settings_named
 from hypot.cli.output import to_json
 from hypot.cli.sections import in_sections
 from hypot.cli.statefile import alone, read_state, write_state
-from hypot.cli.verdict import Verdict, glyphs_for, report, safe_for, summary, width_of
+from hypot.cli.terminal import safe_for
+from hypot.cli.verdict import Verdict, glyphs_for, report, summary, width_of
+from hypot.core.dataclass import dataclass
 from hypot.core.instant import show_time
 from hypot.kinds.base import Ref
 from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of

@@ -4,9 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
-from urllib.parse import unquote, urlsplit
 
 import click
 
@@ -73,6 +71,10 @@ def install_command(extra: str) -> str:
 
 def _installed_from() -> tuple[str, bool]:
     """The folder that hypot was installed from, and whether it runs there; empty if it came from an index."""
+    # Importing these takes as long as all of click, and only few need them.
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
+    from urllib.parse import unquote, urlsplit  # noqa: PLC0415
+
     with suppress(PackageNotFoundError, ValueError, TypeError, AttributeError):
         about = json.loads(distribution("hypot").read_text("direct_url.json") or "{}")
         url = urlsplit(about.get("url", ""))

@@ -12,7 +12,8 @@ from hypot.cli.files import BadInput, manifests_named, read_objects
 from hypot.cli.options import chosen_by_name
 from hypot.cli.output import to_json
 from hypot.cli.plot_file import check_single, plot_named, write_plot
-from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
+from hypot.cli.terminal import safe_for
+from hypot.cli.verdict import Glyphs, glyphs_for
 from hypot.core.amount import readable
 from hypot.face.intervals.table import UNITS, CountRow, IntervalTable, figure, named, notes_of, silent, tables_of
 from hypot.face.style import printable

@@ -1,10 +1,8 @@
 """hypot lint: checks manifests, alone and together."""
 
-import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
-from importlib.metadata import version as package_version
 from typing import TYPE_CHECKING, Final, get_args
 
 import click
@@ -19,7 +17,7 @@ from hypot.cli.live.options import LIVE_SECTION, LiveOptions, given_live, live_o
 from hypot.cli.options import configuration_named
 from hypot.cli.output import to_json
 from hypot.cli.sections import in_sections
-from hypot.cli.verdict import in_colour, safe_for
+from hypot.cli.terminal import columns_of_terminal, in_colour, safe_for
 from hypot.face.style import printable
 from hypot.kinds.base import count_of
 from hypot.kinds.problem import some
@@ -30,7 +28,6 @@ from hypot.lint.input.world import worth_keeping
 from hypot.lint.report import Finding, LintReport, check
 from hypot.lint.rule_list import UnknownRule, known_ids
 from hypot.lint.rules.target import TARGET_NOT_GIVEN
-from hypot.lint.sarif import sarif
 
 if TYPE_CHECKING:
     from hypot.cli.live.session import LiveCluster
@@ -228,8 +225,13 @@ def _rendered(report: LintReport, output: str) -> str:
     if output == "json":
         return to_json(report.to_dict())
     if output == "sarif":
+        # Only code scanning reads this.
+        from importlib.metadata import version as package_version  # noqa: PLC0415
+
+        from hypot.lint.sarif import sarif  # noqa: PLC0415
+
         return to_json(sarif(report, package_version("hypot")))
-    width = min(_WIDEST, shutil.get_terminal_size((_WIDEST, 24)).columns)
+    width = min(_WIDEST, columns_of_terminal(_WIDEST))
     return as_text(report, width=max(40, width), colour=in_colour(sys.stdout))
 
 

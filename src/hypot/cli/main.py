@@ -1,10 +1,8 @@
-"""The entry point: commands are found by name and imported only when called."""
+"""The command line: commands are found by name and imported only when called."""
 
 import contextlib
-import gc
 import importlib
 import io
-import pathlib
 import sys
 from typing import Any, NoReturn
 
@@ -12,29 +10,7 @@ import click
 
 from hypot.cli.ending import Terminated
 from hypot.cli.extras import reported
-
-# Command -> its module, and its line in the help.
-COMMANDS = {
-    "adopt": ("hypot.cli.adopt", "Print Python source that makes the same autoscalers as manifests."),
-    "completion": ("hypot.cli.completion", "Print a script that completes commands and options in your shell."),
-    "convert": ("hypot.cli.convert", "Print the nearest equivalent of an autoscaler as another kind."),
-    "crds": ("hypot.cli.run.crds", "Print the CustomResourceDefinitions of the kinds hypot serves."),
-    "decide": ("hypot.cli.decide", "Show what each autoscaler would do now, and why."),
-    "history": ("hypot.cli.history.command", "Show what Tortoises learned, or let them learn from recorded usage."),
-    "intervals": ("hypot.cli.intervals", "Show replica count and pod size for each level of total demand."),
-    "metrics": ("hypot.cli.metrics.command", "Run the metrics server: scrape pods and serve custom metrics."),
-    "manifests": ("hypot.cli.run.manifests", "Print the manifests that install hypot in a cluster."),
-    "new": ("hypot.cli.new.command", "Print a checked manifest from a few words."),
-    "pair": ("hypot.cli.pair.command", "Print an HPA by request rate and a VPA by usage for one workload."),
-    "replay": ("hypot.cli.replay.command", "Show what each policy would have done with recorded demand, and its cost."),
-    "run": ("hypot.cli.run.command", "Run the controller: watch the autoscalers of a cluster and scale workloads."),
-    "scenarios": ("hypot.cli.scenarios", "Reproduce common problems: a bad policy, and a good one for comparison."),
-    "lint": ("hypot.cli.lint", "Check manifests for errors, alone and together."),
-}
-
-# Nearly all objects of a short command stay alive: to look for garbage after every 700 new ones, as Python does by
-# itself, would take a tenth of its time.
-NEW_OBJECTS = 100_000
+from hypot.cli.overview import ABOUT, COMMANDS, overview, own_name
 
 
 class LazyGroup(click.Group):
@@ -56,17 +32,15 @@ class LazyGroup(click.Group):
         with reported():
             return super().invoke(ctx)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, message) for name, (_, message) in sorted(COMMANDS.items())])
+        formatter.write(overview(ctx.command_path, formatter.width))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, help=ABOUT)
 @click.version_option(package_name="hypot")
 def cli() -> None:
-    """Explained autoscaling decisions for Kubernetes, on both axes."""
+    pass
 
 
 def main(arguments: list[str] | None = None) -> Any:
@@ -74,11 +48,10 @@ def main(arguments: list[str] | None = None) -> Any:
     if sys.stdout is None:
         _say("standard output is closed, so the answer cannot be written")
         sys.exit(2)
-    gc.set_threshold(NEW_OBJECTS)
     _write_all()
     stdout = sys.stdout
     try:
-        status = cli.main(arguments, prog_name=_own_name(), standalone_mode=False, complete_var="_HYPOT_COMPLETE")
+        status = cli.main(arguments, prog_name=own_name(), standalone_mode=False, complete_var="_HYPOT_COMPLETE")
         sys.stdout.flush()
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
@@ -100,11 +73,6 @@ def main(arguments: list[str] | None = None) -> Any:
         _say(f"cannot write the answer: {error.strerror or error}")
         _leave(2)
     sys.exit(status if isinstance(status, int) else 0)
-
-
-def _own_name() -> str:
-    """What the user typed: as a plug-in, kubectl runs kubectl-hypot."""
-    return "kubectl hypot" if pathlib.PurePath(sys.argv[0]).stem == "kubectl-hypot" else "hypot"
 
 
 def _say_no_more() -> NoReturn:

@@ -12,9 +12,9 @@ from hypot.cli.files import BadInput
 from hypot.cli.mapping import read_mapping
 from hypot.core.instant import LATEST, read_time
 from hypot.kinds.values.version import NEWEST, Version, show_version
-from hypot.policy.model.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
+    from hypot.policy.model.settings import Settings
     from hypot.replay.traces.history import TraceFiles
     from hypot.replay.traces.trace import Trace
 
@@ -75,8 +75,10 @@ def time_given(_: click.Context, __: click.Parameter, text: str | None) -> float
     return at
 
 
-def read_settings(file: str | None, kubernetes: Version = NEWEST) -> Settings:
+def read_settings(file: str | None, kubernetes: Version = NEWEST) -> "Settings":
     """The settings of a file, for this version unless it names another one."""
+    from hypot.policy.model.settings import Settings, SettingsError  # noqa: PLC0415  not every command has settings
+
     if file is None:
         return Settings(kubernetes=kubernetes)
     data = read_mapping(file, "settings", "tolerance: 0.05")

@@ -11,7 +11,8 @@ from hypot.cli.bar import bar
 from hypot.cli.ending import heeding
 from hypot.cli.files import BadInput
 from hypot.cli.output import to_json
-from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
+from hypot.cli.terminal import safe_for
+from hypot.cli.verdict import Glyphs, glyphs_for
 from hypot.kinds.base import count_of
 
 if TYPE_CHECKING:

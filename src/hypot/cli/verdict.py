@@ -1,16 +1,15 @@
 """Decisions as text: one line says what happens, the indented lines why, and what would change it."""
 
 import json
-import os
-import shutil
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TextIO
 
 import click
 
+from hypot.cli.terminal import columns_of_terminal, in_colour
+from hypot.core.dataclass import dataclass
 from hypot.kinds.base import count_of
 from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.problem import Problem
@@ -67,11 +66,6 @@ class Glyphs(NamedTuple):
         return click.style(text, fg=_COLOURS.get(verdict), bold=bold or None, dim=dim or None)
 
 
-def in_colour(stream: TextIO) -> bool:
-    """Whether to use colours: on a terminal that supports them, unless the user turned them off."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
 def glyphs_for(stream: TextIO) -> Glyphs:
     """The symbols if this stream can encode them, else plain ASCII."""
     colour = in_colour(stream)
@@ -83,13 +77,7 @@ def glyphs_for(stream: TextIO) -> Glyphs:
 
 
 def width_of(stream: TextIO) -> int:
-    return min(_WIDEST, max(60, shutil.get_terminal_size().columns)) if stream.isatty() else _WIDEST
-
-
-def safe_for(stream: TextIO, text: str) -> str:
-    """Text that the stream can encode, whatever the input contains."""
-    encoding = getattr(stream, "encoding", None) or "ascii"
-    return text.encode(encoding, "replace").decode(encoding, "replace")
+    return min(_WIDEST, max(60, columns_of_terminal())) if stream.isatty() else _WIDEST
 
 
 def report(outcomes: Sequence[Verdict], glyphs: Glyphs, width: int) -> Iterator[str]:

@@ -4,12 +4,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from dataclasses import replace
 from datetime import timedelta
 from difflib import get_close_matches
 from typing import Any, ClassVar, Protocol, Self, cast
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.decode import decode_problems, python_path
 from hypot.kinds.derived import derived
 from hypot.kinds.floor import NO_FLOOR, Floor

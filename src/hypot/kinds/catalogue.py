@@ -5,12 +5,11 @@ they are needed, not when a module is imported.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal, TypeGuard, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.base import Kind
-from hypot.kinds.crd import Facts, definition_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.tortoise import Tortoise
@@ -19,6 +18,9 @@ from hypot.kinds.values.names import group_of
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.wpa import WPA
+
+if TYPE_CHECKING:
+    from hypot.kinds.crd import Facts
 
 Autoscaler = HPA | WPA | VPA | Hvpa | Tortoise
 # Those that size pods.
@@ -187,7 +189,7 @@ def defined() -> tuple[KindInfo, ...]:
     return tuple([info for info in CATALOGUE.values() if info.crd])
 
 
-def facts_of(kind: type[Kind]) -> Facts:
+def facts_of(kind: type[Kind]) -> "Facts":
     """What the CRD of this kind contains beyond its fields. Loaded on demand: it is large and rarely needed."""
     facts: Facts = import_module(CATALOGUE[kind.KIND].crd).FACTS
     return facts
@@ -195,5 +197,7 @@ def facts_of(kind: type[Kind]) -> Facts:
 
 def crd_of(kind: type[Kind]) -> dict[str, Any]:
     """The CustomResourceDefinition of this kind."""
+    from hypot.kinds.crd import definition_of  # noqa: PLC0415  most who look for a kind need no definition
+
     info = CATALOGUE[kind.KIND]
     return definition_of(kind, info.plural, info.short_names, facts_of(kind))

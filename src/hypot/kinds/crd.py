@@ -8,9 +8,10 @@ There is no `default:` anywhere: an object is returned as it was written, and th
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.meta import INT64
 from hypot.kinds.node import FRACTION, INT32, STRINGS, Node, Scalar, Wire

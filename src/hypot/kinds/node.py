@@ -6,10 +6,11 @@ claims are kept in `extra`, so that writing gives back what was read.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
+from dataclasses import fields
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
+from hypot.core.dataclass import dataclass
 from hypot.core.quantity import is_quantity, stored_text
 from hypot.kinds.derived import Deriving
 from hypot.kinds.problem import Where
@@ -127,10 +128,8 @@ def wire(
 def node(cls: type[T]) -> type[T]:
     """Make a class a frozen value and compile its wire table.
 
-    There are many nodes, and `dataclass` takes long: `Node` has the `__repr__` of all, and each has a docstring,
-    because `dataclass` would make one from the signature.
+    There are many nodes: `Node` has the `__repr__` of all.
     """
-    cls.__doc__ = cls.__doc__ or cls.__name__
     made = dataclass(frozen=True, slots=True, repr=False)(cls)
     made.compile_table()  # type: ignore[attr-defined]
     return made

@@ -1,9 +1,10 @@
 """The requests and limits of a workload's pods after the API server has applied its defaults."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.problem import Problem, Where, did_you_mean, some
 from hypot.kinds.values.nested import amount, inner, mappings
 from hypot.kinds.values.version import Version, gate_open

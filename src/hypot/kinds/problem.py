@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Literal
+
+from hypot.core.dataclass import dataclass
 
 Severity = Literal["error", "warning", "advice"]
 Where = tuple[str | int, ...]

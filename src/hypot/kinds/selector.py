@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.values.names import label_value, qualified_name
 
 # No workload needs a longer selector, and each decision reads it.

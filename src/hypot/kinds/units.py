@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf, isfinite
 from typing import Any
 
 from hypot.core import amount
+from hypot.core.dataclass import dataclass
 from hypot.core.quantity import Quantity, format_milli
 from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
 from hypot.kinds.node import QUANTITY_PATTERN

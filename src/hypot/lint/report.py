@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from dataclasses import replace
 from typing import Any
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.base import InvalidAutoscaler, Kind, count_of
 from hypot.kinds.problem import Problem, Severity, Where, dotted
 from hypot.kinds.text.load import LoadedFiles, LoadError, Source

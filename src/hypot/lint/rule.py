@@ -1,9 +1,10 @@
 """The definition of a rule. Its texts are kept next to its code; docs, SARIF and messages read them from here."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.catalogue import CATALOGUE, autoscalers, names_of, sizing
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa

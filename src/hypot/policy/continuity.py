@@ -5,10 +5,10 @@ by how much. What neither of them says is unknown and never guessed.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa.fields import Behavior, ScalingRules
 from hypot.policy.families import family_of

@@ -1,9 +1,9 @@
 """How each kind is decided: one record per kind, next to its record in `hypot.kinds.catalogue`."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.base import Kind
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA

@@ -21,10 +21,11 @@ scale-down counts, unless its write was refused.
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple, Self
 
 from hypot.core.amount import CPU, of_milli
+from hypot.core.dataclass import dataclass
 from hypot.policy.hold import blocked
 from hypot.policy.model.current_size import live
 from hypot.policy.model.decision import Hold, Move, Name

@@ -10,7 +10,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import ScalingRules, cpu, external, limit
 from hypot.kinds.node import replaced
 from hypot.policy.decide import decide
-from hypot.policy.horizontal.hpa import tolerances
+from hypot.policy.horizontal.tolerances import tolerances
 from hypot.policy.model.seen import Failure, Scale
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import EMPTY, State

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
-from hypot.cli import verdict
+from hypot.cli import terminal, verdict
 from hypot.cli.statefile import write_state
 from hypot.policy.continuity import Remembered
 from hypot.policy.model.state import State
@@ -544,7 +544,7 @@ def test_signs_that_the_stream_can_show():
     """The output is ASCII where the stream cannot encode more."""
     plain = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     assert verdict.glyphs_for(plain).arrow == "->"
-    assert verdict.safe_for(plain, "a → b") == "a ? b"
+    assert terminal.safe_for(plain, "a → b") == "a ? b"
     assert verdict.glyphs_for(io.TextIOWrapper(io.BytesIO(), encoding="utf-8")).arrow == "→"
 
 

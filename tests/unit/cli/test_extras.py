@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import hypot
-from hypot.cli import extras
 from hypot.cli.extras import EXTRA_OF, install_command, missing
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -49,7 +48,7 @@ class Installed:
 )
 def test_the_command_fits_the_installation(monkeypatch, found, command):
     """From an index, from a folder, or in a checkout."""
-    monkeypatch.setattr(extras, "distribution", lambda _: Installed(found))
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _: Installed(found))
     assert install_command("run") == command
 
 

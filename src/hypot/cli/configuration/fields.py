@@ -1,9 +1,10 @@
 """What the configuration file of a repository may say, and the checks of each key."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_args
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.values.version import Version, parse_version
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from hypot.cli.options import chosen_by_name, read_settings, settings_named
 from hypot.cli.output import to_json
 from hypot.cli.plot_file import check_single, plot_named, write_plot
 from hypot.cli.statefile import read_state
-from hypot.cli.verdict import glyphs_for, safe_for
+from hypot.cli.terminal import safe_for
+from hypot.cli.verdict import glyphs_for
 from hypot.face.history.charts import LearnedWeek
 from hypot.face.style import printable
 from hypot.policy.continuity import Remembered

@@ -21,7 +21,8 @@ from hypot.cli.options import (
     traces_named,
 )
 from hypot.cli.statefile import alone, read_state, write_state
-from hypot.cli.verdict import glyphs_for, safe_for
+from hypot.cli.terminal import safe_for
+from hypot.cli.verdict import glyphs_for
 from hypot.core.amount import CPU, brief
 from hypot.core.instant import show_time
 from hypot.core.learning.slots import MOST, slots_of

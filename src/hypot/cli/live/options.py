@@ -1,10 +1,11 @@
 """The options of commands that read a live cluster."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import click
+
+from hypot.core.dataclass import dataclass
 
 Command = Callable[..., Any]
 

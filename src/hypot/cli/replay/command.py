@@ -22,7 +22,8 @@ from hypot.cli.options import (
     traces_named,
 )
 from hypot.cli.replay.comparing import ReplaySubject, compared
-from hypot.cli.verdict import glyphs_for, safe_for, width_of
+from hypot.cli.terminal import safe_for
+from hypot.cli.verdict import glyphs_for, width_of
 from hypot.core.instant import show_time
 from hypot.policy.model.settings import Settings
 

@@ -4,9 +4,11 @@ Both are the cpu that was used in relation to the cpu that was expected of these
 enters the usual ones, so they share no observation. While a change lasts, the usual cost stays as it was.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import exp2, sqrt
 from typing import Literal, NamedTuple
+
+from hypot.core.dataclass import dataclass
 
 Direction = Literal["rose", "fell", "usual", "settled"]
 

@@ -4,7 +4,7 @@ Debt grows at the lowest rate, so that scrapes go on even if nothing is due. Sur
 highest rate; it shrinks at that rate.
 """
 
-from dataclasses import dataclass
+from hypot.core.dataclass import dataclass
 
 
 @dataclass(slots=True)

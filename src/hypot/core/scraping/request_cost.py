@@ -8,9 +8,11 @@ cost, and are marked as `shared`.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import exp2, inf, sqrt
 from typing import NamedTuple
+
+from hypot.core.dataclass import dataclass
 
 # Weights grow with time, until they are this many half-lives ahead; then all sums shrink.
 HALF_LIVES_AHEAD = 32.0

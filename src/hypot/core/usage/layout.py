@@ -1,11 +1,12 @@
 """How the values of a histogram are divided into buckets."""
 
-from dataclasses import dataclass
 from math import ceil, isfinite, log
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+
+from hypot.core.dataclass import dataclass
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

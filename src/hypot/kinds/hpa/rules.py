@@ -1,9 +1,9 @@
 """The API server's validation of HorizontalPodAutoscalers, with its order and messages. The hints are hypot's own."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hypot.core.dataclass import dataclass
 from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref, reference_problems, version_problem
 from hypot.kinds.hpa.fields import Behavior, HPASpec, Limit, Metric, ScalingRules, Target

@@ -12,9 +12,10 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, Protocol, TypeGuard
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.text import jsontext, yamltext
 from hypot.kinds.text.folder import Exclude, manifests_below
 from hypot.kinds.text.foreign import RENDER, Why, has_marks, is_in_chart, kinds_named_in

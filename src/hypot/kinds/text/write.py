@@ -18,13 +18,14 @@ Comments = Mapping[Place, Iterable[str]]
 _NO_COMMENTS: Comments = {}
 # What some reader takes for a boolean, null or a number, in any case.
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf", "infinity"})
+# These patterns take long to compile, so that is left to their first use.
 _PRINTABLE = r"\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
-_ONE_LINE = re.compile(f"[{_PRINTABLE}]*")
-_LINES = re.compile(f"[{_PRINTABLE}\\n]*")
+_ONE_LINE = f"[{_PRINTABLE}]*"
+_LINES = f"[{_PRINTABLE}\\n]*"
 # It begins as no number does; or it is an amount such as 500m or 1m30s, or a version such as 1.2.3.
 _WORD = rf"(?:[^\W\d_]|[_/$^(]|--?[A-Za-z]|\.[A-Za-z])[{_PRINTABLE}]*"
 _AMOUNT = r"[0-9]+(?:\.[0-9]+)?(?:[KMGTPE]i|[numkMGTP])|(?:[0-9]+[hms]){1,3}|[0-9]+(?:\.[0-9]+){2,}"
-_PLAIN = re.compile(f"{_WORD}|{_AMOUNT}")
+_PLAIN = f"{_WORD}|{_AMOUNT}"
 # The longest text that every reader accepts as a key on one line, less the quotes.
 _LONGEST_KEY = 1000
 
@@ -140,7 +141,7 @@ def _float(value: float) -> str:
 def _quoted(text: str) -> str:
     if _is_plain(text):
         return text
-    if _ONE_LINE.fullmatch(text):
+    if re.fullmatch(_ONE_LINE, text):
         return "'" + text.replace("'", "''") + "'"
     return _escaped(text)
 
@@ -156,7 +157,7 @@ def _escape(point: int) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    if not _PLAIN.fullmatch(text) or text.lstrip("-.").lower() in _WORDS:
+    if not re.fullmatch(_PLAIN, text) or text.lstrip("-.").lower() in _WORDS:
         return False
     return ": " not in text and " #" not in text and not text.endswith((":", " "))
 
@@ -164,7 +165,7 @@ def _is_plain(text: str) -> bool:
 def _fits_block(text: str) -> bool:
     """A block keeps its lines only if none ends with a space, and if the first shows its indentation."""
     lines = text.split("\n")
-    plain = _LINES.fullmatch(text) is not None and not any(line.endswith(" ") for line in lines)
+    plain = re.fullmatch(_LINES, text) is not None and not any(line.endswith(" ") for line in lines)
     return plain and bool(lines[0]) and not lines[0].startswith(" ")
 
 

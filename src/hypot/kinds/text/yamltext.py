@@ -8,7 +8,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from typing import Any, Final, NoReturn
@@ -25,6 +24,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.text.yamlscalar import CORE, MERGE, Memo, RefusedScalar, as_key, plain_key, plain_value, short, tagged
 
 Path = tuple[str | int, ...]

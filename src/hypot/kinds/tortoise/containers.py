@@ -4,9 +4,9 @@ A manifest has both in two lists.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.tortoise.fields import ContainerResourcePolicy
 from hypot.kinds.tortoise.policies import AutoscalingType, AutoscalingTypes, ContainerAutoscalingPolicy
 from hypot.kinds.values.plain import listed, plain

@@ -9,7 +9,7 @@ Each setting names the key of the original configuration; those without a counte
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from math import inf
@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 from hypot.core import amount
 from hypot.core.amount import MIB
+from hypot.core.dataclass import dataclass
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.hpa.fields import Behavior, Limit, ScalingRules
 from hypot.kinds.hvpa.fields import MOST_REPLICAS

@@ -5,13 +5,14 @@ A knob has one name in three spellings: `cpu_half_life` here, `cpuHalfLife` in a
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from math import inf
 from typing import Any, Protocol, Self, cast
 
 from hypot.core import amount
 from hypot.core.amount import MIB
+from hypot.core.dataclass import dataclass
 from hypot.core.quantity import is_quantity
 from hypot.kinds.base import Kind
 from hypot.kinds.problem import Problem, Where

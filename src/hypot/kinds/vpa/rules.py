@@ -7,9 +7,9 @@ guard, so such a field is rejected only if its gate is declared closed.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeGuard
 
+from hypot.core.dataclass import dataclass
 from hypot.core.quantity import Quantity
 from hypot.kinds.base import target_problems
 from hypot.kinds.pod_template import Template, policy_problems

@@ -1,9 +1,9 @@
 """The parts of a WatermarkPodAutoscaler, and short functions to write them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, overload
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.authored.keywords import authored
 from hypot.kinds.base import Duration, Kind, Ref
 from hypot.kinds.floor import Floor

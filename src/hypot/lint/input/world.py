@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.catalogue import CATALOGUE, autoscalers, info_of
 from hypot.kinds.hpa import HPA

@@ -13,7 +13,7 @@ from hypot.kinds.values.version import gate_open
 from hypot.lint.input.item import dig
 from hypot.lint.input.world import Autoscaler, InputWorld, ResourceUse, metrics_of
 from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
-from hypot.policy.horizontal.hpa import tolerances
+from hypot.policy.horizontal.tolerances import tolerances
 from hypot.policy.model.settings import Settings
 
 REQUESTS = RuleFamily("Resources", "Resource metrics, and the requests and limits of the target's pods.")

@@ -3,8 +3,8 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
 from hypot.kinds.problem import Where, some
 from hypot.kinds.selector import Selector, selector_of

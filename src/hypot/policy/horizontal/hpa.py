@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 from hypot.core.instant import show_time
-from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
@@ -12,6 +11,7 @@ from hypot.kinds.selector import SelectorError, parse_selector
 from hypot.kinds.values.version import REMEMBERS_SCALED_TO_ZERO
 from hypot.policy.horizontal.hpa_metrics import read_metric
 from hypot.policy.horizontal.proposal import MetricContext
+from hypot.policy.horizontal.tolerances import tolerances
 from hypot.policy.model.decision import (
     Conditions,
     ErrorKind,
@@ -76,18 +76,6 @@ def metric_context(hpa: HPA, seen: Seen, settings: Settings) -> MetricContext:
         raise TypeError("metrics need a scale; decide handles its absence")
     down, up = tolerances(hpa, settings)
     return MetricContext(seen, seen.scale, settings, down, up, _least(hpa), hpa.max_replicas or 0)
-
-
-def tolerances(hpa: HPA, settings: Settings) -> tuple[float, float]:
-    """The tolerances downwards and upwards; each side of a behavior may replace the cluster's."""
-    down = up = settings.tolerance
-    if hpa.behavior is None or not settings.gate("HPAConfigurableTolerance"):
-        return down, up
-    if hpa.scale_down is not None and hpa.scale_down.tolerance is not None:
-        down = Quantity.parse(hpa.scale_down.tolerance).nanos / 10**9
-    if hpa.scale_up is not None and hpa.scale_up.tolerance is not None:
-        up = Quantity.parse(hpa.scale_up.tolerance).nanos / 10**9
-    return down, up
 
 
 class Resolved(NamedTuple):

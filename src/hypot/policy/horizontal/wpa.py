@@ -1,10 +1,11 @@
 """One decision of a WatermarkPodAutoscaler: two watermarks, limit factors, forbidden windows and delays."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import Any
 
+from hypot.core.dataclass import dataclass
 from hypot.core.instant import show_time
 from hypot.core.quantity import milli
 from hypot.core.replicas.bounds import Bound

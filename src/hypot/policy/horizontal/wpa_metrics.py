@@ -2,9 +2,9 @@
 
 from collections.abc import Container as Having
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hypot.core.dataclass import dataclass
 from hypot.core.quantity import format_milli, milli
 from hypot.core.replicas.ratio import MAX_INT32
 from hypot.core.replicas.watermark import (

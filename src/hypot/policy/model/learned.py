@@ -3,10 +3,11 @@
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Self, get_args
 
+from hypot.core.dataclass import dataclass
 from hypot.core.learning.slots import (
     DAYS,
     HOURS,

@@ -1,10 +1,11 @@
 """A plan, as a value that the state stores, and the actions that carry it out."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 from hypot.core.amount import RESOURCES
+from hypot.core.dataclass import dataclass
 from hypot.core.instant import EARLIEST, LATEST
 from hypot.core.replicas.ratio import MAX_INT32
 from hypot.core.sizes.disruption import is_more, replaces

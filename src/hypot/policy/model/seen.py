@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.hpa import HPA
 from hypot.kinds.metric_values import MetricValue
 from hypot.kinds.selector import Selector

@@ -1,9 +1,10 @@
 """The settings of a controller: its flags, its version and its feature gates."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Self
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.tortoise.settings import schema as tortoise_schema
 from hypot.kinds.values.names import wire_name

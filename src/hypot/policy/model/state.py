@@ -1,11 +1,12 @@
 """The state that one decision passes to the next: explicit, frozen, serialisable."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import inf
 from typing import Any, NamedTuple, Self
 
 from hypot.core.axes.gate import swings_after
+from hypot.core.dataclass import dataclass
 from hypot.core.instant import read_time, show_time
 from hypot.core.replicas.window import NO_SLOT, last_older
 from hypot.kinds.tortoise.status import TORTOISE_CONDITIONS

@@ -1,10 +1,11 @@
 """What a Tortoise keeps from one decision to the next, beyond what every autoscaler keeps."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import isfinite
 from typing import Any, Self
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.hvpa.fields import MOST_REPLICAS
 from hypot.kinds.tortoise.status import PHASES
 from hypot.policy.model.learned import Learned, SlotLayout

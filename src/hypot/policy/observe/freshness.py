@@ -6,10 +6,11 @@ samples count that still change and are near the others.
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from hypot.core.amount import RESOURCES
+from hypot.core.dataclass import dataclass
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import ResourceBand

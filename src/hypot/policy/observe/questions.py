@@ -1,9 +1,9 @@
 """The metrics that an autoscaler asks for, and the answers."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults

@@ -1,10 +1,10 @@
 """What to do with one pod that needs another size: resize it in place, evict it, wait for it, or keep it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import floor
 from typing import Literal, NamedTuple
 
+from hypot.core.dataclass import dataclass
 from hypot.core.sizes import fate as rules
 from hypot.core.sizes.fate import spares, tolerance_of
 from hypot.kinds.values.version import Version

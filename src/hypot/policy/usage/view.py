@@ -1,7 +1,6 @@
 """Recommended sizes, read from the histograms without changing them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -9,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hypot.core.amount import RESOURCES, round_up
+from hypot.core.dataclass import dataclass
 from hypot.core.usage import estimate
 from hypot.core.usage.columns import Columns
 from hypot.core.usage.histogram import Bank

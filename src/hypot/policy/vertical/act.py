@@ -1,9 +1,9 @@
 """When and how running pods get their new size: which of them, in which order, in place or by eviction."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hypot.core.dataclass import dataclass
 from hypot.kinds.values.version import Version
 from hypot.kinds.vpa.fields import (
     AUTO,

@@ -7,7 +7,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
 from hypot.kinds.hpa.fields import MOST_METRICS, Metric, ScalingRules, Target
 from hypot.policy.hold import needs_whole_decisions
-from hypot.policy.horizontal.hpa import tolerances
+from hypot.policy.horizontal.tolerances import tolerances
 from hypot.policy.model.settings import Settings
 from hypot.policy.stages.restrain import longest_period
 from hypot.replay.numbers.hpa import AVERAGE, CPU, MEMORY, PODS, SHARE, UTILIZATION, VALUE, HpaRule, NumericPace

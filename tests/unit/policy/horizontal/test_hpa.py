@@ -28,7 +28,8 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import ScalingRules, cpu, external, memory, on, pods
 from hypot.kinds.metric_values import MetricValue
 from hypot.policy.decide import decide
-from hypot.policy.horizontal.hpa import recommend, resolve, tolerances
+from hypot.policy.horizontal.hpa import recommend, resolve
+from hypot.policy.horizontal.tolerances import tolerances
 from hypot.policy.model.decision import Condition, Decision, MoveReport, condition_of
 from hypot.policy.model.seen import Container, Failure, PodSample, Scale, Seen, metric_key
 from hypot.policy.model.settings import Settings
