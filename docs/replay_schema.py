@@ -16,7 +16,15 @@ def replay_schema(world: dict[str, Any]) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hypot replay",
-        **_all({"world": world, "shapes": _TEXT, "policies": _list(_policy()), "workloads": _list(_workload())}),
+        **_all(
+            {
+                "world": world,
+                "numbers": _list(_number()),
+                "shapes": _TEXT,
+                "policies": _list(_policy()),
+                "workloads": _list(_workload()),
+            }
+        ),
         "$defs": {"scores": _all(scores)},
     }
 
@@ -24,6 +32,19 @@ def replay_schema(world: dict[str, Any]) -> dict[str, Any]:
 def _score(metadata: Any) -> dict[str, Any]:
     unit = f" ({metadata['unit']})" if metadata["unit"] else ""
     return {"description": f"{metadata['why']}{unit}", "type": ["number", "boolean", "null"]}
+
+
+def _number() -> dict[str, Any]:
+    described = "A number of the world that matters for these policies and traces, and that no world file gives."
+    properties = {
+        "parameter": {"description": "Its name in a world file, such as service.work.", **_TEXT},
+        "value": {"type": ["number", "boolean", "string", "null"]},
+        "text": {"description": "The value with its unit.", **_TEXT},
+        "from": {"description": "A default is an assumption.", "enum": ["default", "manifest", "trace"]},
+        "source": {"description": "The object or the trace that gives it; empty for a default.", **_TEXT},
+        "policies": {"description": "The policies that depend on it.", **_TEXTS},
+    }
+    return {"description": described, **_all(properties)}
 
 
 def _policy() -> dict[str, Any]:

@@ -75,6 +75,59 @@ def test_json_keeps_its_schema():
     assert scores["hpa cpu=60"]["to_lower_bound"] > 1.0 == scores["static peak"]["to_static"]
 
 
+def test_assumed_numbers_are_above_the_table():
+    """With what gives the others; the numbers of the world file are not repeated."""
+    lines = shop().stdout.splitlines()
+    above = lines[2 : lines.index("", 2)]
+    assert above[0].startswith("These numbers are assumed; --world FILE gives yours")
+    assert "  service  timeout 10s, baseCpu 0.05, useful 0.8" in above
+    assert "  prices   cpu $0.04048, memory $0.004445, late 10, restart 5m" in above
+    assert "From the trace: demand unit requests" in above
+    assert f"From Deployment/shop ({POLICIES}:4): workload replicas 4, cpu 1," in " ".join(" ".join(above).split())
+
+
+def test_assumed_numbers_are_in_every_form(tmp_path, hpa):
+    """In JSON with the policies that they matter for, in the page, and on stderr where stdout has only rows."""
+    numbers = {one["parameter"]: one for one in json.loads(shop("-o", "json").stdout)["numbers"]}
+    assert numbers["service.timeout"] == {
+        "parameter": "service.timeout",
+        "value": 10.0,
+        "text": "10s",
+        "from": "default",
+        "source": "",
+        "policies": ["hpa", "marks", "vpa", "pair", "hvpa"],
+    }
+    assert numbers["memory.base"]["policies"] == ["vpa", "pair", "hvpa"]
+    assert (numbers["workload.cpu"]["from"], numbers["workload.cpu"]["value"]) == ("manifest", 1.0)
+    page = tmp_path / "r.html"
+    result = replay(WEEK, "-f", hpa, *UNTIL, "--report", page, "-o", "csv")
+    assert "These numbers are assumed" in result.stderr
+    assert "assumed" not in result.stdout
+    assert "Numbers of the world that its file does not give" in page.read_text()
+    assert "These numbers are assumed" in shop("--explain", "+5m").stderr
+
+
+def test_a_strict_world_assumes_nothing(tmp_path, hpa):
+    """The error is the part of a world file that is missing: with it, the same replay assumes nothing."""
+    given = (WEEK, "-f", hpa, *UNTIL)
+    refused = replay(*given, "--strict-world")
+    assert refused.exit_code == 2
+    assert refused.stdout == ""
+    head, *lines = refused.stderr.splitlines()
+    assert "numbers would be assumed; write them in a file, and name it with --world:" in head
+    assert "  start: 30s  # From creation to ready, with the image on the node." in lines
+    assert "workload:  # or give the manifest of the workload with -f" in lines
+    world = world_with(tmp_path, "\n".join(lines))
+    accepted = replay(*given, "--strict-world", "--world", world, "-o", "json")
+    assert accepted.exit_code == 0
+    before, after = (json.loads(one.stdout) for one in (replay(*given, "-o", "json"), accepted))
+    assert [one["parameter"] for one in after["numbers"]] == ["demand.unit"]
+    assert before["workloads"] == after["workloads"]
+    world.write_text("\n".join(lines).replace("  start: 30s", "  stop: 30s"))
+    refused = replay(*given, "--strict-world", "--world", world)
+    assert f"--strict-world: 1 number would be assumed; write them in {world}:" in refused.stderr
+
+
 def test_csv_and_parquet_hold_the_same_rows():
     """Both are the same table for other tools."""
     text = pl.read_csv(io.BytesIO(shop("-o", "csv").stdout_bytes))

@@ -5,7 +5,7 @@ import json
 import yaml
 
 from hypot.kinds.text.load import Reader
-from hypot.replay.policies.read import read_policies
+from hypot.replay.policies.read import POLICY, read_policies
 from hypot.replay.world.parameters import Metrics, World
 
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -73,6 +73,11 @@ def weighted(name="web", annotations=None):
     weights = [{"vpaWeight": 50, "startReplicaCount": 1, "lastReplicaCount": 4}]
     spec = {"targetRef": TARGET, **blocks, "weightBasedScalingIntervals": weights}
     return of("Hvpa", "autoscaling.k8s.io/v1alpha1", name, spec, annotations)
+
+
+def in_policy(*names):
+    """The annotation that puts an object into these policies."""
+    return {POLICY: ", ".join(names)}
 
 
 def loaded(folder, *objects):

@@ -134,15 +134,14 @@ def _signal(subject: PairSubject, counter: str, rate: str, history: str | None, 
         return by_rate(counter, rate)
     from hypot.cli.pair.rate import best_rate  # noqa: PLC0415  numpy and all of replay, only for auto
     from hypot.policy.model.settings import Settings  # noqa: PLC0415
-    from hypot.replay.world.file import read_world  # noqa: PLC0415
-    from hypot.replay.world.parameters import World  # noqa: PLC0415
+    from hypot.replay.world.file import WorldFile, read_world_file  # noqa: PLC0415
 
     try:
-        world = read_world(world_file) if world_file else World()
+        given = read_world_file(world_file) if world_file else WorldFile()
     except ValueError as error:
         raise BadInput(str(error)) from error
-    choice = best_rate(_trace(history or "", subject), subject, counter, world, Settings())
-    return by_rate(counter, choice.rate, choice.reasons(world))
+    choice = best_rate(_trace(history or "", subject), subject, counter, given.world, Settings())
+    return by_rate(counter, choice.rate, choice.reasons(given))
 
 
 def _trace(history: str, subject: PairSubject) -> "Trace":

@@ -20,6 +20,7 @@ from hypot.replay.policies.start import start_of, start_of_world
 from hypot.replay.score.ranking import keeps_slo, late_or_lost
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.traces.trace import Trace
+from hypot.replay.world.file import WorldFile
 from hypot.replay.world.parameters import World
 
 if TYPE_CHECKING:
@@ -62,8 +63,9 @@ class RateChoice(NamedTuple):
         """The largest that keeps the SLO as all lower ones do."""
         return _kept(self.tried)[-1]
 
-    def reasons(self, world: World) -> tuple[str, ...]:
+    def reasons(self, given: WorldFile) -> tuple[str, ...]:
         """How it was found, with the neighbours of the choice."""
+        world = given.world
         place = next(i for i, one in enumerate(self.tried) if one.rate == self.rate)
         shown = self.tried[max(place - 2, 0) : place + 3]
         cost = self.tried[place].scores.cost or 0.0
@@ -71,7 +73,7 @@ class RateChoice(NamedTuple):
         return (
             f"The largest rate that keeps the SLO of {slo} in a replay of the history{but}.",
             f"The search began at {self.start}.",
-            f"Each request takes {world.service.work * 1000:g} ms of cpu there, as the world says (--world).",
+            _work(given),
             *[_row(one, cost, chosen=one.rate == self.rate) for one in shown],
         )
 
@@ -80,6 +82,13 @@ class RateChoice(NamedTuple):
             return ""
         more = 100 * ((self.largest.scores.cost or 0.0) / cost - 1)
         return f", and costs little more than lower ones: {self.largest.rate} would cost {more:.0f} % more"
+
+
+def _work(given: WorldFile) -> str:
+    work = f"{given.world.service.work * 1000:g} ms"
+    if "service.work" in given.given:
+        return f"Each request takes {work} of cpu there, as the world says (--world)."
+    return f"Assumed: each request takes {work} of cpu; write yours as service.work in a file for --world."
 
 
 def _row(one: Tried, reference: float, *, chosen: bool) -> str:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from hypot.replay.policies.policy import Policy
     from hypot.replay.traces.history import TraceFiles
     from hypot.replay.traces.trace import Trace
-    from hypot.replay.world.parameters import Span, World
+    from hypot.replay.world.file import WorldFile
+    from hypot.replay.world.parameters import Span
 
 WEEK = 7 * 86400.0
 # The step of Prometheus queries in seconds, or the tick if that is longer.
@@ -50,7 +51,7 @@ class _Asked:
     policies: "list[Policy]"
     # The policies of the input, each with its variants by name.
     families: dict[str, list[str]]
-    world: "World"
+    world: "WorldFile"
     settings: Settings
 
 
@@ -73,6 +74,7 @@ def _engine(_: click.Context, __: click.Parameter, engine: str) -> str:
 @click.option(
     "--world", "world_file", metavar="FILE", help="The parameters of the simulated world, YAML; see docs/world.md."
 )
+@click.option("--strict-world", "strict", is_flag=True, help="Refuse to assume numbers of the world.")
 @settings_named
 @start_given
 @end_given
@@ -101,6 +103,7 @@ def command(
     traces: tuple[str, ...],
     paths: tuple[str, ...],
     world_file: str | None,
+    strict: bool,
     settings_file: str | None,
     start: float | None,
     end: float | None,
@@ -119,6 +122,9 @@ def command(
     Exit status: 0 success, 2 bad usage or input.
     """
     from hypot.cli.replay import output as out  # noqa: PLC0415  numpy and all of replay, only for this command
+    from hypot.cli.replay.numbers import number_lines, refuse_assumed  # noqa: PLC0415
+    from hypot.replay.engine.used_numbers import numbers_used  # noqa: PLC0415
+    from hypot.replay.traces.history import units_of  # noqa: PLC0415
 
     if output == "parquet" and sys.stdout.isatty():
         raise click.UsageError("Parquet is binary: redirect it to a file, as in -o parquet > scores.parquet")
@@ -129,19 +135,25 @@ def command(
         check_can_draw(report)
     asked = _read(traces, paths, world_file, read_settings(settings_file), start, end, grids, prometheus, query)
     explained = _explained_span(explain, asked)
-    subject = ReplaySubject(asked.traces, asked.policies, asked.world, asked.settings)
+    numbers = numbers_used(asked.world, asked.policies, units_of(asked.traces))
+    if strict:
+        refuse_assumed(numbers, asked.world)
+    subject = ReplaySubject(asked.traces, asked.policies, asked.world.world, asked.settings)
     comparisons = compared(subject, explained, engine, keep=bool(reports or explain))
+    outcome = out.ReplayOutcome(comparisons, asked.policies, asked.families, asked.world.world, numbers)
+    glyphs, width = glyphs_for(sys.stdout), width_of(sys.stdout)
     if explain is not None:
-        text = out.explained(comparisons, asked.policies, explained, glyphs_for(sys.stdout), width_of(sys.stdout))
+        text = out.explained(comparisons, asked.policies, explained, glyphs, width)
         click.echo(safe_for(sys.stdout, text), nl=False)
     elif output in {"table", "wide"}:
-        glyphs, width = glyphs_for(sys.stdout), width_of(sys.stdout)
-        found = (comparisons, asked.policies, asked.families, asked.world)
-        text = out.as_text(*found, glyphs, width, wide=output == "wide")
+        text = out.as_text(outcome, glyphs, width, wide=output == "wide")
         click.echo(safe_for(sys.stdout, text), nl=False)
     else:
-        click.echo(out.as_data(output, comparisons, asked.policies, asked.families, asked.world), nl=False)
-    out.write_reports(reports, comparisons, asked.policies, asked.families, asked.world)
+        click.echo(out.as_data(output, outcome), nl=False)
+    if explain is not None or output in {"csv", "parquet"}:
+        lines = number_lines(numbers, asked.policies, width_of(sys.stderr))
+        click.echo(safe_for(sys.stderr, "\n".join(lines)), err=True)
+    out.write_reports(reports, outcome)
     for report in reports:
         click.echo(f"written: {report}", err=True)
     return 0
@@ -161,18 +173,18 @@ def _read(
     """All input, checked; independent errors are reported together."""
     from hypot.replay.policies.grid import expand, parse_grid  # noqa: PLC0415
     from hypot.replay.policies.read import read_policies  # noqa: PLC0415  only for this command
-    from hypot.replay.world.file import read_world  # noqa: PLC0415
-    from hypot.replay.world.parameters import World  # noqa: PLC0415
+    from hypot.replay.world.file import WorldFile, read_world_file  # noqa: PLC0415
 
     check_traces(traces, prometheus, query, "sum(rate(http_requests_total[2m]))")
     wrong: list[str] = []
-    world = World()
+    given = WorldFile()
     try:
-        world = read_world(world_file) if world_file else world
+        given = read_world_file(world_file) if world_file else given
         parsed = parse_grid(grids)
     except ValueError as error:
         raise BadInput(str(error)) from error
     loaded, _ = read_objects(paths)
+    world = given.world
     policies: list[Policy] = []
     families: dict[str, list[str]] = {}
     try:
@@ -189,7 +201,7 @@ def _read(
         wrong.append(str(error))
     if wrong:
         raise BadInput("\n".join(wrong))
-    return _Asked(found, policies, families, world, settings)
+    return _Asked(found, policies, families, given, settings)
 
 
 def _families(policies: "Sequence[Policy]") -> dict[str, list[str]]:

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import groupby
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hypot.cli.files import write_whole
 from hypot.cli.output import to_json
+from hypot.cli.replay.numbers import number_lines, numbers_document
 from hypot.cli.verdict import Glyphs, Verdict, report
 from hypot.core.instant import show_time
 from hypot.face.replay.scores import shapes_as_text
 from hypot.face.replay.table import fleet_table, fleet_text, table
-from hypot.face.replay.value import ReplayReport
+from hypot.face.replay.value import ASSUMED, ReplayReport
 from hypot.kinds.base import count_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
@@ -23,6 +24,7 @@ from hypot.kinds.hvpa.intervals import intervals_of
 from hypot.kinds.text.load import Source
 from hypot.kinds.tortoise import Tortoise
 from hypot.policy.model.decision import show_seconds
+from hypot.replay.engine.used_numbers import UsedNumber
 from hypot.replay.jobs.comparison import Comparison, Scored, tuned
 from hypot.replay.policies.policy import Policy
 from hypot.replay.score.ranking import cost_at, keeps_slo, middle, point_of, verdict, worst
@@ -44,30 +46,34 @@ NOTES = 12
 Families = Mapping[str, Sequence[str]]
 
 
-def as_text(
-    comparisons: Sequence[Comparison],
-    policies: Sequence[Policy],
-    families: Families,
-    world: World,
-    glyphs: Glyphs,
-    width: int,
-    *,
-    wide: bool,
-) -> str:
-    """The table, and its summary as text."""
+class ReplayOutcome(NamedTuple):
+    """A whole replay: each policy on each trace, and what it was based on."""
+
+    comparisons: Sequence[Comparison]
+    policies: Sequence[Policy]
+    # The policies of the input, each with its variants by name.
+    families: Families
+    world: World
+    numbers: Sequence[UsedNumber]
+
+
+def as_text(outcome: ReplayOutcome, glyphs: Glyphs, width: int, *, wide: bool) -> str:
+    """What the numbers are based on, the table, and its summary as text."""
+    comparisons, policies, families, world, numbers = outcome
     style = glyphs.style if glyphs.colour else None
+    based = [line for lines in [number_lines(numbers, policies, width)] if lines for line in (*lines, "")]
     if len(comparisons) > 1:
         fleet = {one.workload: one.scores for one in comparisons}
         lines = fleet_table(fleet, notes=[shapes_as_text(world.shapes), *_all_notes(comparisons)], style=style)
         sentences = [fleet_verdict(comparisons), *fleet_text(fleet), *savings(comparisons, policies)]
         message = [line for sentence in sentences for line in textwrap.wrap(sentence, width, break_on_hyphens=False)]
-        return "\n".join([*lines, "", *message]) + "\n"
+        return "\n".join([*based, *lines, "", *message]) + "\n"
     one = comparisons[0]
     head = f"{one.workload}: {show_time(one.start)} to {show_time(one.end)}, from {one.source}"
     notes = [shapes_as_text(world.shapes), *one.notes]
     sentences = [*_message(one, families, world), *savings(comparisons, policies)]
     message = [line for sentence in sentences for line in textwrap.wrap(sentence, width)]
-    lines = [head, "", *table(one.scores, notes=notes, wide=wide, style=style), "", *message]
+    lines = [head, "", *based, *table(one.scores, notes=notes, wide=wide, style=style), "", *message]
     return "\n".join(lines) + "\n"
 
 
@@ -172,14 +178,12 @@ def _all_notes(comparisons: Sequence[Comparison]) -> list[str]:
     return [*notes[:NOTES], f"and {count_of(len(notes) - NOTES, 'more note')}: -o json has those of every workload"]
 
 
-def as_data(
-    form: str, comparisons: Sequence[Comparison], policies: Sequence[Policy], families: Families, world: World
-) -> bytes:
+def as_data(form: str, outcome: ReplayOutcome) -> bytes:
     if form == "json":
-        return to_json(document(comparisons, policies, families, world)).encode("utf-8", "replace")
+        return to_json(document(outcome)).encode("utf-8", "replace")
     import polars as pl  # noqa: PLC0415  only if a table is written
 
-    rows = [(one.workload, name, scores) for one in comparisons for name, scores in one.scores.items()]
+    rows = [(one.workload, name, scores) for one in outcome.comparisons for name, scores in one.scores.items()]
     columns: dict[str, list[Any]] = {"workload": [row[0] for row in rows], "policy": [row[1] for row in rows]}
     columns |= {column.name: [getattr(row[2], column.name) for row in rows] for column in fields(Scores)}
     frame = pl.DataFrame(columns, strict=False)
@@ -190,12 +194,12 @@ def as_data(
     return written.getvalue()
 
 
-def document(
-    comparisons: Sequence[Comparison], policies: Sequence[Policy], families: Families, world: World
-) -> dict[str, Any]:
+def document(outcome: ReplayOutcome) -> dict[str, Any]:
     """What -o json prints; replay.schema.json describes it."""
+    comparisons, policies, families, world, numbers = outcome
     return {
         "world": world_to_dict(world),
+        "numbers": numbers_document(numbers),
         "shapes": shapes_as_text(world.shapes),
         "policies": [
             {
@@ -225,10 +229,10 @@ def _workload(one: Comparison, families: Families) -> dict[str, Any]:
     }
 
 
-def report_of(
-    comparisons: Sequence[Comparison], policies: Sequence[Policy], families: Families, world: World
-) -> ReplayReport:
+def report_of(outcome: ReplayOutcome) -> ReplayReport:
+    comparisons, policies, families, world, numbers = outcome
     settings, shapes = world_to_dict(world), shapes_as_text(world.shapes)
+    origins = [(one.key, one.text, one.source or ASSUMED) for one in numbers]
     if len(comparisons) > 1:
         fleet = {one.workload: one.scores for one in comparisons}
         names = list(comparisons[0].scores)
@@ -240,6 +244,7 @@ def report_of(
             settings=settings,
             shapes=shapes,
             notes=tuple(_all_notes(comparisons)),
+            numbers=origins,
             fleet=fleet,
         )
     one = comparisons[0]
@@ -260,6 +265,7 @@ def report_of(
         settings,
         shapes,
         one.notes,
+        origins,
     )
 
 
@@ -271,16 +277,10 @@ def _in_order(one: Comparison) -> list[Scored]:
     return sorted(one.judged, key=lambda judged: (judged.policy not in front, judged.scores.price or inf))
 
 
-def write_reports(
-    paths: Sequence[str],
-    comparisons: Sequence[Comparison],
-    policies: Sequence[Policy],
-    families: Families,
-    world: World,
-) -> None:
+def write_reports(paths: Sequence[str], outcome: ReplayOutcome) -> None:
     if not paths:
         return
-    report = report_of(comparisons, policies, families, world)
+    report = report_of(outcome)
     for path in paths:
         if path.lower().endswith((".html", ".htm")):
             from hypot.face.replay.report import page  # noqa: PLC0415  plotly, only if a page is written

@@ -20,7 +20,7 @@ from hypot.face.replay.scores import (
     spreads_of,
     wins_of,
 )
-from hypot.face.replay.value import REFERENCES, ReplayReport
+from hypot.face.replay.value import ASSUMED, REFERENCES, ReplayReport
 from hypot.face.style import LOOKS, TINTS, dash_of, printable, tint_of
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.world.units import Parameter, sections, shown_in
@@ -144,6 +144,18 @@ def fleet_scores(report: ReplayReport) -> str:
     ]
     missing = missing_of(report.fleet)
     return _sortable(heads, rows) + (bullets(missing) if missing else "")
+
+
+def numbers_table(numbers: Sequence[tuple[str, str, str]]) -> str:
+    """The numbers that no world file gives, with their origin."""
+    rows = [
+        f'<tr><td class="name">{text(name)}</td><td>{text(value)}</td><td class="note">{text(origin)}</td></tr>'
+        for name, value, origin in numbers
+    ]
+    assumed = sum(origin == ASSUMED for _, _, origin in numbers)
+    head = f"Numbers of the world that its file does not give ({assumed} assumed)"
+    table = '<div class="wide"><table id="numbers">\n' + "\n".join(rows) + "\n</table></div>"
+    return f"<details><summary>{head}</summary>\n{table}</details>"
 
 
 def settings_table(settings: Mapping[str, Any]) -> str:

@@ -7,7 +7,17 @@ from hypot.face.chart import Chart
 from hypot.face.page import CONFIG, for_script, framed
 from hypot.face.plotly_chart import ChartOptions, number, plotted
 from hypot.face.replay.charts import charts_of, resolution
-from hypot.face.replay.html import all_scores, bullets, fleet_scores, keys, scores_table, settings_table, switches, text
+from hypot.face.replay.html import (
+    all_scores,
+    bullets,
+    fleet_scores,
+    keys,
+    numbers_table,
+    scores_table,
+    settings_table,
+    switches,
+    text,
+)
 from hypot.face.replay.script import SCRIPT, STYLE
 from hypot.face.replay.value import ReplayReport, headline
 
@@ -49,6 +59,7 @@ def _body(report: ReplayReport, charts: Sequence[Chart]) -> Iterator[str]:
         yield '<div class="time">'
         yield from (_figure(chart) for chart in over_time)
         yield "</div>"
+    yield numbers_table(report.numbers) if report.numbers else ""
     if report.settings:
         yield f"<details><summary>The simulated world</summary>\n{settings_table(report.settings)}</details>"
 

@@ -14,6 +14,9 @@ from hypot.replay.world.record import Floats, Run
 # The references that policies are compared with; they cannot win.
 REFERENCES = (STATIC_PEAK,)
 
+# The origin of a number that nothing gives.
+ASSUMED = "assumed"
+
 # The figures by name. A figure in which a replay has nothing to show cannot be drawn.
 FIGURES = (
     "overview",
@@ -58,6 +61,8 @@ class ReplayReport:
     settings: Mapping[str, Any] = field(default_factory=dict)
     shapes: str = ""
     notes: tuple[str, ...] = ()
+    # The numbers of the world that its file does not give: name, value, and where it comes from.
+    numbers: Sequence[tuple[str, str, str]] = ()
     # By workload and policy.
     fleet: Mapping[str, Mapping[str, Scores]] = field(default_factory=dict)
 

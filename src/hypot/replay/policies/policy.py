@@ -42,6 +42,9 @@ class Start:
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     # Resources whose change in place restarts the container.
     restarts_on_resize: frozenset[str] = frozenset()
+    # The file and line of its manifest, and which parameters of the section `workload` of the world are used instead.
+    source: str = field(default="", compare=False)
+    of_world: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __str__(self) -> str:
         return f"{self.kind}/{self.name}"

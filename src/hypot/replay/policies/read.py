@@ -19,7 +19,7 @@ from hypot.policy.observe.targets import target_of
 from hypot.replay.policies.make import Placed, hindrances, made
 from hypot.replay.policies.obstacles import Cluster, own_obstacles
 from hypot.replay.policies.policy import LONGEST_NAME, STATIC_PEAK, Mishap, Policy, PolicyError, short_name
-from hypot.replay.policies.start import Found, start_of, start_of_world
+from hypot.replay.policies.start import Found, pod_of_world, start_of, start_of_world
 from hypot.replay.world.parameters import World
 
 POLICY = "hypot.dev/policy"
@@ -241,8 +241,9 @@ class _PolicyReader:
         if free:
             message = f"{ref} is not among the manifests; add it, or give exactly one workload"
             return Found(None, mishaps=(Mishap(scaler.source, _target_place(scaler.autoscaler), message),))
-        start = start_of_world(self._world, str(ref.kind or "Deployment"), str(ref.name or "workload"))
-        return Found(start, (f"{ref} is not among the manifests: the workload of the world is replayed",))
+        kind = str(ref.kind or "Deployment")
+        start = start_of_world(self._world, kind, str(ref.name or "workload"))
+        return Found(start, (f"No {kind} given; using {pod_of_world(self._world)}",))
 
     def _read(self, workload: _InputWorkload) -> Found:
         workload.used = True

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hypot.core.amount import CPU, MEMORY, RESOURCES, of_milli
 from hypot.core.quantity import QuantityError, milli
-from hypot.kinds.base import refer
+from hypot.kinds.base import count_of, refer
 from hypot.kinds.problem import Where, shown
 from hypot.kinds.text.load import LoadedFiles
 from hypot.kinds.values.nested import inner, mappings
@@ -13,9 +13,13 @@ from hypot.policy.model.seen import Failure
 from hypot.policy.observe.read_pods import labels_of, read_container
 from hypot.policy.observe.read_scale import scale_of_workload
 from hypot.replay.policies.policy import Mishap, Start
-from hypot.replay.world.parameters import World
+from hypot.replay.world.parameters import Workload, World
+from hypot.replay.world.units import shown_in
 
 CONTAINER = "hypot.dev/container"
+# Parameters of the section `workload` of a world.
+REPLICAS = "replicas"
+OF_POD = frozenset({"cpu", "memory", "cpuLimit", "memoryLimit"})
 _IN_POD: Where = ("spec", "template", "spec")
 
 
@@ -41,7 +45,18 @@ def start_of_world(world: World, kind: str, name: str) -> Start:
         kind,
         selector=f"app={name}",
         labels={"app": name},
+        of_world=OF_POD | {REPLICAS},
     )
+
+
+def pod_of_world(world: World) -> str:
+    """The world's own workload in words."""
+    given = world.workload
+    cpu, most_cpu = (shown_in("cores", value) for value in (given.cpu, given.cpu_limit))
+    memory, most_memory = (shown_in("bytes", value) for value in (given.memory, given.memory_limit))
+    name = "the default pod" if given == Workload() else "the pod of the world"
+    sizes = f"cpu {cpu}, limit {most_cpu}; memory {memory}, limit {most_memory}"
+    return f"{name} ({count_of(given.replicas, 'replica')}; {sizes})"
 
 
 def start_of(loaded: LoadedFiles, world: World) -> Found:
@@ -83,10 +98,16 @@ class _StartWorkload:
             scale.selector,
             labels_of(inner(self._data, "spec", "template")),
             read_container(container).restarts_on_resize,
+            f"{self._source.file}:{self._source.line}",
+            frozenset() if self._sets_replicas else frozenset({REPLICAS}),
         )
 
+    @property
+    def _sets_replicas(self) -> bool:
+        return inner(self._data, "spec").get("replicas") is not None
+
     def _replicas(self, asked: int) -> int:
-        if inner(self._data, "spec").get("replicas") is None:
+        if not self._sets_replicas:
             replicas = self._world.workload.replicas
             self.notes.append(f"{self._ref} does not set replicas: it starts with {replicas}")
             return replicas

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hypot.replay.traces.plain_csv import plain_trace
-from hypot.replay.traces.trace import PART_ROWS, TimeWindow, Trace, TraceError, fewest
+from hypot.replay.traces.trace import PART_ROWS, TimeWindow, Trace, TraceError, Unit, fewest
 
 if TYPE_CHECKING:
     from hypot.replay.traces.files import File
@@ -22,6 +22,10 @@ class TraceFiles:
     @property
     def rows(self) -> int:
         return sum(file.opened.rows for file in self.files if not isinstance(file, TraceError))
+
+    @property
+    def units(self) -> frozenset[Unit | None]:
+        return frozenset(file.opened.columns.unit for file in self.files if not isinstance(file, TraceError))
 
     @property
     def is_large(self) -> bool:
@@ -89,6 +93,11 @@ def read_history(
 def read_traces(paths: Sequence[str], start: float | None = None, end: float | None = None) -> list[Trace]:
     """The traces of all files at once. Raises TraceError with every problem of every file."""
     return _plain(paths, TimeWindow(start, end)) or list(open_history(paths, start, end))
+
+
+def units_of(traces: "Sequence[Trace] | TraceFiles") -> frozenset[Unit | None]:
+    """The units of all traces; None is that of the world."""
+    return traces.units if isinstance(traces, TraceFiles) else frozenset(trace.unit for trace in traces)
 
 
 def _plain(paths: Sequence[str], window: TimeWindow) -> list[Trace]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from hypot.kinds.problem import dotted, shown
 from hypot.kinds.text.yamltext import Fault, documents, lines_by_path
@@ -25,21 +25,34 @@ class WorldError(ValueError):
         self.problems = tuple(problems)
 
 
-def read_world(path: str | Path) -> World:
+class WorldFile(NamedTuple):
+    """A world, and which of its parameters the file gives: `service.work`. Without a file, it has the defaults."""
+
+    world: World = World()
+    given: frozenset[str] = frozenset()
+    file: str = ""
+
+
+def read_world_file(path: str | Path) -> WorldFile:
     """The world that a file describes; missing parameters have their defaults."""
     file = str(path)
     text = _text_of(file)
-    world, troubles = _read(_data_of(file, text))
+    world, given, troubles = _read(_data_of(file, text))
     if troubles:
         lines = lines_by_path(text)
         placed = sorted((_line(lines, trouble.where), trouble.message) for trouble in troubles)
         raise WorldError([f"{file}:{line}: {message}" for line, message in placed])
-    return world
+    return WorldFile(world, frozenset(map(dotted, given)), file)
+
+
+def read_world(path: str | Path) -> World:
+    """The world that a file describes."""
+    return read_world_file(path).world
 
 
 def world_from_dict(data: Mapping[str, Any]) -> World:
     """A world from a mapping with the names of a world file. Raises WorldError with all problems."""
-    world, troubles = _read(data)
+    world, _, troubles = _read(data)
     if troubles:
         raise WorldError([trouble.message for trouble in troubles])
     return world
@@ -102,11 +115,12 @@ def _line(lines: Mapping[Where, int], where: Where) -> int:
     return next(found, 0) + 1
 
 
-def _read(data: Any) -> tuple[World, list[Trouble]]:
+def _read(data: Any) -> tuple[World, set[Where], list[Trouble]]:
+    """The world, which of its parameters are written, and the problems."""
     reading = _WorldReader()
     world = reading.world({} if data is None else data)
     world = in_whole_ticks(world)
-    return world, [*reading.troubles, *inconsistencies(world, reading.written, reading.unread)]
+    return world, reading.written, [*reading.troubles, *inconsistencies(world, reading.written, reading.unread)]
 
 
 class _WorldReader:

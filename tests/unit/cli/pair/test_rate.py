@@ -4,7 +4,7 @@ import pytest
 
 from hypot.cli.pair.rate import AT_ONCE, RateChoice, Tried, _kept, chosen, rounded, search
 from hypot.replay.score.scorecard import Scores
-from hypot.replay.world.parameters import World
+from hypot.replay.world.file import WorldFile
 
 
 def judge(limit, floor=0.0):
@@ -51,9 +51,13 @@ def test_two_digits(rate, expected):
 def test_the_reasons_show_the_neighbours():
     """Two rates on each side."""
     tried = tuple(_tried(str(rate), 40, 0.0) for rate in (10, 20, 30, 40, 50, 60, 70))
-    lines = RateChoice("40", tried, "30").reasons(World())
+    lines = RateChoice("40", tried, "30").reasons(WorldFile())
     assert lines[0] == "The largest rate that keeps the SLO of 99 % in a replay of the history."
-    assert lines[2] == "Each request takes 20 ms of cpu there, as the world says (--world)."
+    work = "each request takes 20 ms of cpu; write yours as service.work in a file for --world."
+    assert lines[2] == f"Assumed: {work}"
+    given = WorldFile(given=frozenset({"service.work"}))
+    said = RateChoice("40", tried, "30").reasons(given)[2]
+    assert said == "Each request takes 20 ms of cpu there, as the world says (--world)."
     assert [line.split(":")[0].strip() for line in lines[3:]] == ["20", "30", "40", "50", "60"]
     assert lines[5].endswith("1.00 times the cost: chosen")
     assert lines[6].endswith("misses it")
@@ -86,4 +90,4 @@ def test_the_largest_unless_it_costs_notably_more(costs, rate):
 
 def test_a_larger_rate_that_costs_more_is_named():
     choice = RateChoice("20", (*costing(1.5, 1.0, 1.3), _tried("60", 40, 0.0)), "30")
-    assert choice.reasons(World())[0].endswith(", and costs little more than lower ones: 30 would cost 30 % more.")
+    assert choice.reasons(WorldFile())[0].endswith(", and costs little more than lower ones: 30 would cost 30 % more.")

@@ -134,6 +134,15 @@ class TestPage:
         assert charts["figure-supply"]["layout"]["xaxis"]["type"] == "linear"
         assert charts["figure-supply"]["layout"]["xaxis"]["range"] == [0, 168]
 
+    def test_numbers_that_no_world_file_gives(self, report):
+        """Each with its origin; the summary counts the assumed ones."""
+        numbers = [("service.work", "0.02s", "assumed"), ("workload.cpu", "0.5", "Deployment/<web> (web.yaml:1)")]
+        made = page(replace(report, numbers=numbers))
+        assert "Numbers of the world that its file does not give (1 assumed)" in made
+        assert '<td class="name">service.work</td><td>0.02s</td><td class="note">assumed</td>' in made
+        assert "Deployment/&lt;web&gt; (web.yaml:1)" in made
+        assert "that its file does not give" not in page(report)
+
     def test_scores_alone(self, report):
         """Without runs there is the table and the comparison."""
         assert list(drawn(page(replace(report, runs=())))) == ["figure-pareto"]

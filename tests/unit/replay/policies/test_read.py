@@ -14,7 +14,21 @@ from hypot.replay.policies.policy import PolicyError, Start
 from hypot.replay.policies.read import POLICY, read_policies
 from hypot.replay.world.file import read_world
 from hypot.replay.world.parameters import Workload, World
-from unit.replay.manifests import MAPPED, TARGET, cpu, custom, deployment, hpa, hvpa, of, policies, vpa, weighted, wpa
+from unit.replay.manifests import (
+    MAPPED,
+    TARGET,
+    cpu,
+    custom,
+    deployment,
+    hpa,
+    hvpa,
+    in_policy,
+    of,
+    policies,
+    vpa,
+    weighted,
+    wpa,
+)
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "world.md"
 RANGE = [{"containerName": "*", "minAllowed": {"cpu": "200m"}, "maxAllowed": {"cpu": "2"}}]
@@ -26,10 +40,6 @@ def reported(folder, *objects, world=MAPPED):
         policies(folder, *objects, world=world)
     assert str(caught.value) == "\n".join(caught.value.problems)
     return [line.removeprefix(f"{folder / 'policies.yaml'}:") for line in caught.value.problems]
-
-
-def in_policy(*names):
-    return {POLICY: ", ".join(names)}
 
 
 @pytest.mark.parametrize(
@@ -95,10 +105,15 @@ def test_one_workload_stands_in_for_a_target_that_is_not_there(tmp_path):
 
 def test_the_world_stands_in_for_a_workload(tmp_path):
     """Without any workload the world's workload is used, with a note."""
+    (policy,) = policies(tmp_path, hpa())
+    sizes = "cpu 1, limit 1.2; memory 1Gi, limit 1Gi"
+    assert policy.notes == (f"No Deployment given; using the default pod (2 replicas; {sizes})",)
     world = World(workload=Workload(5, 0.2505, 2**20, None, 2**21))
     (policy,) = policies(tmp_path, hpa(), world=world)
     assert policy.workload == Start("web", 5, "app", 251, 2**20, None, 2**21, selector="app=web", labels={"app": "web"})
-    assert policy.notes == ("Deployment/web is not among the manifests: the workload of the world is replayed",)
+    sizes = "cpu 0.2505, limit none; memory 1Mi, limit 2Mi"
+    assert policy.notes == (f"No Deployment given; using the pod of the world (5 replicas; {sizes})",)
+    assert policy.workload.of_world == {"replicas", "cpu", "memory", "cpuLimit", "memoryLimit"}
 
 
 def test_replicas_that_are_not_written_are_the_world_s(tmp_path):
@@ -106,6 +121,8 @@ def test_replicas_that_are_not_written_are_the_world_s(tmp_path):
     (policy,) = policies(tmp_path, deployment(replicas=None), hpa())
     assert policy.workload.replicas == 2
     assert policy.notes == ("Deployment/web does not set replicas: it starts with 2",)
+    assert policy.workload.of_world == {"replicas"}
+    assert policy.workload.source.endswith(":1")
 
 
 SEVERAL = [
