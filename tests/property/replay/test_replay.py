@@ -9,7 +9,7 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.replay.engine.deciders import NEVER
 from hypot.replay.engine.engine import merges, replay
-from hypot.replay.score.families import requested_of, least_cost
+from hypot.replay.score.families import least_cost, requested_of
 from hypot.replay.score.needed import cost_of_sums
 from hypot.replay.score.scores import account_of, needed_by, score
 from hypot.replay.score.sums import sums_of
