@@ -9,7 +9,7 @@ INTEROP := build/interop
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz test-cluster test-interop fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock sbom image-environment sizes clean
+.PHONY: help setup test fuzz test-cluster test-interop fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock dist sbom image-environment sizes clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
@@ -123,6 +123,11 @@ lock: ## Resolve the dependencies again (needs uv)
 	  --no-header --no-emit-index-url --upgrade --quiet -o requirements.lock
 	uv pip compile --group pyproject.toml:interop --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-emit-index-url --upgrade --quiet -o interop.lock
+	uv pip compile --group pyproject.toml:release -c requirements.lock --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-emit-index-url --upgrade --quiet -o release.lock
+
+dist: ## Write the wheel and the sdist into dist/, and check that they can be published
+	@$(PYTHON) deploy/dist.py
 
 sbom: $(READY) ## Write dist/hypot.cdx.json: the Python packages of the image, their hashes and licences (CycloneDX)
 	@mkdir -p dist
