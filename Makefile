@@ -1,4 +1,6 @@
 # Every target creates what it needs: a .venv from requirements.lock, with uv if it is installed, otherwise with pip.
+# A lock is complete, so pip installs it with --no-deps. Otherwise it resolves again, and refuses the lock as soon as an index has a
+# newer version of a package that another one asks for with an extra.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -23,7 +25,7 @@ $(READY): requirements.lock pyproject.toml
 	  uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .; \
 	else \
 	  { [ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv; } && \
-	  $(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements.lock && \
+	  $(BIN)/pip install --disable-pip-version-check --no-deps --require-hashes -r requirements.lock && \
 	  $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .; \
 	fi
 	@touch $(READY)
@@ -49,7 +51,7 @@ test-cluster: $(READY) ## Test against a real Kubernetes control plane (built on
 $(INTEROP)/.ready: interop.lock tests/interop/package-lock.json
 	@echo "setting up $(INTEROP), once: about 400 MB, with the packages that hypot works with"
 	@$(PYTHON) -m venv --clear $(INTEROP)
-	@$(INTEROP)/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r interop.lock
+	@$(INTEROP)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -r interop.lock
 	@if command -v npm >/dev/null 2>&1; then \
 	  cp tests/interop/package.json tests/interop/package-lock.json $(INTEROP) && \
 	  npm ci --prefix $(INTEROP) --ignore-scripts --no-audit --no-fund --silent; \
@@ -58,7 +60,7 @@ $(INTEROP)/.ready: interop.lock tests/interop/package-lock.json
 	fi
 	@touch $@
 
-test-interop: $(INTEROP)/.ready ## Test with cdk8s, the Kubernetes clients and pyright, in an environment of its own
+test-interop: $(INTEROP)/.ready ## Test with cdk8s, the Kubernetes clients, pyright and pre-commit, in an environment of its own
 	$(INTEROP)/bin/pytest -c tests/interop/pytest.ini tests/interop
 
 fuzz-cluster: $(READY) ## Check N=20000 random manifests, quantities and calls of constructors against the control plane
