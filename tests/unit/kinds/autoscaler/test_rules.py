@@ -1,7 +1,11 @@
 """The rules for Autoscalers, and the definition that gives an API server the same rules."""
 
+import re
+from pathlib import Path
+
 import jsonschema
 import pytest
+import yaml
 
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.autoscaler.crd import FACTS
@@ -285,3 +289,30 @@ class TestDefinition:
         jsonschema.validate({**STATUS, "another": {"thing": [1]}}, status)
         assert not jsonschema.Draft202012Validator(status).is_valid({"rule": "x" * 201})
         assert all(name in status["properties"]["conditions"]["description"] for name in AUTOSCALER_CONDITIONS)
+
+
+class TestPage:
+    """docs/autoscaler.md."""
+
+    PAGE = (Path(__file__).resolve().parents[4] / "docs" / "autoscaler.md").read_text(encoding="utf-8")
+
+    def test_its_manifests_are_valid(self):
+        """As they are written there."""
+        written = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", self.PAGE, re.DOTALL)]
+        assert len(written) == 2
+        for each in written:
+            assert WorkloadAutoscaler.from_dict(each).problems() == ()
+            assert fits(each)
+
+    def test_its_table_has_every_field_and_its_default(self):
+        """A new field needs a row."""
+        rows = [line.split("|")[1:4] for line in self.PAGE.splitlines() if line.startswith("| `")]
+        listed = {field.strip().strip("`"): default.strip().strip("`") for field, default, _ in rows}
+        fields = {field.partition(".")[0] for field in listed}
+        assert fields == SPEC["properties"].keys()
+        complete = WorkloadAutoscaler.from_dict(manifest()).effective().to_dict()["spec"]
+        late = complete.pop("objective")["late"]
+        defaults = {**complete, **{f"objective.late.{key}": value for key, value in late.items()}}
+        assert {field: text for field, text in listed.items() if text} == {
+            field: str(value) for field, value in defaults.items() if field != "targetRef"
+        }
