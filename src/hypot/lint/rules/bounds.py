@@ -12,7 +12,7 @@ from hypot.kinds.selector import Selector, selector_of
 from hypot.kinds.values.nested import amount
 from hypot.lint.input.item import Item, mapping, text, whole
 from hypot.lint.input.labels import SelectorIndex
-from hypot.lint.input.world import InputWorkload, InputWorld
+from hypot.lint.input.world import Claim, InputWorkload, InputWorld
 from hypot.lint.rule import BOTH, Hit, RuleFamily
 
 # The maximum of a ScaledObject that has none.
@@ -93,13 +93,14 @@ def scaled_object_bounds(world: InputWorld) -> Iterator[Hit]:
 )
 def pdb_blocks_evictions(world: InputWorld) -> Iterator[Hit]:
     for budget, workloads in _budgeted(world).items():
-        scalers = [claim.item for one in workloads for claim in world.claims.get(one.key, ())]
-        least = sum(_least(world, one) for one in workloads)
+        claims = [_claims(world, budget, one) for one in workloads]
+        scalers = {str(claim.item): None for found in claims for claim in found}
+        least = _least_of_all(claims, workloads)
         for key in ("minAvailable", "maxUnavailable"):
-            wanted = _wanted(key, budget.spec.get(key), least) if scalers else None
-            if wanted is not None and wanted >= least:
+            wanted = _wanted(key, budget.spec.get(key), least) if scalers and least is not None else None
+            if wanted is not None and least is not None and wanted >= least:
                 needed = f"requires {count_of(wanted, 'healthy pod')} of {least}"
-                message = f"{needed}, the minimum of {some(scalers)}: no pod can be evicted then"
+                message = f"{needed}, the minimum of {some(list(scalers))}: no pod can be evicted then"
                 yield Hit(budget, ("spec", key), message)
 
 
@@ -118,8 +119,13 @@ def _budgeted(world: InputWorld) -> dict[Item, list[InputWorkload]]:
         if workload.template is None or workload.item.controlled or key.kind in {"Job", "CronJob", "DaemonSet"}:
             continue
         for budget in index.matching(key.namespace, workload.template.labels):
-            found[budget].append(workload)
+            if world.meets(budget, workload):
+                found[budget].append(workload)
     return found
+
+
+def _claims(world: InputWorld, budget: Item, workload: InputWorkload) -> list[Claim]:
+    return [claim for claim in world.claims.get(workload.key, ()) if not world.apart(budget, claim.item)]
 
 
 def _budget_selector(item: Item) -> Selector | None:
@@ -130,11 +136,17 @@ def _budget_selector(item: Item) -> Selector | None:
     return selector
 
 
-def _least(world: InputWorld, workload: InputWorkload) -> int:
-    """The fewest pods that a workload has while it has any."""
-    claims = world.claims.get(workload.key)
+def _least_of_all(claims: list[list[Claim]], workloads: list[InputWorkload]) -> int | None:
+    """The fewest pods of all these workloads together, if that is known."""
+    found = [_least(*each) for each in zip(claims, workloads, strict=True)]
+    return sum(one or 0 for one in found) if None not in found else None
+
+
+def _least(claims: list[Claim], workload: InputWorkload) -> int | None:
+    """The fewest pods that a workload has while it has any; None if a placeholder says it."""
+    known = [claim.least for claim in claims if claim.least is not None]
     if claims:
-        return max(1, *(claim.least for claim in claims))
+        return max(1, *known) if len(known) == len(claims) else None
     replicas = whole(workload.item.spec.get("replicas"))
     return 1 if replicas is None else replicas
 
@@ -173,6 +185,8 @@ def quota_too_small(world: InputWorld) -> Iterator[Hit]:
     for one in world.counting:
         template, most = world.template_of(one), one.spec.max_replicas
         for quota in quotas.get(one.item.namespace, ()) if template is not None and most is not None else ():
+            if world.apart(quota, one.item):
+                continue
             for message in _over(quota, template, most or 0):
                 yield Hit(one.item, ("spec", "maxReplicas"), message)
 
