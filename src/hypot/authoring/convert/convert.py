@@ -13,6 +13,7 @@ from hypot.authoring.convert.result import (
     notes_of_metadata,
 )
 from hypot.kinds.authored.written import written_part
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.base import InvalidAutoscaler, Kind
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
@@ -105,6 +106,8 @@ def _counting(one: Autoscaler) -> Converted:
         case VPA():
             text = "a VPA sizes pods, and an HPA counts them; hypot pair makes an HPA beside a VPA"
             raise CannotConvertError(text)
+        case WorkloadAutoscaler():
+            raise CannotConvertError("an Autoscaler has no target of its own: what it decides is learned")
 
 
 def _through_hpa(one: Autoscaler, onwards: Callable[[HPA], Converted]) -> Converted:
