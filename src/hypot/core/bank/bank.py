@@ -131,9 +131,7 @@ def plan_counts(
     bank.plans[place + SHADOW] = float(max(least, min(most, shadow)))
 
 
-def plan_sizes(
-    bank: Bank, pods: int, ratio: float, kappa: float, late_price: float, least: float, most: float
-) -> None:
+def plan_sizes(bank: Bank, pods: int, ratio: float, kappa: float, late_price: float, least: float, most: float) -> None:
     """What each rule asks for now, in cores of all these pods together."""
     place = place_of(bank.steps[0])
     for kind in range(FORECASTS):

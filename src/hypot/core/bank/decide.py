@@ -1,9 +1,7 @@
 """One decision of an autoscaler: the stages recommend, resolve and restrain, in plain numbers."""
 
-from hypot.core.bank.season import DAY, WEEK, ratio_ahead
 from hypot.core.bank.bank import (
     LEADS,
-    Bank,
     choose,
     held_demand,
     hold_forecasts,
@@ -18,6 +16,7 @@ from hypot.core.bank.forecasts import forecast
 from hypot.core.bank.learn import decay_of, middle_of, note_jump, observe
 from hypot.core.bank.need import busiest, in_grains, pods_for, size_for
 from hypot.core.bank.rule import USUAL_RESIZE, AutoscalerPast, AutoscalerRule, Observed
+from hypot.core.bank.season import DAY, WEEK, ratio_ahead
 
 # The first rule decides for this many steps.
 WARM_UP = 40
@@ -83,7 +82,8 @@ def recommend_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now
         age = age_of(rule, o, now)
         demand = proposal.demand[0]
         price_counts(bank, demand, lead, age, cap, kappa, late_price, price, churn, decay_of(rule))
-        choose_when_warm(rule, past, bank, now)
+        if is_warm(rule, past, now):
+            choose(bank, now)
     proposal.use[0], proposal.planned[0] = use, held_demand(bank)
     asked = int(bank.plans[place_of(bank.steps[0]) + bank.rule[0]])
     if proposal.saturated[0]:
@@ -92,9 +92,9 @@ def recommend_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now
     bank.steps[0] += 1
 
 
-def choose_when_warm(rule: AutoscalerRule, past: AutoscalerPast, bank: Bank, now: float) -> None:
-    if now - past.learned.first[0] >= WARM_UP * rule.step:
-        choose(bank, now)
+def is_warm(rule: AutoscalerRule, past: AutoscalerPast, now: float) -> bool:
+    """Whether enough was priced for a choice between rules."""
+    return bool(now - past.learned.first[0] >= WARM_UP * rule.step)
 
 
 def recommend_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods: int, now: float) -> None:
@@ -109,7 +109,8 @@ def recommend_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods
     if is_priceable(bank, lead):
         age = age_of(rule, o, now)
         price_sizes(bank, proposal.demand[0], lead, age, pods, o.ratio, kappa, late_price, decay_of(rule))
-        choose_when_warm(rule, past, bank, now)
+        if is_warm(rule, past, now):
+            choose(bank, now)
     planned = held_demand(bank)
     if proposal.saturated[0]:
         planned = max(planned, proposal.demand[0])

@@ -1,4 +1,4 @@
-"""Eight forecasts of the demand a few steps ahead. None is trusted: each has to earn its place by what it would cost."""
+"""Eight forecasts of the demand a few steps ahead. None is trusted: each is judged by what it would have cost."""
 
 from typing import Any
 
@@ -16,8 +16,9 @@ KEPT = 81
 def forecast(made: Any, past: Any, first: int, count: int, lead: int, day: float, week: float, jump: float) -> None:
     """Write all forecasts for `lead` steps ahead.
 
-    `past` is a ring of KEPT steps, of which `count` are known, the newest at `first`. `day` and `week` are the factors
-    by which the demand changed at this time yesterday and a week ago, `jump` is the demand after the largest jump so far.
+    `past` is a ring of KEPT steps, of which `count` are known, the newest at `first`. `day` and `week` are the
+    factors by which the demand changed at this time yesterday and a week ago; `jump` is the demand after the largest
+    jump so far.
     """
     now = past[first]
     made[LAST] = now

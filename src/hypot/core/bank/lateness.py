@@ -11,7 +11,7 @@ USUAL_KAPPA = 6.0
 LEAST_KAPPA, MOST_KAPPA = 0.5, 200.0
 # By how much one observation moves kappa.
 MOVED = 0.01
-# Only these shares say how steep the law is: smaller ones were measured on too few requests, larger ones have a backlog.
+# Only these shares say how steep the law is: smaller ones are too few requests, larger ones have a backlog.
 LEAST_SHARE, MOST_SHARE = 1e-4, 0.5
 # Pods with less of their cap idle say nothing.
 LEAST_IDLE = 0.04

@@ -1,12 +1,12 @@
-"""What one observation teaches: the demand, how late requests are, what a request costs, how long pods take to serve."""
+"""What one observation teaches: the demand, how late requests are, what they cost, how long pods take to serve."""
 
 from math import inf
 
-from hypot.core.bank.season import DAY, WEEK, add_to_season
 from hypot.core.bank.bank import HALF_LIFE, HOLDS, UNKNOWN, forget_plans
 from hypot.core.bank.forecasts import KEPT
 from hypot.core.bank.lateness import kappa_after, kappa_of
 from hypot.core.bank.rule import COUNTS_KEPT, AutoscalerPast, AutoscalerRule, Learned, Observed
+from hypot.core.bank.season import DAY, WEEK, add_to_season
 
 LEAST_DEMAND = 0.01
 # Pods that use this share of their cap are at it: their usage does not show how much is asked for.
@@ -97,7 +97,7 @@ def pods_then(learned: Learned, o: Observed) -> float:
         if o.at - o.window < learned.ready_at[place] <= o.at:
             total += learned.ready[place]
             count += 1
-    return total / count if count > 0 and total > 0 else float(max(1, o.ready))
+    return total / count if total > 0 else float(max(1, o.ready))
 
 
 def hidden_demand(rule: AutoscalerRule, learned: Learned, o: Observed, served: float) -> float:

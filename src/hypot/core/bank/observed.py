@@ -1,6 +1,6 @@
 """One observation from whole numbers, as pods and their samples give them."""
 
-from hypot.core.bank.rule import UNKNOWN, Observed
+from hypot.core.bank.rule import BYTE_PRICE, UNKNOWN, Observed
 
 
 def observed_of(
@@ -17,11 +17,12 @@ def observed_of(
     cpu: int,
     base: int,
     limit: int,
-    memory_price: float,
+    memory: int,
 ) -> Observed:
     """The sums are over the measured pods, in milli-units; a negative rate is unknown, a negative limit unlimited.
 
-    `cpu` is the request of the largest pod; `base` and `limit` are those of the pod template, whose ratio is kept.
+    `cpu` and `memory` are the requests of the largest pod; `base` and `limit` are those of the pod template, whose
+    ratio is kept.
     """
     count = max(1, pods)
     return Observed(
@@ -37,5 +38,5 @@ def observed_of(
         late=late / 1000.0 / count if late >= 0 else UNKNOWN,
         cpu=cpu,
         ratio=max(1.0, limit / base) if limit >= 0 and base > 0 else 1.0,
-        memory_price=memory_price,
+        memory_price=memory * BYTE_PRICE,
     )

@@ -13,6 +13,11 @@ UNKNOWN = -1.0
 COUNTS_KEPT = 16
 # How long a pod takes until it serves, until that was measured; and how long a change of size takes. In seconds.
 USUAL_START, USUAL_RESIZE = 60.0, 15.0
+# How long a pod that is removed still costs, in seconds.
+STOP = 30.0
+# What a byte of memory costs, in cores: nine gigabytes cost as much as a core.
+BYTE_PRICE = 0.11e-9
+DAY_LENGTH = 86400.0
 
 
 class AutoscalerRule(NamedTuple):

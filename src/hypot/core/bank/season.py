@@ -34,7 +34,7 @@ def new_season(slots: int) -> Season:
 
 def add_to_season(season: Season, width: float, demand: float, now: float) -> None:
     """Add one observation. A slot that ends gets its mean."""
-    slot, before = int(floor(now / width)), season.slot[0]
+    slot, before = floor(now / width), season.slot[0]
     if slot < before:
         # The clock was set back: what is known of later slots stays.
         return
@@ -59,7 +59,7 @@ def fill(season: Season, before: int, slot: int) -> None:
 def demand_at(season: Season, width: float, when: float) -> float:
     """The demand at that time, between the middles of two slots; UNKNOWN if either is."""
     place = when / width - 0.5
-    slot = int(floor(place))
+    slot = floor(place)
     newest, size = season.slot[0], len(season.means)
     if slot < 0 or slot <= newest - size or slot + 1 > newest:
         return UNKNOWN

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from hypot.core.bank.rule import AutoscalerPast
 from hypot.core.replicas.window import forced_into
 from hypot.core.sizes.fit import LARGEST
-from hypot.core.bank.rule import AutoscalerPast
 from hypot.replay.numbers.autoscaler import AutoscalerNumbers, autoscaler_act, autoscaler_step
 from hypot.replay.numbers.autoscaler import is_held as waits_for_plan
 from hypot.replay.numbers.hpa import HpaRule, hpa_step, look_first, moved

@@ -38,7 +38,16 @@ class TooLargeError(NotCoveredError):
 
 
 # Columns with one element per tick of history, and columns that keep their own length.
-_TICKS = {"returning", "requests_seen", "latency_seen", "usage_seen", "queue_seen", "queue_each_seen", "late_seen", "late_each_seen"}
+_TICKS = {
+    "returning",
+    "requests_seen",
+    "latency_seen",
+    "usage_seen",
+    "queue_seen",
+    "queue_each_seen",
+    "late_seen",
+    "late_each_seen",
+}
 _AS_THEY_ARE = {"template", "written", "row", "felt", "coming", "coming_due", "idle_since"}
 # Columns with several elements, for the tuples in which most columns have one.
 _MANY = {WpaColumns: {"sides", "counts", "readies"}, Site: _TICKS | _AS_THEY_ARE}

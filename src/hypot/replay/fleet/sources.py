@@ -23,7 +23,19 @@ from hypot.core.sizes import disruption, fate, fit, right_size
 from hypot.core.usage import decay, estimate
 from hypot.replay.fleet import loops as fleet_loops
 from hypot.replay.fleet import rows as fleet_rows
-from hypot.replay.numbers import autoscaler, hpa, hvpa, hvpa_resolve, past, plan, tortoise, tortoise_hpa, usage, vpa, wpa
+from hypot.replay.numbers import (
+    autoscaler,
+    hpa,
+    hvpa,
+    hvpa_resolve,
+    past,
+    plan,
+    tortoise,
+    tortoise_hpa,
+    usage,
+    vpa,
+    wpa,
+)
 from hypot.replay.score import tally
 from hypot.replay.world import cohorts, lifecycle, service, signals, tick
 

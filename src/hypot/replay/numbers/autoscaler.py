@@ -1,6 +1,6 @@
 """The decision of an Autoscaler in plain numbers: what is observed, from sums over groups, and what is carried out."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hypot.core.axes.gate import UNSET
 from hypot.core.axes.interval import whole_limit
@@ -24,9 +24,8 @@ class AutoscalerNumbers(NamedTuple):
     rule: AutoscalerRule
     requests: int
     late: int
-    # Whether what it decides is carried out; and what a byte of memory costs, in cores.
+    # Whether what it decides is carried out.
     acts: bool
-    byte_price: float
 
 
 def autoscaler_step(
@@ -106,7 +105,7 @@ def look(
         columns.request[CPU],
         columns.ratio_request[CPU],
         columns.ratio_limit[CPU],
-        columns.request[MEMORY] * of.byte_price,
+        columns.request[MEMORY],
     )
 
 
