@@ -21,7 +21,8 @@ from hypot.core.bank.season import DAY, WEEK, ratio_ahead
 # The first rule decides for this many steps.
 WARM_UP = 40
 # What shrinks must shrink by this share: sizes and counts together, or counts alone.
-RELEASED, RELEASED_PODS = 0.2, 0.12
+RELEASED = 0.2
+RELEASED_PODS = 0.12
 # What a size gets more when it grows, so that it need not grow again soon.
 AHEAD = 0.1
 # Without metrics, demand follows the season, this many steps ahead.

@@ -105,7 +105,7 @@ def hidden_demand(rule: AutoscalerRule, learned: Learned, o: Observed, served: f
     used = o.use * served
     if o.rate < 0.0 or learned.work[0] <= 0.0:
         return HIDDEN * used
-    return max(o.rate * served * learned.work[0], HIDDEN * used if rule.sizes else used)
+    return float(max(o.rate * served * learned.work[0], HIDDEN * used if rule.sizes else used))
 
 
 def note_demand(learned: Learned, demand: float) -> None:

@@ -12,7 +12,8 @@ UNKNOWN = -1.0
 # How many past counts of ready pods are kept.
 COUNTS_KEPT = 16
 # How long a pod takes until it serves, until that was measured; and how long a change of size takes. In seconds.
-USUAL_START, USUAL_RESIZE = 60.0, 15.0
+USUAL_START = 60.0
+USUAL_RESIZE = 15.0
 # How long a pod that is removed still costs, in seconds.
 STOP = 30.0
 # What a byte of memory costs, in cores: nine gigabytes cost as much as a core.

@@ -59,8 +59,7 @@ class _AutoscalerPass(AutoscalerFindings):
 
     def _decided(self, scale: Scale, container: CurrentSize) -> tuple[Move, State]:
         current = scale.replicas
-        base = container.written.get(CPU, (container.requests[CPU], UNSET))[0]
-        rule = rule_of(self.autoscaler, container.container, base, self.settings)
+        rule = rule_of(self.autoscaler, container.container, self._base(container), self.settings)
         o = observed(self.autoscaler, self.seen, current, container)
         known = self.state.autoscaler
         learned = AutoscalerState.new() if known is None else known.copy()
@@ -77,6 +76,11 @@ class _AutoscalerPass(AutoscalerFindings):
         status = self.status(scale, rule, past, o, share)
         move = self.move(current, desired, status, reason=self._reason(rule, past), dry_run=not self.autoscaler.acts)
         return move, self.state
+
+    def _base(self, container: CurrentSize) -> int:
+        """The cpu request in the pod template, in millicores; without a template, the current one."""
+        written = next((one.requests.get(CPU) for one in self.seen.template if one.name == container.container), None)
+        return written or container.requests[CPU]
 
     def _explain(self, rule: AutoscalerRule, past: AutoscalerPast, o: Observed, container: str) -> None:
         self.report_demand(past, o, container)
