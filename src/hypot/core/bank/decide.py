@@ -22,7 +22,7 @@ from hypot.core.bank.season import DAY, WEEK, ratio_ahead
 WARM_UP = 40
 # What shrinks must shrink by this share: sizes and counts together, or counts alone.
 RELEASED = 0.2
-RELEASED_PODS = 0.12
+RELEASED_PODS = 0.04
 # What a size gets more when it grows, so that it need not grow again soon.
 AHEAD = 0.1
 # Without metrics, demand follows the season, this many steps ahead.
@@ -128,11 +128,20 @@ def restrain_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now:
     """Only a clear shrink counts, and none while pods are at their cap; bounds always hold."""
     proposal = past.proposal
     count = max(rule.least_pods, min(rule.most_pods, proposal.asked[0]))
-    if count < o.replicas <= rule.most_pods:
-        least = RELEASED if rule.sizes else RELEASED_PODS
-        if not may_release(past, now) or count > o.replicas * (1.0 - least):
-            count = o.replicas
+    if count < o.replicas <= rule.most_pods and (
+        not may_release(past, now) or count_with_slack(rule, past, o) >= o.replicas
+    ):
+        count = o.replicas
     proposal.replicas[0] = count
+
+
+def count_with_slack(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> int:
+    """The count if a little more demand were planned for: while that is what is there, nothing is released."""
+    request = (rule.most_cpu if rule.sizes else o.cpu) / 1000.0
+    cap, price = request * o.ratio, request + o.memory_price
+    slack = RELEASED if rule.sizes else RELEASED_PODS
+    demand = past.proposal.planned[0] * (1.0 + slack)
+    return pods_for(demand, past.proposal.use[0], cap, past.learned.kappa[0], rule.late_price, price)
 
 
 def restrain_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:

@@ -22,6 +22,11 @@ GAP = 4
 # A jump by more than this factor is not remembered.
 MOST_JUMP = 8.0
 LONGEST_START = 1800.0
+# The weight of the newest observation in the means from which the work of a request follows; how much rates must
+# differ, as the square of their spread over their mean; and the least share of the usage that requests cause.
+REMEMBERED = 0.01
+LEAST_SPREAD = 0.01
+LEAST_WORK = 0.3
 
 
 def observe(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
@@ -69,14 +74,15 @@ def note_gap(rule: AutoscalerRule, past: AutoscalerPast, now: float) -> None:
 
 
 def note_starts(learned: Learned, o: Observed, now: float) -> None:
-    """Measure how long it takes until all pods that were ordered serve."""
+    """Measure how long it takes from the last order of more pods until all of them serve."""
     if o.ready < o.replicas:
-        if learned.missing_since[0] == inf:
+        if o.replicas > learned.ordered[0] or learned.missing_since[0] == inf:
             learned.missing_since[0] = learned.last[0] if learned.last[0] > -inf else now
     elif learned.missing_since[0] < inf:
         took = min(LONGEST_START, now - learned.missing_since[0])
         learned.start[0] += FOLLOWED * (took - learned.start[0])
         learned.missing_since[0] = inf
+    learned.ordered[0] = o.replicas
 
 
 def note_size(learned: Learned, o: Observed) -> None:
@@ -105,7 +111,8 @@ def hidden_demand(rule: AutoscalerRule, learned: Learned, o: Observed, served: f
     used = o.use * served
     if o.rate < 0.0 or learned.work[0] <= 0.0:
         return HIDDEN * used
-    return float(max(o.rate * served * learned.work[0], HIDDEN * used if rule.sizes else used))
+    asked = (o.rate * learned.work[0] + learned.base[0]) * served
+    return float(max(asked, HIDDEN * used if rule.sizes else used))
 
 
 def note_demand(learned: Learned, demand: float) -> None:
@@ -133,13 +140,23 @@ def decay_of(rule: AutoscalerRule) -> float:
 
 
 def learn_work(rule: AutoscalerRule, learned: Learned, o: Observed) -> None:
+    """What a request costs, and what a pod uses without any: the line through rates and uses, if rates differ."""
     if o.rate <= 0.0:
         return
-    work = o.use / o.rate
-    if learned.work[0] == UNKNOWN:
-        learned.work[0] = work
+    first, means = learned.work[0] == UNKNOWN, learned.means
+    share = 1.0 if first else REMEMBERED
+    means[0] += share * (o.rate - means[0])
+    means[1] += share * (o.use - means[1])
+    means[2] += share * (o.rate * o.rate - means[2])
+    means[3] += share * (o.rate * o.use - means[3])
+    rate, use = means[0], means[1]
+    spread, work = means[2] - rate * rate, use / rate
+    if spread > LEAST_SPREAD * rate * rate:
+        work = max(LEAST_WORK * work, min(work, (means[3] - rate * use) / spread))
+    learned.work[0] = work
+    learned.base[0] = max(0.0, use - work * rate)
+    if first:
         learned.kappa[0] = kappa_of(rule.late_after, work)
-    learned.work[0] += FOLLOWED * (work - learned.work[0])
 
 
 def learn_lateness(learned: Learned, o: Observed) -> None:

@@ -77,10 +77,14 @@ class Learned(NamedTuple):
     jumps: Any
     peak: Any
     kappa: Any
-    # The core-seconds of a request.
+    # The core-seconds of a request, and the cores that a pod uses without any; and the means that both follow from:
+    # rate, use, rate squared, rate times use.
     work: Any
-    # How long pods take to serve; and since when some that were ordered do not serve yet.
+    base: Any
+    means: Any
+    # How long pods take to serve; the last order, and since when some that it asks for do not serve yet.
     start: Any
+    ordered: Any
     missing_since: Any
     # The ready pods of the last steps, with the time of each.
     ready: Any
@@ -133,7 +137,10 @@ def nothing_learned() -> AutoscalerPast:
         peak=[0.0],
         kappa=[USUAL_KAPPA],
         work=[UNKNOWN],
+        base=[0.0],
+        means=[0.0, 0.0, 0.0, 0.0],
         start=[USUAL_START],
+        ordered=[0],
         missing_since=[inf],
         ready=[0] * COUNTS_KEPT,
         ready_at=[-inf] * COUNTS_KEPT,

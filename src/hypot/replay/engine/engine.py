@@ -148,7 +148,8 @@ def asks_for_memory(metric: Any) -> bool:
 def metrics_of(autoscaler: Autoscaler) -> tuple[Any, ...]:
     if isinstance(autoscaler, Hvpa):
         return hpa_of(autoscaler).metrics or ()
-    return tuple(getattr(autoscaler, "metrics", None) or ())
+    listed = getattr(autoscaler, "metrics", None)
+    return listed if isinstance(listed, tuple) else ()
 
 
 def run(scene: Scene, deciders: list[Decider], load: Load, progress: Callable[[int], None] | None) -> "array[float]":
