@@ -9,7 +9,7 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.replay.engine.deciders import NEVER
 from hypot.replay.engine.engine import merges, replay
-from hypot.replay.score.families import asked_of, least_cost
+from hypot.replay.score.families import least_cost, requested_of
 from hypot.replay.score.needed import cost_of_sums
 from hypot.replay.score.scores import account_of, needed_by, score
 from hypot.replay.score.sums import sums_of
@@ -221,7 +221,7 @@ def check_the_lower_bound(done):
     need = needed_by(done)
     account = account_of(done, need)
     sums = sums_of(account, done.world)
-    assert least_cost(account, done.world, need, sums, asked_of(account)) <= sums.cost * (1 + 1e-9)
+    assert least_cost(account, done.world, need, sums, requested_of(account)) <= sums.cost * (1 + 1e-9)
 
 
 def check_what_is_told_changes_nothing(case, done):
