@@ -1,9 +1,12 @@
 """Targets, conflicts, budgets and quotas: the less common cases."""
 
+import json
+
 import pytest
 
 from hypot.lint import check
 from unit.lint.lint_cases import (
+    autoscaler,
     band,
     changed,
     container,
@@ -143,6 +146,32 @@ class TestTwoAutoscalers:
         found = findings("two-autoscalers", tortoise(annotations={"hypot.dev/decide": "true"}), there)
         assert len(found) == 2
         assert "remove the annotation hypot.dev/decide of the Tortoise" in found[0].hint
+
+    def test_an_autoscaler_that_acts(self):
+        """It sets replicas, unless it is Off, as by default, or has the axes Size."""
+        assert len(findings("two-autoscalers", autoscaler(updateMode="Auto"), hpa())) == 2
+        assert len(findings("two-autoscalers", autoscaler(updateMode="Auto", axes="Replicas"), tortoise())) == 2
+        assert not findings("two-autoscalers", autoscaler(), hpa())
+        assert not findings("two-autoscalers", autoscaler(updateMode="Auto", axes="Size"), hpa())
+
+    def test_an_autoscaler_that_sizes(self):
+        """With another that sizes the same pods; one that sets both axes is one of two autoscalers anyway."""
+        sizes = autoscaler(updateMode="Auto", axes="Size")
+        assert len(findings("two-sizers", sizes, vpa())) == 2
+        assert len(findings("two-sizers", sizes, tortoise())) == 2
+        assert len(findings("two-sizers", sizes, autoscaler("second", updateMode="Auto", axes="Size"))) == 2
+        assert not findings("two-sizers", autoscaler(updateMode="Auto"), tortoise())
+        assert not findings("two-sizers", sizes, vpa("Off"))
+        assert not findings("two-sizers", autoscaler(updateMode="Auto", axes="Replicas"), vpa())
+
+    def test_an_autoscaler_that_changes_the_request(self):
+        """An HPA that scales on a share of the request follows what it writes."""
+        sizes = {"updateMode": "Auto", "axes": "Size"}
+        [found] = findings("vpa-conflict", hpa(), autoscaler(**sizes), workload())
+        assert found.message.startswith("Autoscaler shop/web sets the cpu requests of container app")
+        off = {"containerPolicies": [{"containerName": "app", "mode": "Off"}]}
+        assert not findings("vpa-conflict", hpa(), autoscaler(**sizes, resourcePolicy=off), workload())
+        assert not findings("vpa-conflict", hpa(), autoscaler(axes="Size"), workload())
 
     def test_autoscaler_that_keda_takes_over(self):
         """With the annotation the ScaledObject becomes the owner of the autoscaler that it names."""
@@ -342,6 +371,45 @@ class TestQuota:
         """It is unknown for which."""
         scoped = thing("v1", "ResourceQuota", hard={"pods": 1}, scopes=["BestEffort"])
         assert not findings("quota-too-small", hpa(), workload(), scoped)
+
+
+class TestAutoscaler:
+    """What an Autoscaler has in common with other kinds."""
+
+    def test_a_schedule_for_the_other_axis(self):
+        """It sets what its axes say."""
+        plan = [{"cron": "0 8 * * *", "duration": "1h", "minReplicas": 4, "minAllowed": {"app": {"cpu": "1"}}}]
+        notes = {"hypot.dev/schedule": json.dumps(plan)}
+
+        def unused(**spec):
+            found = findings("schedule-unused", autoscaler(annotations=notes, **spec), workload())
+            return [one.message for one in found]
+
+        assert unused() == []
+        assert unused(axes="Size") == [
+            "an Autoscaler with the axes Size does not count replicas, so minReplicas has no effect"
+        ]
+        assert unused(axes="Replicas") == [
+            "an Autoscaler with the axes Replicas does not size pods, so minAllowed has no effect"
+        ]
+
+    def test_bounds(self):
+        """Its minimum is two pods, and a maximum that is not written is no wish for a hundred."""
+        quota = thing("v1", "ResourceQuota", hard={"pods": "5"})
+        assert not findings("single-replica", autoscaler())
+        assert findings("single-replica", autoscaler(maxReplicas=1))
+        assert findings("min-equals-max", autoscaler(minReplicas=3, maxReplicas=3))
+        assert not findings("min-equals-max", autoscaler(axes="Size", minReplicas=3, maxReplicas=3))
+        assert not findings("quota-too-small", autoscaler(), workload(), quota)
+        assert findings("quota-too-small", autoscaler(maxReplicas=6), workload(), quota)
+
+    def test_a_policy_for_a_container_that_pods_do_not_have(self):
+        """As for a VPA; one that is Off or sets no sizes uses none."""
+        policy = {"resourcePolicy": {"containerPolicies": [{"containerName": "api", "maxAllowed": {"cpu": "2"}}]}}
+        acts = {"updateMode": "Auto", **policy}
+        assert findings("policy-container-missing", autoscaler(**acts), workload())
+        assert not findings("policy-container-missing", autoscaler(**policy), workload())
+        assert not findings("policy-container-missing", autoscaler(axes="Replicas", **acts), workload())
 
 
 class TestPaceAndMetrics:

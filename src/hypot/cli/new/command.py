@@ -8,6 +8,8 @@ import click
 
 from hypot.authoring.words import interval_of, percentage_of, range_of, target_of, watermark_of
 from hypot.cli.new.made import SharedOptions, Words, print_made, shared_options
+from hypot.kinds.autoscaler import WorkloadAutoscaler
+from hypot.kinds.autoscaler.fields import AUTOSCALER_MODES, AXES, AutoscalerMode, Axes
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import cpu as cpu_metric
 from hypot.kinds.hpa.fields import memory as memory_metric
@@ -170,6 +172,42 @@ def new_hvpa(
             intervals=[one for one in made_intervals if one is not None],
             overlap=None if change is None else ResourceChanges(cpu=change, memory=change),
             min_replicas=low,
+            name=shared.name,
+            namespace=shared.namespace,
+        )
+    print_made(made, shared.output)
+
+
+@command.command("autoscaler")
+@shared_options
+@click.option("--mode", type=click.Choice(AUTOSCALER_MODES), help="Off if absent: it learns and reports only.")
+@click.option("--axes", type=click.Choice(AXES), help="What it sets; Both if absent.")
+@_MIN
+@click.option("--max", "high", type=int, metavar="N", help="Never more pods; 100 if absent.")
+@click.option("--late-after", metavar="250ms", help="A request is late after this time.")
+@click.option("--late-price", type=float, metavar="10", help="What a late request costs, in core-times of a request.")
+def new_autoscaler(
+    shared: SharedOptions,
+    mode: AutoscalerMode | None,
+    axes: Axes | None,
+    low: int | None,
+    high: int | None,
+    late_after: str | None,
+    late_price: float | None,
+) -> None:
+    """Learn from the workload itself how many pods of which size serve it at the least cost."""
+    words = Words("new autoscaler")
+    ref = words.target(shared.target)
+    price = int(late_price) if late_price is not None and late_price.is_integer() else late_price
+    with words.checked():
+        made = WorkloadAutoscaler(
+            ref,
+            mode=mode,
+            axes=axes,
+            min_replicas=low,
+            max_replicas=high,
+            late_after=late_after,
+            late_price=price,
             name=shared.name,
             namespace=shared.namespace,
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypot.core import instant
 from hypot.kinds.autoscaler import WorkloadAutoscaler
-from hypot.kinds.autoscaler.fields import MAX_REPLICAS, Late, RequestMetrics
+from hypot.kinds.autoscaler.fields import LATE_AFTER_PATTERN, LATE_PRICE_RANGE, MAX_REPLICAS, Late, RequestMetrics
 from hypot.kinds.autoscaler.status import AutoscalerStatus
 from hypot.kinds.base import Ref
 from hypot.kinds.crd import BLOCKED_COLUMN, Check, Facts, Place, PrinterColumn, status_of
@@ -25,11 +25,16 @@ def _count_checks() -> Iterator[Check]:
     yield Check("min-over-max", ordered, message, ".maxReplicas")
 
 
-def _late_check() -> Check:
-    read = "duration(self.after)"
+def _late_checks() -> Iterator[Check]:
+    """The pattern is tested again: a rule that cannot read a stored value would keep its status from being written."""
+    read, readable = "duration(self.after)", f"self.after.matches(r'^{LATE_AFTER_PATTERN}$')"
     within = f"{read} >= duration('1ms') && {read} <= duration('1h')"
     message = "must be a duration of at least 1ms and at most 1h"
-    return Check("late-after", f"!has(self.after) || ({within})", message, ".after")
+    yield Check("late-after", f"!has(self.after) || !{readable} || ({within})", message, ".after")
+    # An API server rounds the minimum of a whole number down.
+    least, most = LATE_PRICE_RANGE
+    within = f"self.price >= {float(least)} && self.price <= {float(most)}"
+    yield Check("late-price", f"!has(self.price) || ({within})", f"must be between {least} and {most}", ".price")
 
 
 _LATE_METRIC = Check(
@@ -39,7 +44,12 @@ _LATE_METRIC = Check(
     ".requests",
     "Required",
 )
-_METRIC_NAME = Check("metric-name", "!(self.name in ['.', '..'])", "must be a name that can be a path segment", ".name")
+_METRIC_NAME = Check(
+    "metric-name",
+    "!has(self.name) || !(self.name in ['.', '..'])",
+    "must not be a dot or two dots",
+    ".name",
+)
 
 _COLUMNS = (
     PrinterColumn("Mode", "string", ".spec.updateMode", "whether it acts"),
@@ -57,7 +67,7 @@ _COLUMNS = (
 
 
 def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
-    span = {"pattern": f"^{instant.SPAN_PATTERN}$", "maxLength": instant.LONGEST_SPAN}
+    span = {"pattern": f"^{LATE_AFTER_PATTERN}$", "maxLength": instant.LONGEST_SPAN}
     yield (Late, "after"), span
     yield (MetricName, "name"), {"minLength": 1, "pattern": "^[^/%]*$"}
     for place, hint in WPA_FACTS.hints.items():
@@ -78,7 +88,7 @@ FACTS = Facts(
     },
     checks={
         WorkloadAutoscaler: tuple(_count_checks()),
-        Late: (_late_check(),),
+        Late: tuple(_late_checks()),
         RequestMetrics: (_LATE_METRIC,),
         MetricName: (_METRIC_NAME,),
         MetricLabelRequirement: WPA_FACTS.checks[MetricLabelRequirement],

@@ -20,6 +20,8 @@ AXES = (BOTH_AXES, REPLICAS, SIZE)
 # What holds if the object does not say it.
 MIN_REPLICAS, MAX_REPLICAS = 2, 100
 LATE_AFTER, LATE_PRICE = "250ms", 10
+# So that an API server can add it up: it cannot read a duration of some centuries.
+LATE_AFTER_PATTERN = r"([0-9]{1,7}(\.[0-9]{1,6})?(ms|s|m)|[0-9]{1,4}(\.[0-9]{1,6})?h)+"
 # In seconds, and in core-times of a request.
 LATE_AFTER_RANGE = (0.001, 3600.0)
 LATE_PRICE_RANGE = (0.1, 1000)

@@ -1,12 +1,13 @@
 """The rules for Autoscalers. What a schema or CEL can express is also in the generated CRD: all but annotations."""
 
+import re
 from collections.abc import Iterator
 
-from hypot.core import instant
-from hypot.core.instant import read_duration
+from hypot.core.instant import LONGEST_SPAN, span
 from hypot.kinds.autoscaler.fields import (
     AUTOSCALER_MODES,
     AXES,
+    LATE_AFTER_PATTERN,
     LATE_AFTER_RANGE,
     LATE_PRICE_RANGE,
     MAX_REPLICAS,
@@ -25,6 +26,7 @@ from hypot.kinds.wpa.rules import selector_problems
 RESOURCE_POLICY: Where = ("spec", "resourcePolicy")
 LATE: Where = ("spec", "objective", "late")
 METRICS: Where = ("spec", "metrics")
+_LATE_AFTER = re.compile(LATE_AFTER_PATTERN)
 
 
 def spec_problems(autoscaler: AutoscalerSpec) -> Iterator[Problem]:
@@ -88,9 +90,9 @@ def _late_problems(autoscaler: AutoscalerSpec) -> Iterator[Problem]:
 
 
 def _is_late_after(text: str) -> bool:
-    read = read_duration(text) if len(text) <= instant.LONGEST_SPAN else None
     least, most = LATE_AFTER_RANGE
-    return read is not None and least <= round(read, 9) <= most
+    readable = len(text) <= LONGEST_SPAN and _LATE_AFTER.fullmatch(text) is not None
+    return readable and least <= round(span(text), 9) <= most
 
 
 def _metric_problems(autoscaler: AutoscalerSpec) -> Iterator[Problem]:

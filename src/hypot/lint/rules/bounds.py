@@ -13,11 +13,15 @@ from hypot.kinds.values.nested import amount
 from hypot.lint.input.item import Item, mapping, text, whole
 from hypot.lint.input.labels import SelectorIndex
 from hypot.lint.input.world import InputWorkload, InputWorld
-from hypot.lint.rule import BOTH, Hit, RuleFamily
+from hypot.lint.rule import AUTOSCALER_ONLY, BOTH, Hit, RuleFamily
 
 # The maximum of a ScaledObject that has none.
 _KEDA_MOST = 100
-BOUNDS = RuleFamily("Bounds", "minReplicas, maxReplicas, and other objects that limit the replica count.", kinds=BOTH)
+BOUNDS = RuleFamily(
+    "Bounds",
+    "minReplicas, maxReplicas, and other objects that limit the replica count.",
+    kinds=(*BOTH, *AUTOSCALER_ONLY),
+)
 
 
 @BOUNDS.rule(
@@ -171,7 +175,7 @@ def quota_too_small(world: InputWorld) -> Iterator[Hit]:
     if not quotas:
         return
     for one in world.counting:
-        template, most = world.template_of(one), one.spec.max_replicas
+        template, most = world.template_of(one), whole(one.item.spec.get("maxReplicas"))
         for quota in quotas.get(one.item.namespace, ()) if template is not None and most is not None else ():
             for message in _over(quota, template, most or 0):
                 yield Hit(one.item, ("spec", "maxReplicas"), message)

@@ -1,7 +1,11 @@
 """The rules for Autoscalers, and the definition that gives an API server the same rules."""
 
+import re
+from pathlib import Path
+
 import jsonschema
 import pytest
+import yaml
 
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.autoscaler.crd import FACTS
@@ -77,6 +81,9 @@ REFUSED = {
     "an empty duration": (late(after=""), ("late-after", "spec.objective.late.after")),
     "a negative duration": (late(after="-1s"), ("late-after", "spec.objective.late.after")),
     "a duration without a unit": (late(after=250), ("type", "spec.objective.late.after")),
+    "a number alone": (late(after="0"), ("late-after", "spec.objective.late.after")),
+    "a unit that is too small": (late(after="2000us"), ("late-after", "spec.objective.late.after")),
+    "many years": (late(after="999999999h"), ("late-after", "spec.objective.late.after")),
     "a long text": (late(after=f"{'0' * 64}1s"), ("late-after", "spec.objective.late.after")),
     "a price of nothing": (late(price=0), ("late-price", "spec.objective.late.price")),
     "a negative price": (late(price=-10), ("late-price", "spec.objective.late.price")),
@@ -88,8 +95,8 @@ REFUSED = {
     "an empty name": (asks({"name": ""}), ("metric-name", "spec.metrics.requests.name")),
     "a name with a slash": (asks({"name": "http/requests"}), ("metric-name", "spec.metrics.requests.name")),
     "a metric as text": (asks("requests"), ("type", "spec.metrics.requests")),
-    "a selector without an operator": (
-        asks({"name": "requests", "selector": {"matchExpressions": [{"key": "a"}]}}),
+    "a selector with an unknown operator": (
+        asks({"name": "requests", "selector": {"matchExpressions": [{"key": "a", "operator": "Gt"}]}}),
         ("selector", "spec.metrics.requests.selector.matchExpressions[0].operator"),
     ),
     "a label that is no text": (
@@ -109,10 +116,11 @@ IN_CEL = {
         sized({**APP, "minAllowed": {"cpu": "100u"}}),
         ("whole-amount", "spec.resourcePolicy.containerPolicies[0].minAllowed.cpu"),
     ),
-    "a duration of nothing": (late(after="0"), ("late-after", "spec.objective.late.after")),
-    "a very short duration": (late(after="999us"), ("late-after", "spec.objective.late.after")),
-    "more than an hour": (late(after="1h1ns"), ("late-after", "spec.objective.late.after")),
-    "many years": (late(after="999999999h"), ("late-after", "spec.objective.late.after")),
+    "a duration of nothing": (late(after="0s"), ("late-after", "spec.objective.late.after")),
+    "a very short duration": (late(after="0.999ms"), ("late-after", "spec.objective.late.after")),
+    "more than an hour": (late(after="59m60.001s"), ("late-after", "spec.objective.late.after")),
+    "a year": (late(after="8760h"), ("late-after", "spec.objective.late.after")),
+    "as long as can be written": (late(after="9999999m" * 8), ("late-after", "spec.objective.late.after")),
     "a dot for a name": (asks({"name": "."}), ("metric-name", "spec.metrics.requests.name")),
     "late requests of nothing": (asks(late={"name": "late"}), ("late-metric", "spec.metrics.requests")),
     "a selector with values that are not used": (
@@ -144,7 +152,7 @@ ACCEPTED = {
     "no policies": sized(),
     "an empty objective": manifest(objective={}),
     "nothing about late requests": late(),
-    **{f"late after {after}": late(after=after) for after in ("1ms", "250ms", "+1s", "1.5s", "1m30s", "1h", "60m0s")},
+    **{f"late after {after}": late(after=after) for after in ("1ms", "250ms", "1.5s", "1m30s", "1h", "60m0.000s")},
     **{f"late at {price}": late(price=price) for price in (0.1, 0.5, 1, 10, 10.0, 1000)},
     "no metrics": asks(),
     "requests": asks({"name": "http_requests_per_second"}),
@@ -269,7 +277,7 @@ class TestDefinition:
         shared = ("resourcePolicy", "metrics.requests.selector", "metrics.late.selector")
         assert {path: rules for path, rules in ids.items() if rules and not path.startswith(shared)} == {
             "": ["min-over-max"] * 2,
-            "objective.late": ["late-after"],
+            "objective.late": ["late-after", "late-price"],
             "metrics": ["late-metric"],
             "metrics.requests": ["metric-name"],
             "metrics.late": ["metric-name"],
@@ -281,3 +289,30 @@ class TestDefinition:
         jsonschema.validate({**STATUS, "another": {"thing": [1]}}, status)
         assert not jsonschema.Draft202012Validator(status).is_valid({"rule": "x" * 201})
         assert all(name in status["properties"]["conditions"]["description"] for name in AUTOSCALER_CONDITIONS)
+
+
+class TestPage:
+    """docs/autoscaler.md."""
+
+    PAGE = (Path(__file__).resolve().parents[4] / "docs" / "autoscaler.md").read_text(encoding="utf-8")
+
+    def test_its_manifests_are_valid(self):
+        """As they are written there."""
+        written = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", self.PAGE, re.DOTALL)]
+        assert len(written) == 2
+        for each in written:
+            assert WorkloadAutoscaler.from_dict(each).problems() == ()
+            assert fits(each)
+
+    def test_its_table_has_every_field_and_its_default(self):
+        """A new field needs a row."""
+        rows = [line.split("|")[1:4] for line in self.PAGE.splitlines() if line.startswith("| `")]
+        listed = {field.strip().strip("`"): default.strip().strip("`") for field, default, _ in rows}
+        fields = {field.partition(".")[0] for field in listed}
+        assert fields == SPEC["properties"].keys()
+        complete = WorkloadAutoscaler.from_dict(manifest()).effective().to_dict()["spec"]
+        late = complete.pop("objective")["late"]
+        defaults = {**complete, **{f"objective.late.{key}": value for key, value in late.items()}}
+        assert {field: text for field, text in listed.items() if text} == {
+            field: str(value) for field, value in defaults.items() if field != "targetRef"
+        }
