@@ -1,4 +1,6 @@
 # Every target creates what it needs: a .venv from requirements.lock, with uv if it is installed, otherwise with pip.
+# A lock is complete, so pip installs it with --no-deps. Otherwise it resolves again, and refuses the lock as soon as an index has a
+# newer version of a package that another one asks for with an extra.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,7 +11,7 @@ INTEROP := build/interop
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz test-cluster test-interop fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock sbom image-environment sizes clean
+.PHONY: help setup test fuzz test-cluster test-interop fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock dist sbom image-environment sizes clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
@@ -23,7 +25,7 @@ $(READY): requirements.lock pyproject.toml
 	  uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .; \
 	else \
 	  { [ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv; } && \
-	  $(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements.lock && \
+	  $(BIN)/pip install --disable-pip-version-check --no-deps --require-hashes -r requirements.lock && \
 	  $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .; \
 	fi
 	@touch $(READY)
@@ -49,7 +51,7 @@ test-cluster: $(READY) ## Test against a real Kubernetes control plane (built on
 $(INTEROP)/.ready: interop.lock tests/interop/package-lock.json
 	@echo "setting up $(INTEROP), once: about 400 MB, with the packages that hypot works with"
 	@$(PYTHON) -m venv --clear $(INTEROP)
-	@$(INTEROP)/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r interop.lock
+	@$(INTEROP)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -r interop.lock
 	@if command -v npm >/dev/null 2>&1; then \
 	  cp tests/interop/package.json tests/interop/package-lock.json $(INTEROP) && \
 	  npm ci --prefix $(INTEROP) --ignore-scripts --no-audit --no-fund --silent; \
@@ -58,7 +60,7 @@ $(INTEROP)/.ready: interop.lock tests/interop/package-lock.json
 	fi
 	@touch $@
 
-test-interop: $(INTEROP)/.ready ## Test with cdk8s, the Kubernetes clients and pyright, in an environment of its own
+test-interop: $(INTEROP)/.ready ## Test with cdk8s, the Kubernetes clients, pyright and pre-commit, in an environment of its own
 	$(INTEROP)/bin/pytest -c tests/interop/pytest.ini tests/interop
 
 fuzz-cluster: $(READY) ## Check N=20000 random manifests, quantities and calls of constructors against the control plane
@@ -123,6 +125,11 @@ lock: ## Resolve the dependencies again (needs uv)
 	  --no-header --no-emit-index-url --upgrade --quiet -o requirements.lock
 	uv pip compile --group pyproject.toml:interop --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-emit-index-url --upgrade --quiet -o interop.lock
+	uv pip compile --group pyproject.toml:release -c requirements.lock --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-emit-index-url --upgrade --quiet -o release.lock
+
+dist: ## Write the wheel and the sdist into dist/, and check that they can be published
+	@$(PYTHON) deploy/dist.py
 
 sbom: $(READY) ## Write dist/hypot.cdx.json: the Python packages of the image, their hashes and licences (CycloneDX)
 	@mkdir -p dist

@@ -20,10 +20,10 @@ CHECKS = (
     ("bin/python", "-c", "import hypot.run.app, hypot.metricsapi.app"),
     ("bin/hypot", "run", "--help"),
     ("bin/hypot", "metrics", "--help"),
-    ("bin/hypot", "manifests"),
+    ("bin/hypot", "manifests", "--image", "hypot"),
     ("bin/hypot", "crds"),
 )
-_ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
 
 
 def install(folder: Path) -> None:
@@ -41,14 +41,32 @@ def install(folder: Path) -> None:
 @contextmanager
 def pip_and_wheel() -> Iterator[tuple[list[str], Path]]:
     """A pip command in an environment of its own, and a wheel of hypot, built without a network but for its tools."""
+    with build_tools() as python, tempfile.TemporaryDirectory() as scratch:
+        (wheel,) = build(python, ROOT, Path(scratch), "wheel")
+        yield pip_of(python), wheel
+
+
+@contextmanager
+def build_tools() -> Iterator[Path]:
+    """The interpreter of an environment of its own, with pip and the build backend."""
     with tempfile.TemporaryDirectory() as scratch:
-        tools = Path(scratch, "tools")
+        tools = Path(scratch)
         venv.create(tools, symlinks=True, with_pip=True)
-        pip = [str(python_of(tools)), "-m", "pip", "--disable-pip-version-check", "--quiet"]
-        install_pins(pip, tools, locked(build_roots()))
-        run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", scratch, str(ROOT))
-        (wheel,) = Path(scratch).glob("hypot-*.whl")
-        yield pip, wheel
+        install_pins(pip_of(python_of(tools)), tools, locked(build_roots()))
+        yield python_of(tools)
+
+
+def build(python: Path, source: Path, into: Path, *what: str) -> list[Path]:
+    """Build `wheel` or `sdist` from the sources of a folder, by the same calls as pip."""
+    into.mkdir(parents=True, exist_ok=True)
+    calls = "; ".join(f"build.build_{each}(sys.argv[1])" for each in what)
+    run(str(python), "-c", f"import sys; from hatchling import build; {calls}", str(into), cwd=source)
+    return sorted(into.glob("hypot-*"))
+
+
+def pip_of(python: Path) -> list[str]:
+    """The pip of an environment, as a command; `--python` lets it install into another one."""
+    return [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
 
 def python_of(folder: Path) -> Path:
@@ -65,8 +83,9 @@ def install_pins(pip: list[str], into: Path, pins: list[Pin]) -> None:
         run(*pip, "--python", str(python_of(into)), "install", *strict, "--requirement", file.name)
 
 
-def run(*command: str, stdout: int | None = None) -> None:
-    done = subprocess.run(command, env=_ENVIRONMENT, stdout=stdout, check=False)  # noqa: S603  only what is written here
+def run(*command: str, stdout: int | None = None, cwd: Path | None = None) -> None:
+    """Run a command, and end with it if it fails."""
+    done = subprocess.run(command, env=ENVIRONMENT, stdout=stdout, cwd=cwd, check=False)  # noqa: S603  only our own
     if done.returncode:
         sys.exit(f"exit status {done.returncode}: {' '.join(command)}")
 

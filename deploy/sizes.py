@@ -9,6 +9,7 @@ import sys
 import tempfile
 import venv
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import NamedTuple
@@ -47,17 +48,29 @@ def installed(asked: Iterable[str]) -> Iterator[Installed]:
     """Install one after the other, and remove each again."""
     with pip_and_wheel() as (pip, wheel):
         for name in asked:
-            with tempfile.TemporaryDirectory() as scratch:
-                folder = Path(scratch)
-                venv.create(folder, symlinks=True)
-                extra = name.removeprefix("hypot").strip("[]")
-                install_pins(pip, folder, locked(extra_roots(extra), "interop.lock"))
-                # Without an index, pip fails if something is missing that the wheel asks for.
-                wanted = f"{wheel}[{extra}]" if extra else str(wheel)
-                run(*pip, "--python", str(python_of(folder)), "install", "--no-index", wanted)
+            with empty_with(pip, wheel, name) as folder:
                 run(str(folder / "bin" / "hypot"), "--version", stdout=subprocess.DEVNULL)
-                (site,) = folder.glob("lib/python*/site-packages")
-                yield Installed(name, size_of(folder), len(list(distributions(path=[str(site)]))))
+                yield measured(name, folder)
+
+
+@contextmanager
+def empty_with(pip: list[str], wheel: Path, name: str = "hypot") -> Iterator[Path]:
+    """An environment with hypot, or hypot[extra], and what it asks for; nothing else."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        venv.create(folder, symlinks=True)
+        extra = name.removeprefix("hypot").strip("[]")
+        install_pins(pip, folder, locked(extra_roots(extra), "interop.lock"))
+        # Without an index, pip fails if something is missing that the wheel asks for.
+        wanted = f"{wheel}[{extra}]" if extra else str(wheel)
+        run(*pip, "--python", str(python_of(folder)), "install", "--no-index", wanted)
+        yield folder
+
+
+def measured(name: str, folder: Path) -> Installed:
+    """What is in an environment."""
+    (site,) = folder.glob("lib/python*/site-packages")
+    return Installed(name, size_of(folder), len(list(distributions(path=[str(site)]))))
 
 
 def row(one: Installed) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import yaml
+
 from hypot.cli.configuration.fields import Configuration, ConfiguredTraces, configuration_schema, key_of
 from hypot.cli.live.resources import READS
 from hypot.kinds.metric_rules.schema import rules_schema
@@ -169,6 +171,16 @@ def _configuration_table() -> str:
     return "\n".join(lines)
 
 
+def _inputs_table() -> str:
+    """What action.yml takes, for `docs/ci.md`."""
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["inputs"]
+    lines = ["| input | default | what it is |", "| --- | --- | --- |"]
+    for name, about in inputs.items():
+        shown = f"`{about['default']}`" if about["default"] else ""
+        lines.append(f"| `{name}` | {shown} | {about['description']} |")
+    return "\n".join(lines)
+
+
 def _words(metadata: Mapping[str, Any]) -> str:
     words = metadata["schema"].get("enum")
     return metadata["why"] + (f" One of {', '.join(f'`{word}`' for word in words)}." if words else "")
@@ -176,6 +188,7 @@ def _words(metadata: Mapping[str, Any]) -> str:
 
 _WORLD = _script("world")
 PAGES = {
+    "docs/ci.md": lambda: _filled("docs/ci.md", inputs=_inputs_table()),
     "docs/decide.md": lambda: _filled("docs/decide.md", reads=f"\n{_reads_table()}\n"),
     "docs/design/house.md": lambda: _filled("docs/design/house.md", packages=_script("design/house").packages()),
     "docs/lint.md": lambda: _filled("docs/lint.md", configuration=_configuration_table()),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hypot.cluster.config import AccessError
     from hypot.cluster.port import UnreachableError
     from hypot.core.quantity import Quantity
+    from hypot.kinds.autoscaler import WorkloadAutoscaler
     from hypot.kinds.base import InvalidAutoscaler, Ref
     from hypot.kinds.hpa import HPA
     from hypot.kinds.hpa.fields import FROZEN, Metric, ScalingRules, cpu, external, limit, memory, on, pods
@@ -45,6 +46,7 @@ _HOMES = {
         "hypot.cluster.config": ("AccessError",),
         "hypot.cluster.port": ("UnreachableError",),
         "hypot.core.quantity": ("Quantity",),
+        "hypot.kinds.autoscaler": ("WorkloadAutoscaler",),
         "hypot.kinds.base": ("InvalidAutoscaler", "Ref"),
         "hypot.kinds.hpa": ("HPA",),
         "hypot.kinds.hpa.fields": (
@@ -114,6 +116,7 @@ __all__ = [
     "Tortoise",
     "UnreachableError",
     "WatermarkRules",
+    "WorkloadAutoscaler",
     "apply",
     "band",
     "check",

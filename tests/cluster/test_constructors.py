@@ -15,12 +15,12 @@ from cluster.fuzz.many import EXAMPLES, fuzzing
 from cluster.fuzz.verdicts import KUBERNETES, as_json, disagreement, of_hypot, of_problems, of_server, post
 from cluster.plane.api import Api
 from cluster.test_crds import follows
-from hypot import HPA, WPA, Hvpa
+from hypot import HPA, WPA, Hvpa, WorkloadAutoscaler
 from hypot.kinds.base import Kind
 from hypot.kinds.problem import Problem
 
 ADDED = {**hpa_calls.ADDED, **size_calls.ADDED}
-FOLLOWS = {WPA: follows, Hvpa: with_counts}
+FOLLOWS = {WPA: follows, Hvpa: with_counts, WorkloadAutoscaler: follows}
 # Nothing is sent: JSON has no such values, so only the constructor can refuse.
 NOT_SENT = "not sent"
 # A metric with two targets cannot be made, so the constructor says nothing about the rest of the object.

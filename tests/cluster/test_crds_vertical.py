@@ -1,4 +1,4 @@
-"""A real API server says of VerticalPodAutoscalers, their checkpoints and Hvpas what the rules say."""
+"""A real API server says of VerticalPodAutoscalers, their checkpoints, Hvpas and Autoscalers what the rules say."""
 
 import re
 from collections import Counter
@@ -35,11 +35,15 @@ from cluster.fuzz.odd_values import MAX_INT64
 from cluster.fuzz.size_cases import LEARNT, checkpoint, container, vpa
 from cluster.plane.api import MERGE, Api, Object
 from hypot.core.quantity import is_quantity
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.base import Kind
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.problem import Problem
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
+from unit.kinds.autoscaler import test_rules as autoscaler_rules
+from unit.kinds.autoscaler.test_autoscaler import STATUS as AUTOSCALER_STATUS
+from unit.kinds.autoscaler.test_autoscaler import manifest as autoscaler
 from unit.kinds.hvpa.test_crd import STATUS as HVPA_STATUS
 from unit.kinds.hvpa.test_rules import BAD, GOOD
 from unit.kinds.vpa.test_rules import GATED, RULES
@@ -55,11 +59,18 @@ MEANT: dict[type[Kind], dict[str, Manifest]] = {
     VPA: size_cases.TAKEN,
     Checkpoint: size_cases.CHECKPOINTS_TAKEN,
     Hvpa: {**GOOD, **both_axes_cases.TAKEN},
+    WorkloadAutoscaler: {
+        **autoscaler_rules.ACCEPTED,
+        **{name: data for name, (data, _) in autoscaler_rules.WARNINGS.items()},
+    },
 }
 FAULTY: dict[type[Kind], dict[str, Manifest]] = {
     VPA: {**RULED, **size_cases.REFUSED},
     Checkpoint: size_cases.CHECKPOINTS_REFUSED,
     Hvpa: {**{name: data for name, (data, _) in BAD.items()}, **both_axes_cases.REFUSED},
+    WorkloadAutoscaler: {
+        name: data for name, (data, _) in {**autoscaler_rules.REFUSED, **autoscaler_rules.IN_CEL}.items()
+    },
 }
 
 
@@ -188,7 +199,11 @@ VPA_STATUS: Object = {
     "conditions": [{"type": "RecommendationProvided", "status": "True", "lastTransitionTime": size_cases.NOON}],
     "another": {"thing": [1, None, "x"]},
 }
-STATUSES: dict[type[Kind], tuple[Manifest, Object]] = {VPA: (vpa(), VPA_STATUS), Hvpa: (seed(), HVPA_STATUS)}
+STATUSES: dict[type[Kind], tuple[Manifest, Object]] = {
+    VPA: (vpa(), VPA_STATUS),
+    Hvpa: (seed(), HVPA_STATUS),
+    WorkloadAutoscaler: (autoscaler(), AUTOSCALER_STATUS),
+}
 WRONG = [
     pytest.param(VPA, {"recommendation": []}, id="vpa-recommendation"),
     pytest.param(VPA, {"recommendation": {"containerRecommendations": [{"target": {"cpu": True}}]}}, id="vpa-amount"),
@@ -196,6 +211,8 @@ WRONG = [
     pytest.param(Hvpa, {"replicas": "3"}, id="hvpa-count"),
     pytest.param(Hvpa, {"targetSelector": {}}, id="hvpa-selector"),
     pytest.param(Hvpa, {"lastScaling": {"lastUpdated": "noon"}}, id="hvpa-time"),
+    pytest.param(WorkloadAutoscaler, {"learned": {"since": "noon"}}, id="autoscaler-time"),
+    pytest.param(WorkloadAutoscaler, {"rule": "x" * 201}, id="autoscaler-words"),
 ]
 
 
@@ -281,6 +298,18 @@ SHOWN: dict[type[Kind], dict[str, Any]] = {
     VPA: {"Mode": "Off", "CPU": "25m", "Mem": "262144k", "Provided": "True", "Blocked": None, "MinReplicas": 2},
     Checkpoint: {"VPA": "web", "Container": "app", "Samples": 100},
     Hvpa: {"Target": "kube-apiserver", "Replicas": 3, "Desired": 4, "Blocked": "MinChange", "Limited": None},
+    WorkloadAutoscaler: {
+        "Mode": "Auto",
+        "Target": "web",
+        "Replicas": 4,
+        "Size": "1500m, 2Gi",
+        "Busy": "85 %",
+        "Saving": "23 %",
+        "Rule": "as yesterday, +10 %, hold 30 s",
+        "Blocked": None,
+        "Desired": 5,
+        "Axes": "Replicas",
+    },
 }
 
 
@@ -288,7 +317,12 @@ SHOWN: dict[type[Kind], dict[str, Any]] = {
 def test_columns_show_what_the_object_says(served: Api, kind: type[Kind]) -> None:
     """Every declared column is shown, in order, with its value."""
     policy = {"updateMode": "Off", "minReplicas": 2}
-    manifest = {VPA: vpa(updatePolicy=policy), Checkpoint: checkpoint(), Hvpa: seed()}[kind]
+    manifest = {
+        VPA: vpa(updatePolicy=policy),
+        Checkpoint: checkpoint(),
+        Hvpa: seed(),
+        WorkloadAutoscaler: autoscaler(updateMode="Auto", axes="Replicas"),
+    }[kind]
     held = created(served, kind, manifest, STATUSES[kind][1] if kind in STATUSES else None)
     shown = cells(served, kind, held)
     declared = definition_of(kind)["spec"]["versions"][0]["additionalPrinterColumns"]
@@ -301,7 +335,7 @@ def test_columns_show_what_the_object_says(served: Api, kind: type[Kind]) -> Non
 def test_discovery_lists_names_and_subresources(served: Api) -> None:
     """`kubectl get vpa` and `kubectl scale hvpa` work, and there are no unneeded subresources."""
     found: dict[str, list[str]] = {}
-    for version in {VPA.API_VERSION, Hvpa.API_VERSION}:
+    for version in {VPA.API_VERSION, Hvpa.API_VERSION, WorkloadAutoscaler.API_VERSION}:
         listed = served.get(f"/apis/{version}")["resources"]
         found |= {each["name"]: each.get("shortNames", []) for each in listed}
     assert found == {
@@ -311,4 +345,6 @@ def test_discovery_lists_names_and_subresources(served: Api) -> None:
         "hvpas": ["hvpa"],
         "hvpas/status": [],
         "hvpas/scale": [],
+        "autoscalers": ["asc"],
+        "autoscalers/status": [],
     }

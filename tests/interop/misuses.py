@@ -13,6 +13,7 @@ from hypot import (
     ScalingRules,
     Tortoise,
     WatermarkRules,
+    WorkloadAutoscaler,
     band,
     cpu,
     external,
@@ -86,5 +87,7 @@ VPA("deployment/web", containers={"app": "On"})  # error
 Hvpa("deployment/web", intervals=[interval(3, cpu="1")], overlap="30%")  # error
 Hvpa("deployment/web", intervals=[interval(3, cpu="1")], scale_up=ScalingRules())  # error
 Tortoise("deployment/web", containers=["app"])  # error
+WorkloadAutoscaler("deployment/web", axes="Width")  # error
+WorkloadAutoscaler("deployment/web", late_price="10")  # error
 live("hpaa", "web")  # error
 assert live("hpa", "web").max_replicas  # error

@@ -23,6 +23,7 @@ from hypot import (
     ScalingRules,
     Tortoise,
     WatermarkRules,
+    WorkloadAutoscaler,
     apply,
     band,
     cpu,
@@ -65,6 +66,7 @@ VPA(WEB, containers=[ContainerPolicy(name) for name in ("app", "mesh")])
 Hvpa(WEB, intervals=[interval(3, cpu="1", memory="1Gi")], overlap={"cpu": "30%"}, scale_down=ScaleType("Off"))
 Tortoise(WEB, mode="Auto", containers={"app": {"cpu": "Horizontal"}})
 Tortoise(WEB, containers=[ContainerScaling("app", cpu="Horizontal")], scale_down=ScalingRules(window="10m"))
+WorkloadAutoscaler(WEB, mode="Auto", axes="Size", late_after="250ms", late_price=10, requests_metric="rps")
 reason: str | None = web.reported.conditions["ScalingActive"].reason
 
 assert_type(HPA.from_yaml(web.to_yaml()), HPA)
@@ -72,6 +74,7 @@ assert_type(web.effective("1.34"), HPA)
 assert_type(apply(web, dry_run=True), HPA)
 assert_type(live("hpa", "web"), HPA | None)
 assert_type(live("Tortoise", "web"), Tortoise | None)
+assert_type(live("asc", "web"), WorkloadAutoscaler | None)
 assert_type(live("verticalpodautoscalers", "web"), VPA | None)
 assert_type(live(Hvpa, "web", "shop"), Hvpa | None)
 words: tuple[str, ...] = diff(web, web.effective("1.34")).words

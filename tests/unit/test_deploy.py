@@ -59,6 +59,7 @@ def test_no_other_definitions_are_next_to_the_generated_ones():
     for folder in (DEPLOY / "kustomize" / "crds", CHART / "crds"):
         names = {path.name for path in folder.iterdir()} - {"kustomization.yaml"}
         assert names == {
+            "autoscaler.yaml",
             "hvpa.yaml",
             "tortoise.yaml",
             "verticalpodautoscaler.yaml",

@@ -77,7 +77,3 @@ def test_an_unknown_extra():
     """All that there are is shown."""
     with pytest.raises(SystemExit, match=r"hypot\[runs\]: choose from hypot, hypot\[all\]"):
         sizes.main(["hypot", "hypot[runs]"])
-
-
-def test_ci_measures_what_most_install():
-    assert "make sizes ONLY=hypot\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

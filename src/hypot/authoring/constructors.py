@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hypot.authoring.source import Call, Constant, call
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.base import Kind, Ref, refer
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import (
@@ -153,12 +154,38 @@ def _tortoise(tortoise: Tortoise) -> Call:
     )
 
 
+def _autoscaler(autoscaler: WorkloadAutoscaler) -> Call:
+    late, metrics, policies = autoscaler.late, autoscaler.request_metrics, autoscaler.container_policies
+    return call(
+        WorkloadAutoscaler,
+        _target(autoscaler.target),
+        mode=autoscaler.update_mode,
+        axes=autoscaler.written_axes,
+        min_replicas=autoscaler.written_min,
+        max_replicas=autoscaler.written_max,
+        containers=_all(_policy, policies.containers if policies else None),
+        late_after=late.after,
+        late_price=late.price,
+        requests_metric=_pod_metric(metrics.requests),
+        late_metric=_pod_metric(metrics.late),
+        **_metadata(autoscaler, autoscaler.target),
+    )
+
+
+def _pod_metric(metric: MetricName | None) -> Any:
+    """Its name if that is all."""
+    if metric is None:
+        return None
+    return metric.write() if metric.selector is not None or metric.name is None else metric.name
+
+
 _CONSTRUCTORS: Mapping[type[Kind], Callable[[Any], Call]] = {
     HPA: _hpa,
     WPA: _wpa,
     VPA: _vpa,
     Hvpa: _hvpa,
     Tortoise: _tortoise,
+    WorkloadAutoscaler: _autoscaler,
 }
 
 

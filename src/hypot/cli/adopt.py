@@ -35,7 +35,9 @@ def command(paths: tuple[str, ...], without_status: bool) -> int:
         kinds = ", ".join(f"{kind} ({number})" for kind, number in sorted(ignored.items()))
         click.echo(f"ignored, because they are no autoscalers: {kinds}", err=True)
     if not given:
-        raise BadInput("there is no autoscaler in the input; name files with an HPA, WPA, VPA, Hvpa or Tortoise")
+        raise BadInput(
+            "there is no autoscaler in the input; name files with an HPA, WPA, VPA, Hvpa, Tortoise or Autoscaler"
+        )
     click.echo(adopted_source(given, hypot.__all__).encode(), nl=False)
     return 0
 

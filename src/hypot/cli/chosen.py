@@ -1,5 +1,6 @@
 """Autoscalers that were named on the command line, by themselves or by their targets."""
 
+import os.path
 from collections.abc import Iterable
 
 import click
@@ -11,13 +12,20 @@ from hypot.kinds.problem import did_you_mean, some
 from hypot.policy.observe.targets import target_of
 
 
+def files_among(words: Iterable[str]) -> tuple[str, ...]:
+    """The words that are files or folders, as in `hypot decide k8s/ deployment/web`."""
+    return tuple(word for word in words if word == "-" or ("\0" not in word and os.path.exists(word)))  # noqa: PTH110
+
+
 def named_objects(words: Iterable[str]) -> tuple[Ref, ...]:
     """References from words such as deployment/web. Raises UsageError."""
     found = []
     for word in words:
         ref = refer(word)
         if not ref.kind or not ref.name:
-            raise click.UsageError(f"{word!r} names no object; write KIND/NAME, such as deployment/web or hpa/web")
+            raise click.UsageError(
+                f"{word!r} is no file, and names no object; write KIND/NAME, such as deployment/web or hpa/web"
+            )
         found.append(ref)
     return tuple(found)
 

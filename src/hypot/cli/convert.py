@@ -41,7 +41,9 @@ def command(paths: tuple[str, ...], to: To, output: str) -> int:
     loaded, _ = read_objects(paths)
     found = [(one, autoscaler) for one in loaded if (autoscaler := autoscaler_of(one)) is not None]
     if not found:
-        raise BadInput("there is no autoscaler in the input; name files with an HPA, WPA, VPA, Hvpa or Tortoise")
+        raise BadInput(
+            "there is no autoscaler in the input; name files with an HPA, WPA, VPA, Hvpa, Tortoise or Autoscaler"
+        )
     done, refused = list[_Done](), list[str]()
     for source, autoscaler in found:
         workload = workload_of(autoscaler.target, autoscaler.namespace, (one.data for one in loaded))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hypot.cli.chosen import is_chosen, named_objects, none_chosen
+from hypot.cli.chosen import files_among, is_chosen, named_objects, none_chosen
 from hypot.cli.configuration.file import ConfigurationFile, configuration_for
 from hypot.cli.files import BadInput, last_of_each, read_what_can_be
 from hypot.cli.live.options import LIVE_SECTION, LiveOptions, given_live, live_options
@@ -151,7 +151,7 @@ class _Input:
 
 
 @click.command("decide", cls=in_sections(LIVE_SECTION))
-@click.argument("named", nargs=-1, metavar="[KIND/NAME]...")
+@click.argument("named", nargs=-1, metavar="[FILE|DIR|-]... [KIND/NAME]...")
 @click.option(
     "-f",
     "--filename",
@@ -191,12 +191,16 @@ def command(
     config: str | None,
     output: str,
 ) -> int:
-    """Show what each autoscaler in a dump (-f) or in a cluster (--live) would do now, and why.
+    """Show what each autoscaler in these files or in a cluster (--live) would do now, and why.
 
-    KIND/NAME is a target or an autoscaler, such as deployment/web or hpa/web; without it, all are decided. With --live,
-    the namespace is the kubeconfig's own unless -n or -A says otherwise. Exit status: 0 all decided, 1 some could not
-    be decided or read or there was nothing to decide, 2 bad usage or input.
+    KIND/NAME is a target or an autoscaler, such as deployment/web or hpa/web; without it, all are decided. With -f or
+    --live every word is one, also if a file has that name. With --live, the namespace is the kubeconfig's own unless -n
+    or -A says otherwise. Exit status: 0 all decided, 1 some could not be decided or read or there was nothing to
+    decide, 2 bad usage or input.
     """
+    files = () if live or paths else files_among(named)
+    paths += files
+    named = tuple(word for word in named if word not in files)
     asked = named_objects(named)
     configuration = configuration_for(paths, config)
     settings = read_settings(settings_file, configuration.values.kubernetes or NEWEST)
@@ -235,7 +239,7 @@ def command(
 
 def _from_files(paths: tuple[str, ...], namespace: str | None, configuration: ConfigurationFile) -> _Input:
     if not paths:
-        raise click.UsageError("name files with -f, or read the cluster with --live")
+        raise click.UsageError("name files or folders, as in `hypot decide .`, or read the cluster with --live")
     given = read_what_can_be(paths, may_matter, (configuration.exclude,))
     objects = [one.data for one in given.objects]
     refusals = [data for data in objects if data["kind"] == "Status"]

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from typing import Any
 
 import click
 
@@ -63,21 +64,26 @@ def _text(module: str, extra: str) -> str:
 
 
 def install_command(extra: str) -> str:
-    """The command for the way in which hypot was installed: from an index, or from a folder."""
-    folder, editable = _installed_from()
-    name = f"{folder}[{extra}]" if folder else f"hypot[{extra}]"
-    return f"pip install {'-e ' if editable else ''}'{name}'"
+    """The command for the way in which hypot was installed: from an index, a folder, a file, or a repository."""
+    name, about = f"hypot[{extra}]", installed_from()
+    match about:
+        case {"dir_info": folder, "url": url} if url.startswith("file:"):
+            from urllib.parse import unquote, urlsplit  # noqa: PLC0415  only here
+
+            return f"pip install {'-e ' if folder.get('editable') else ''}'{unquote(urlsplit(url).path)}[{extra}]'"
+        case {"archive_info": _, "url": url}:
+            return f"pip install '{name} @ {url}'"
+        case {"vcs_info": {"vcs": system, "commit_id": commit}, "url": url}:
+            return f"pip install '{name} @ {system}+{url}@{commit}'"
+        case _:
+            return f"pip install '{name}'"
 
 
-def _installed_from() -> tuple[str, bool]:
-    """The folder that hypot was installed from, and whether it runs there; empty if it came from an index."""
-    # Importing these takes as long as all of click, and only few need them.
+def installed_from() -> Any:
+    """What the installer noted of its source; nothing if it was an index, as with a released version."""
+    # Importing this takes as long as all of click, and only few need it.
     from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
-    from urllib.parse import unquote, urlsplit  # noqa: PLC0415
 
-    with suppress(PackageNotFoundError, ValueError, TypeError, AttributeError):
-        about = json.loads(distribution("hypot").read_text("direct_url.json") or "{}")
-        url = urlsplit(about.get("url", ""))
-        if url.scheme == "file" and "dir_info" in about:
-            return unquote(url.path), bool(about["dir_info"].get("editable"))
-    return "", False
+    with suppress(PackageNotFoundError, ValueError):
+        return json.loads(distribution("hypot").read_text("direct_url.json") or "{}")
+    return {}

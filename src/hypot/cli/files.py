@@ -75,7 +75,13 @@ def read_given(
         except LoadError as error:
             raise BadInput(str(error)) from error
     named = {*paths, "<stdin>"}
-    objects, patches = _without_patches(loaded, set(reader.files) - named)
+    files = set(reader.files) - named
+    patch_files = patches_among(files)
+    objects, patches = _without_patches(loaded, files, patch_files)
+    # A patch needs no apiVersion.
+    partial = [error for error in unread if error.why == "incomplete" and error.file in patch_files]
+    patches += [_patch(error.file, error.line, error.kinds) for error in partial]
+    unread = [error for error in unread if error not in partial]
     broken = [error for error in unread if is_broken(error, named)]
     left_out = [error for error in unread if not is_broken(error, named)]
     return GivenFiles(objects, reader.ignored, tuple(broken), (*left_out, *patches), frozenset(reader.files))
@@ -118,17 +124,22 @@ def report_left_out(given: GivenFiles) -> None:
         click.echo(f"not read: {line_of(given.left_out)}", err=True)
 
 
-def _without_patches(loaded: list[LoadedFiles], files: set[str]) -> tuple[list[LoadedFiles], list[LoadError]]:
+def _without_patches(
+    loaded: list[LoadedFiles], files: set[str], patches: frozenset[str]
+) -> tuple[list[LoadedFiles], list[LoadError]]:
     """Without the patches among files in folders: what a kustomization names, and autoscalers without a target."""
-    patches = patches_among(files)
     objects, left_out = [], []
     for one in loaded:
         file = one.source.file
         if file in patches or (file in files and _lacks_target(one.data) and is_in_overlay(file)):
-            left_out.append(LoadError(file, one.source.line, PATCH, "patch", frozenset({one.data["kind"]})))
+            left_out.append(_patch(file, one.source.line, frozenset({one.data["kind"]})))
         else:
             objects.append(one)
     return objects, left_out
+
+
+def _patch(file: str, line: int | None, kinds: frozenset[str]) -> LoadError:
+    return LoadError(file, line, PATCH, "patch", kinds)
 
 
 def _lacks_target(data: dict[str, Any]) -> bool:

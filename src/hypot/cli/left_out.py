@@ -33,7 +33,9 @@ _MOST_NAMED: Final = 3
 
 def is_broken(error: LoadError, named: Container[str]) -> bool:
     """Whether the user has to hear of it: a file that was named, or one that seems to hold an object that matters."""
-    if error.why != "broken":
+    if error.why == "other":
+        return bool(error.kinds) and error.file in named
+    if error.why not in {"broken", "incomplete"}:
         return error.why == "unreadable"
     return error.file in named or not error.kinds.isdisjoint(_MATTERING)
 

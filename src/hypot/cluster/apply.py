@@ -10,6 +10,7 @@ from hypot.cluster.config import Access, read_access
 from hypot.cluster.discovery import ServedKind, path_of
 from hypot.cluster.port import APPLY_PATCH, Answer, Port, Request, UnreachableError, encoded
 from hypot.kinds.authored.written import written_part
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.base import Kind, count_of
 from hypot.kinds.catalogue import CATALOGUE, info_of
 from hypot.kinds.hpa import HPA
@@ -113,7 +114,8 @@ _WpaWord = Literal["wpa", "WPA", "watermarkpodautoscaler", "watermarkpodautoscal
 _VpaWord = Literal["vpa", "VPA", "verticalpodautoscaler", "verticalpodautoscalers", "VerticalPodAutoscaler"]
 _HvpaWord = Literal["hvpa", "hvpas", "Hvpa", "HVPA"]
 _TortoiseWord = Literal["tortoise", "tortoises", "Tortoise"]
-KindWord = _HpaWord | _WpaWord | _VpaWord | _HvpaWord | _TortoiseWord
+_AutoscalerWord = Literal["asc", "autoscaler", "autoscalers", "Autoscaler"]
+KindWord = _HpaWord | _WpaWord | _VpaWord | _HvpaWord | _TortoiseWord | _AutoscalerWord
 
 
 @overload
@@ -165,6 +167,15 @@ def live(
     kubeconfig: str | None = None,
     context: str | None = None,
 ) -> Tortoise | None: ...
+@overload
+def live(
+    kind: _AutoscalerWord,
+    name: str,
+    namespace: str | None = None,
+    *,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+) -> WorkloadAutoscaler | None: ...
 def live(
     kind: type[Kind] | KindWord,
     name: str,

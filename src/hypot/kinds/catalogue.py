@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from hypot.core.dataclass import dataclass
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.base import Kind
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
@@ -22,9 +23,9 @@ from hypot.kinds.wpa import WPA
 if TYPE_CHECKING:
     from hypot.kinds.crd import Facts
 
-Autoscaler = HPA | WPA | VPA | Hvpa | Tortoise
+Autoscaler = HPA | WPA | VPA | Hvpa | Tortoise | WorkloadAutoscaler
 # Those that size pods.
-Sizing = VPA | Hvpa | Tortoise
+Sizing = VPA | Hvpa | Tortoise | WorkloadAutoscaler
 # What the controller does for a kind: nothing, only recommend, decide and report without writing, or everything.
 Mode = Literal["off", "recommend", "observe", "act"]
 
@@ -50,6 +51,8 @@ class KindInfo:
     claims_pods: bool = False
     # What the controller does for it by default.
     mode: Mode = "act"
+    # Whether the controller can decide for it at all. Other parts know the kind anyway.
+    managed: bool = True
     # The Leases of other controllers that act on it.
     leases: tuple[str, ...] = ()
     # The key of the list of conditions in its status' `conditions`; empty if `conditions` is that list.
@@ -148,6 +151,18 @@ CATALOGUE: dict[str, KindInfo] = {
             crd="hypot.kinds.tortoise.crd",
             conditions_key=TORTOISE_CONDITIONS,
         ),
+        KindInfo(
+            WorkloadAutoscaler,
+            "autoscalers",
+            short_names=("asc",),
+            abbreviation="Autoscaler",
+            counts=True,
+            sizes=True,
+            target_field="targetRef",
+            crd="hypot.kinds.autoscaler.crd",
+            mode="off",
+            managed=False,
+        ),
     )
 }
 
@@ -167,7 +182,8 @@ def autoscalers() -> tuple[KindInfo, ...]:
 
 def controlled() -> tuple[KindInfo, ...]:
     """In the controller's order: first the kinds that it acts on by default, last the kinds built into Kubernetes."""
-    return tuple(sorted(autoscalers(), key=lambda info: (info.mode != "act", not info.crd)))
+    managed = [info for info in autoscalers() if info.managed]
+    return tuple(sorted(managed, key=lambda info: (info.mode != "act", not info.crd)))
 
 
 def sizing() -> tuple[KindInfo, ...]:

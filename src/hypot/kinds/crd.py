@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import Any
 
 from hypot.core.dataclass import dataclass
+from hypot.kinds import meta
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.meta import INT64
 from hypot.kinds.node import FRACTION, INT32, STRINGS, Node, Scalar, Wire
@@ -56,6 +57,19 @@ _REFERENCE_HINTS: dict[Place, Schema] = {
 
 def listed(doc: str, items: Schema) -> Schema:
     return {"type": "array", "description": doc, "items": items, "x-kubernetes-list-type": "atomic"}
+
+
+def status_of(node: type[Node]) -> Schema:
+    """The schema of a status, or of a part of it. It is open: what another version writes is kept."""
+    return {**OPEN, "properties": {w.key: _status_field(w) for _, w in node.TABLE}}
+
+
+def _status_field(w: Wire) -> Schema:
+    described = {"description": w.doc} if w.doc else {}
+    if isinstance(w.type, Scalar):
+        return {**(TIME if w.type is meta.TIME else w.type.schema), **described}
+    part = status_of(w.type)
+    return listed(w.doc, part) if w.many else {**part, **described}
 
 
 @dataclass(frozen=True, slots=True)

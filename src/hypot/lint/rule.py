@@ -5,6 +5,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hypot.core.dataclass import dataclass
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.catalogue import CATALOGUE, autoscalers, names_of, sizing
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
@@ -24,6 +25,7 @@ BOTH = (*HPA_ONLY, *WPA_ONLY)
 VPA_ONLY = (VPA.KIND,)
 HVPA_ONLY = (Hvpa.KIND,)
 TORTOISE_ONLY = (Tortoise.KIND,)
+AUTOSCALER_ONLY = (WorkloadAutoscaler.KIND,)
 CHECKPOINT_ONLY = (Checkpoint.KIND,)
 # Kinds that size pods; an Hvpa has the policies of a VerticalPodAutoscaler in a template.
 SIZING = names_of(sizing())

@@ -10,6 +10,7 @@ from hypot.lint.rules.bounds import BOUNDS
 from hypot.lint.rules.conflicts import CONFLICTS
 from hypot.lint.rules.given import GIVEN, IGNORE_ANNOTATION, ignored_by
 from hypot.lint.rules.metrics import METRICS
+from hypot.lint.rules.own.autoscaler import AUTOSCALER_FIELDS
 from hypot.lint.rules.own.fields import FIELDS
 from hypot.lint.rules.own.hvpa import HVPA_FIELDS
 from hypot.lint.rules.own.objects import OBJECTS, UPDATES
@@ -45,6 +46,7 @@ FAMILIES: tuple[RuleFamily, ...] = (
     VPA_FIELDS,
     HVPA_FIELDS,
     TORTOISE_FIELDS,
+    AUTOSCALER_FIELDS,
     UPDATES,
 )
 

@@ -1,4 +1,4 @@
-"""Calls of VPA, WPA, Hvpa and Tortoise with arguments around every rule."""
+"""Calls of VPA, WPA, Hvpa, Tortoise and WorkloadAutoscaler with arguments around every rule."""
 
 from typing import Any
 
@@ -23,6 +23,7 @@ from hypot import (
     ScaleType,
     Tortoise,
     WatermarkRules,
+    WorkloadAutoscaler,
     band,
     interval,
     resource_band,
@@ -226,7 +227,31 @@ tortoises = calls(
     scale_down=paces,
     **outer,
 )
-KINDS: dict[type[Kind], Values] = {VPA: vpas, WPA: wpas, Hvpa: hvpas, Tortoise: tortoises}
+pod_metrics = st.one_of(
+    mostly(st.sampled_from(["requests", "x.y"]), odd("", "a/b", "..", None, 1)),
+    st.builds(lambda name, labels: {"name": name, "selector": {"matchLabels": labels}}, series, selectors.filter(bool)),
+)
+autoscalers = calls(
+    WorkloadAutoscaler,
+    targets,
+    mode=words("Off", "Auto"),
+    axes=words("Both", "Replicas", "Size"),
+    min_replicas=mostly(st.sampled_from([1, 2, 100, 101]), odd_whole),
+    max_replicas=mostly(st.sampled_from([1, 50, 101]), odd_whole),
+    containers=policies,
+    late_after=mostly(st.sampled_from(["250ms", "1.5s", "1h", 60]), st.one_of(durations, odd("2h", "0ms", "1us", 0.5))),
+    late_price=mostly(st.sampled_from([0.1, 1, 10, 2.5, 1000]), odd(0, 0.05, -1, 1001, "10", float("inf"), None)),
+    requests_metric=pod_metrics,
+    late_metric=pod_metrics,
+    **outer,
+)
+KINDS: dict[type[Kind], Values] = {
+    VPA: vpas,
+    WPA: wpas,
+    Hvpa: hvpas,
+    Tortoise: tortoises,
+    WorkloadAutoscaler: autoscalers,
+}
 UNSAID = {VPA: size_cases.VPA_UNSAID, Hvpa: both_axes_cases.UNSAID}
 # What hypot refuses on purpose although the API server accepts it, beside what a definition cannot express (UNSAID).
 ADDED: dict[str, tuple[str, Call]] = {

@@ -45,7 +45,34 @@ tortoises = st.builds(
     NAMES,
     _TORTOISE,
 )
+_AUTOSCALER = st.fixed_dictionaries(
+    {"targetRef": st.just({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"})},
+    optional={
+        "updateMode": among("Off", "Auto"),
+        "axes": among("Both", "Replicas", "Size"),
+        "minReplicas": st.integers(1, 3),
+        "maxReplicas": st.integers(3, 9),
+        "resourcePolicy": st.just({"containerPolicies": [{"containerName": "app", "maxAllowed": {"cpu": "4"}}]}),
+        "objective": st.sampled_from([{}, {"late": {"after": "1s", "price": 2.5}}]),
+        "metrics": st.sampled_from(
+            [
+                {"requests": {"name": "rps"}},
+                {"requests": {"name": "rps", "selector": {"matchLabels": {"a": "b"}}}, "late": {"name": "late"}},
+            ]
+        ),
+    },
+)
+autoscalers = st.builds(
+    lambda name, spec: {
+        "apiVersion": "hypot.dev/v1alpha1",
+        "kind": "Autoscaler",
+        "metadata": {"name": name},
+        "spec": spec,
+    },
+    NAMES,
+    _AUTOSCALER,
+)
 # Sound manifests of all kinds, as a cluster could have them.
 manifests = st.one_of(
-    authored.map(lambda made: made.to_dict()), both_axes.sound, sizes.sound, watermarks.sound, tortoises
+    authored.map(lambda made: made.to_dict()), both_axes.sound, sizes.sound, watermarks.sound, tortoises, autoscalers
 )

@@ -30,6 +30,7 @@ from hypot import (
     ScalingRules,
     Tortoise,
     WatermarkRules,
+    WorkloadAutoscaler,
     band,
     cpu,
     external,
@@ -75,6 +76,7 @@ KINDS = {
     VPA: {"target": D},
     Hvpa: {"target": D, "intervals": [interval(3, cpu="1", memory="1Gi")]},
     Tortoise: {"target": D},
+    WorkloadAutoscaler: {"target": D},
 }
 PARTS = {
     cpu: {"utilization": 70},
@@ -115,6 +117,8 @@ USES = [
     (Hvpa, "window"),
     (Tortoise, "containers"),
     (Tortoise, "target"),
+    (WorkloadAutoscaler, "containers"),
+    (WorkloadAutoscaler, "late_metric"),
 ]
 
 PARTS_AS_VALUES = [

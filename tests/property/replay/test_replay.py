@@ -9,7 +9,7 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.replay.engine.deciders import NEVER
 from hypot.replay.engine.engine import merges, replay
-from hypot.replay.score.families import asked_of, least_cost
+from hypot.replay.score.families import least_cost, requested_of
 from hypot.replay.score.needed import cost_of_sums
 from hypot.replay.score.scores import account_of, needed_by, score
 from hypot.replay.score.sums import sums_of
@@ -147,6 +147,15 @@ def check_no_request_is_forgotten(case, ticks):
     assert held_conservation(ticks, case.world.tick) < 1e-9
 
 
+def check_no_request_counts_twice(case, ticks):
+    """Answered late or lost: together no more than came, at any time."""
+    assert np.all(ticks.late_lost <= ticks.lost * (1 + 1e-9))
+    late = np.cumsum(ticks.late * ticks.requests * case.world.tick - ticks.late_lost)
+    came = np.cumsum(ticks.requests * case.world.tick)
+    assert np.all(late >= -1e-6 * came)
+    assert np.all(late + np.cumsum(ticks.lost) <= came * (1 + 1e-6))
+
+
 def check_no_pod_does_what_it_cannot(case, ticks, seen):
     """Usage stays below the cap, memory below its limit or the pod is killed, and every pod is paid for."""
     cpu, memory, caps, within, counts = (np.array(column) for column in zip(*seen, strict=True))
@@ -190,6 +199,7 @@ class TestConservation:
         watcher = Looking(seen_of_pods)
         ticks, _ = play(case, watcher=watcher)
         check_no_request_is_forgotten(case, ticks)
+        check_no_request_counts_twice(case, ticks)
         check_no_pod_does_what_it_cannot(case, ticks, watcher.found)
         check_every_figure_is_a_number(case, ticks)
 
@@ -221,7 +231,7 @@ def check_the_lower_bound(done):
     need = needed_by(done)
     account = account_of(done, need)
     sums = sums_of(account, done.world)
-    assert least_cost(account, done.world, need, sums, asked_of(account)) <= sums.cost * (1 + 1e-9)
+    assert least_cost(account, done.world, need, sums, requested_of(account)) <= sums.cost * (1 + 1e-9)
 
 
 def check_what_is_told_changes_nothing(case, done):

@@ -13,6 +13,7 @@ from hypot import (
     ScaleType,
     ScalingRules,
     WatermarkRules,
+    WorkloadAutoscaler,
     band,
     cpu,
     external,
@@ -405,6 +406,77 @@ def test_a_vpa_has_no_count():
             convert(VPA("deployment/web"), to)
 
 
+class TestToAutoscaler:
+    """Bounds remain; it starts Off, beside what there is."""
+
+    @pytest.mark.parametrize(
+        ("one", "kept"),
+        [
+            (web(QUEUE), {"axes": "Replicas", "minReplicas": 2, "maxReplicas": 10}),
+            (web(QUEUE, min_replicas=None), {"axes": "Replicas", "minReplicas": 1, "maxReplicas": 10}),
+            (
+                WPA("deployment/web", min_replicas=3, max_replicas=9, metrics=[band("a", high=1)]),
+                {"axes": "Replicas", "minReplicas": 3, "maxReplicas": 9},
+            ),
+            (
+                VPA("deployment/web", mode="Recreate", containers={"app": {"max_allowed": {"cpu": 4}}}),
+                {
+                    "axes": "Size",
+                    "resourcePolicy": {"containerPolicies": [{"containerName": "app", "maxAllowed": {"cpu": 4}}]},
+                },
+            ),
+            (
+                Hvpa("deployment/web", intervals=[interval(6, cpu="1", memory="1Gi")], min_replicas=2),
+                {"minReplicas": 2, "maxReplicas": 6},
+            ),
+            (learning(updateMode="Auto", maxReplicas=7), {"maxReplicas": 7}),
+            (learning(updateMode="Auto"), {}),
+        ],
+        ids=["hpa", "hpa without a minimum", "wpa", "vpa", "hvpa", "tortoise", "tortoise without a maximum"],
+    )
+    def test_what_is_kept(self, one, kept):
+        """Bounds, and which axes it sets."""
+        made = convert(one, "autoscaler")
+        (autoscaler,) = made.objects
+        spec = autoscaler.to_dict()["spec"]
+        assert spec == {"targetRef": spec["targetRef"], "updateMode": "Off", **kept}
+        assert texts(made, "assumed")[0].startswith("mode Off")
+        assert texts(made, "check")[0].startswith(f"keep {one.KIND} web until then")
+        assert not any(text.startswith("delete") for text in texts(made, "check"))
+
+    def test_what_is_lost_is_named(self):
+        """Metrics, speed and windows; a metric of pods may be that of requests."""
+        given = web(QUEUE, pods("rps", average=5), min_replicas=0, scale_down=FROZEN)
+        made = convert(given, "autoscaler")
+        lost = texts(made, "lost")
+        assert [text.partition(":")[0] for text in lost] == ["metrics and their targets", "minReplicas 0", "behavior"]
+        assert any("rps: if it counts requests per second" in text for text in texts(made, "check"))
+        windowed = Hvpa(
+            "deployment/web", intervals=[interval(3, cpu="1", memory="1Gi")], window=("220000+0100", "230000+0100")
+        )
+        assert any("maintenance window" in text for text in texts(convert(windowed, "autoscaler"), "lost"))
+
+    def test_a_workload_without_a_count(self):
+        """A VPA may size a DaemonSet; an Autoscaler has no such target."""
+        with pytest.raises(CannotConvertError, match="has no replica count"):
+            convert(VPA("daemonset/agent"), "autoscaler")
+
+    def test_back(self):
+        """What counts pods may be an HPA at a target that nobody learned."""
+        one = WorkloadAutoscaler("deployment/web", mode="Auto", max_replicas=8, late_price=3)
+        made = convert(one, "hpa")
+        (hpa,) = made.objects
+        assert (hpa.min_replicas, hpa.max_replicas, hpa.metrics) == (2, 8, (cpu(utilization=80),))
+        lost = texts(made, "lost")
+        assert any("all sizes" in text for text in lost)
+        assert any("the objective" in text for text in lost)
+        assert convert(one, "wpa", WORKLOAD).objects[0].max_replicas == 8
+        with pytest.raises(CannotConvertError, match="it sets no replicas"):
+            convert(WorkloadAutoscaler("deployment/web", mode="Auto", axes="Size"), "hpa")
+        with pytest.raises(CannotConvertError, match="it only reports"):
+            convert(WorkloadAutoscaler("deployment/web"), "hpa")
+
+
 @pytest.mark.parametrize("to", KINDS)
 def test_the_same_kind_stays_as_it_is(to):
     """Without its status, in its newest version."""
@@ -413,6 +485,7 @@ def test_the_same_kind_stays_as_it_is(to):
         "wpa": WPA("deployment/web", max_replicas=3, metrics=[band("a", high=1)]),
         "hvpa": Hvpa("deployment/web", intervals=[interval(1, cpu="1", memory="1Gi")]),
         "tortoise": learning(),
+        "autoscaler": WorkloadAutoscaler("deployment/web", mode="Auto"),
     }[to]
     made = convert(type(same).from_dict(same.to_dict() | {"status": {}}), to)
     assert made.objects == (same,)

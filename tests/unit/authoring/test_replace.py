@@ -19,11 +19,13 @@ from hypot import (
     ScalingRules,
     Tortoise,
     WatermarkRules,
+    WorkloadAutoscaler,
     band,
     cpu,
     interval,
     limit,
 )
+from hypot.kinds.meta import MetricName
 
 D = "deployment/web"
 RULES = ScalingRules([limit(pods=4, per="1m")], window="5m")
@@ -93,6 +95,20 @@ WHOLE = [
             "scale_down": FROZEN,
         },
     ),
+    (
+        WorkloadAutoscaler,
+        {
+            **META,
+            **COUNTS,
+            "mode": "Auto",
+            "axes": "Size",
+            "containers": (ContainerPolicy("app", "Off"),),
+            "late_after": "1s",
+            "late_price": 2.5,
+            "requests_metric": MetricName("rps"),
+            "late_metric": MetricName("late", {"matchLabels": {"route": "cart"}}),
+        },
+    ),
 ]
 
 
@@ -100,10 +116,17 @@ WHOLE = [
 def test_the_words_of_a_constructor_are_attributes(kind, given):
     """With the values that it was given."""
     made = kind(D, **given)
-    words = given.keys() - {"labels", "knobs", "use_vpa"}
+    words = given.keys() - {"labels", "knobs", "use_vpa", "late_after"}
     assert {word: getattr(made, word) for word in words} == {word: given[word] for word in words}
     assert {word: value for word, value in made.arguments().items() if word in given} == given
     assert made.arguments().keys() == inspect.signature(kind).parameters.keys()
+
+
+def test_a_time_is_an_attribute_in_seconds():
+    """However it was written, and it stays written so."""
+    made = WorkloadAutoscaler(D, late_after="1m30s")
+    assert made.late_after == 90
+    assert made.replace(late_price=3).late.after == "1m30s"
 
 
 @pytest.mark.parametrize(("kind", "given"), WHOLE)

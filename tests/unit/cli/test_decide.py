@@ -322,10 +322,26 @@ def test_a_folder_is_read_as_far_as_possible(tmp_path):
     assert "deployment.yaml:3: the text ends where a value is expected" in result.err
 
 
+def test_files_and_folders_without_a_flag(tmp_path, monkeypatch):
+    """As with lint. After -f, every word is an object: a folder of that name changes nothing."""
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, *world())
+    for arguments in ((".",), ("dump.yaml",), (".", "deployment/web"), ("hpa/web", "dump.yaml")):
+        result = hypot(*arguments)
+        assert (result.status, result.out) == (0, hypot("-f", "dump.yaml").out)
+    text = (tmp_path / "dump.yaml").read_text(encoding="utf-8")
+    assert hypot("-", text=text).out == hypot("-f", "dump.yaml").out
+    (tmp_path / "deployment" / "web").mkdir(parents=True)
+    assert hypot("-f", "dump.yaml", "deployment/web").status == 0
+    assert "no .yaml, .yml or .json file" in hypot("deployment/web").err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "name files with -f, or read the cluster with --live"),
+        ([], "name files or folders, as in `hypot decide .`, or read the cluster with --live"),
+        (["deployment/web"], "name files or folders"),
+        (["nowhere.yaml"], "'nowhere.yaml' is no file, and names no object; write KIND/NAME"),
         (["-f", "nowhere.yaml"], "nowhere.yaml"),
         (["-f", EXAMPLE, "--now", "yesterday"], "'yesterday' is not a time"),
         (["-f", EXAMPLE, "--now", "nan"], "'nan' is not a time"),

@@ -43,11 +43,16 @@ class Installed:
         (None, "pip install 'hypot[run]'"),
         ({"url": "file:///home/a%20b/hypot", "dir_info": {}}, "pip install '/home/a b/hypot[run]'"),
         ({"url": "file:///src", "dir_info": {"editable": True}}, "pip install -e '/src[run]'"),
-        ({"url": "https://example.com/hypot.whl", "archive_info": {}}, "pip install 'hypot[run]'"),
+        ({"url": "file:///a%20b/hypot.whl", "archive_info": {}}, "pip install 'hypot[run] @ file:///a%20b/hypot.whl'"),
+        (
+            {"url": "https://git.example/hypot", "vcs_info": {"vcs": "git", "commit_id": "4b3c"}},
+            "pip install 'hypot[run] @ git+https://git.example/hypot@4b3c'",
+        ),
+        ([], "pip install 'hypot[run]'"),
     ],
 )
 def test_the_command_fits_the_installation(monkeypatch, found, command):
-    """From an index, from a folder, or in a checkout."""
+    """From an index, a folder, a checkout, a file, or a repository."""
     monkeypatch.setattr("importlib.metadata.distribution", lambda _: Installed(found))
     assert install_command("run") == command
 

@@ -117,10 +117,11 @@ REPOSITORY = {
     "template.yaml": "Resources:\n  A: !Ref B\n",
     "twice.yaml": "a: 1\na: 2\n",
     "chart/Chart.yaml": "apiVersion: v2\nname: web\n",
-    "chart/values.yaml": "replicas: 2\n",
+    "chart/values.yaml": "kind: Deployment\nreplicas: 2\n",
     "chart/templates/hpa.yaml": "kind: HorizontalPodAutoscaler\nspec: {{ toYaml .Values.hpa }}\n",
-    "overlay/kustomization.yaml": "patches:\n- path: more.yaml\n- patch: |-\n    kind: Deployment\n",
+    "overlay/kustomization.yaml": "patches:\n- path: more.yaml\n- path: part.yaml\n- patch: |-\n    kind: Deployment\n",
     "overlay/more.yaml": to_yaml({**hpa(maxReplicas=9), "spec": {"maxReplicas": 9}}),
+    "overlay/part.yaml": "kind: Deployment\nmetadata: {name: any}\nspec: {paused: true}\n",
     "overlay/fragment.yaml": to_yaml({**hpa("api"), "spec": {"minReplicas": 3}}),
     "ignored/hpa.yaml": to_yaml(hpa(maxReplicas=0)),
     ".gitignore": "ignored/\n",
@@ -148,7 +149,7 @@ def test_a_repository():
     assert {file for file, _ in found} == {"broken.yaml", "k8s/web.yaml", "k8s/wpa.yaml"}
     jsonschema.validate(json.loads(result.stdout), SCHEMA)
     assert result.stderr.splitlines() == [
-        "not read: 7 files without Kubernetes objects, 1 template, 2 kustomize patches; -v lists them",
+        "not read: 7 files without Kubernetes objects, 1 template, 3 kustomize patches; -v lists them",
         "to check the result of templates and patches: `hypot lint --render chart`, `hypot lint --render overlay`",
     ]
 
@@ -167,6 +168,7 @@ def test_what_was_not_read_is_listed():
 @pytest.mark.usefixtures("repository")
 def test_a_broken_file_that_is_named():
     """It was meant, whatever is in it."""
+    assert "chart/values.yaml:1  error  unreadable\n    an object without apiVersion" in run("chart/values.yaml").stdout
     result = run("twice.yaml", "k8s")
     assert result.exit_code == 1
     assert (
@@ -174,6 +176,16 @@ def test_a_broken_file_that_is_named():
     )
     assert "2 errors" in result.stdout
     assert '"text": "the key' in run("twice.yaml", "-o", "sarif").stdout
+
+
+def test_an_object_without_its_version(folder):
+    """With metadata it is meant as an object; without, it is something else that has a kind."""
+    (folder / "object.yaml").write_text("kind: Deployment\nmetadata: {name: web}\n", encoding="utf-8")
+    (folder / "settings.yaml").write_text("kind: Deployment\nimage: {tag: v1}\n", encoding="utf-8")
+    found = [one for one in json.loads(run(".", "-o", "json").stdout)["findings"] if one["rule"] == "unreadable"]
+    assert [(one["file"], one["message"].partition(";")[0]) for one in found] == [
+        ("object.yaml", "an object without apiVersion")
+    ]
 
 
 def test_a_dump_that_is_cut_off():

@@ -20,6 +20,7 @@ from hypot import (
     memory,
     resource_band,
 )
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.tortoise import Tortoise
 from unit.cli.command import hypot as run_hypot
 
@@ -75,6 +76,14 @@ CASES = [
         "tortoise deployment/web --mode Auto --max 9 --hpa web",
         Tortoise("deployment/web", mode="Auto", max_replicas=9, hpa="web"),
     ),
+    ("autoscaler deployment/web", WorkloadAutoscaler("deployment/web")),
+    (
+        "autoscaler deployment/web --mode Auto --axes Size --min 3 --max 9 --late-after 1s --late-price 2.5",
+        WorkloadAutoscaler(
+            "deployment/web", mode="Auto", axes="Size", min_replicas=3, max_replicas=9, late_after="1s", late_price=2.5
+        ),
+    ),
+    ("autoscaler deployment/web --late-price 20", WorkloadAutoscaler("deployment/web", late_price=20)),
 ]
 
 

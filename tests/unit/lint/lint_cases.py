@@ -112,6 +112,14 @@ def sized(*policies, **more) -> Manifest:
     return vpa(resourcePolicy={"containerPolicies": [{"containerName": "app"} | policy for policy in policies]}, **more)
 
 
+def autoscaler(name="web", *, annotations=None, **spec) -> Manifest:
+    """An Autoscaler without findings, with these fields."""
+    metadata = {"name": name, "namespace": "shop", **({"annotations": annotations} if annotations else {})}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    head = {"apiVersion": "hypot.dev/v1alpha1", "kind": "Autoscaler", "metadata": metadata}
+    return {**head, "spec": {"targetRef": target, **spec}}
+
+
 def hvpa(name="web", *, annotations=None, **spec) -> Manifest:
     """An Hvpa without findings, with these fields; None removes a field."""
     body = {
@@ -330,6 +338,11 @@ OWN = {
     "decide": tortoise(annotations={"hypot.dev/decide": "yes please"}),
     "tortoise-setting": tortoise(annotations={"hypot.dev/tortoise-slot-hours": "none"}),
     "old-field": tortoise(resourcePolicy=[{"containerName": "app", "autoscalingPolicy": {"cpu": "Off"}}]),
+    "axes": autoscaler(axes="Pods"),
+    "other-axis": autoscaler(axes="Size", minReplicas=3),
+    "late-after": autoscaler(objective={"late": {"after": "soon"}}),
+    "late-price": autoscaler(objective={"late": {"price": 0}}),
+    "late-metric": autoscaler(metrics={"late": {"name": "late_requests"}}),
     "unread-field": changed(hvpa(), "spec", "vpa", "scaleUp", to={"stabilizationDuration": "3m"}),
 }
 # Rule id -> the version of Kubernetes in which the manifest breaks it.

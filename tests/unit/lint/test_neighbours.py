@@ -1,9 +1,12 @@
 """Targets, conflicts, budgets and quotas: the less common cases."""
 
+import json
+
 import pytest
 
 from hypot.lint import check
 from unit.lint.lint_cases import (
+    autoscaler,
     band,
     changed,
     container,
@@ -144,6 +147,32 @@ class TestTwoAutoscalers:
         assert len(found) == 2
         assert "remove the annotation hypot.dev/decide of the Tortoise" in found[0].hint
 
+    def test_an_autoscaler_that_acts(self):
+        """It sets replicas, unless it is Off, as by default, or has the axes Size."""
+        assert len(findings("two-autoscalers", autoscaler(updateMode="Auto"), hpa())) == 2
+        assert len(findings("two-autoscalers", autoscaler(updateMode="Auto", axes="Replicas"), tortoise())) == 2
+        assert not findings("two-autoscalers", autoscaler(), hpa())
+        assert not findings("two-autoscalers", autoscaler(updateMode="Auto", axes="Size"), hpa())
+
+    def test_an_autoscaler_that_sizes(self):
+        """With another that sizes the same pods; one that sets both axes is one of two autoscalers anyway."""
+        sizes = autoscaler(updateMode="Auto", axes="Size")
+        assert len(findings("two-sizers", sizes, vpa())) == 2
+        assert len(findings("two-sizers", sizes, tortoise())) == 2
+        assert len(findings("two-sizers", sizes, autoscaler("second", updateMode="Auto", axes="Size"))) == 2
+        assert not findings("two-sizers", autoscaler(updateMode="Auto"), tortoise())
+        assert not findings("two-sizers", sizes, vpa("Off"))
+        assert not findings("two-sizers", autoscaler(updateMode="Auto", axes="Replicas"), vpa())
+
+    def test_an_autoscaler_that_changes_the_request(self):
+        """An HPA that scales on a share of the request follows what it writes."""
+        sizes = {"updateMode": "Auto", "axes": "Size"}
+        [found] = findings("vpa-conflict", hpa(), autoscaler(**sizes), workload())
+        assert found.message.startswith("Autoscaler shop/web sets the cpu requests of container app")
+        off = {"containerPolicies": [{"containerName": "app", "mode": "Off"}]}
+        assert not findings("vpa-conflict", hpa(), autoscaler(**sizes, resourcePolicy=off), workload())
+        assert not findings("vpa-conflict", hpa(), autoscaler(axes="Size"), workload())
+
     def test_autoscaler_that_keda_takes_over(self):
         """With the annotation the ScaledObject becomes the owner of the autoscaler that it names."""
         advanced = {"horizontalPodAutoscalerConfig": {"name": "web"}}
@@ -261,6 +290,11 @@ class TestVpa:
         assert not findings("vpa-conflict", scaler, workload(), vpa())
 
 
+REPLACE, RAISE = "replace minAvailable by maxUnavailable: 1", "or raise minReplicas to"
+ALONE = "; with one pod, each eviction is an outage"
+ALL = "all pods to be healthy, however many there are: no pod can ever be evicted"
+
+
 class TestBudget:
     @pytest.mark.parametrize(
         ("spec", "blocks"),
@@ -295,10 +329,53 @@ class TestBudget:
         assert findings("pdb-blocks-evictions", hpa(), workload(), budget({}, minAvailable=2))
         assert not findings("pdb-blocks-evictions", hpa(), workload(), budget({}, "policy/v1beta1", minAvailable=2))
 
-    def test_one_pod(self):
-        """The message says pod, not pods."""
-        (found,) = findings("pdb-blocks-evictions", hpa(minReplicas=1), workload(), budget(minAvailable=1))
-        assert found.message.startswith("requires 1 healthy pod of 1, the minimum of")
+    @pytest.mark.parametrize(
+        ("least", "spec", "message", "hint"),
+        [
+            (
+                1,
+                {"minAvailable": 1},
+                "1 healthy pod, and there is 1 at the minimum of @",
+                f"{REPLACE}, {RAISE} 2{ALONE}",
+            ),
+            (
+                1,
+                {"minAvailable": 2},
+                "2 healthy pods, and there is 1 at the minimum of @",
+                f"{REPLACE}, {RAISE} 3{ALONE}",
+            ),
+            (2, {"minAvailable": 2}, "2 healthy pods, and there are 2 at the minimum of @", f"{REPLACE}, {RAISE} 3"),
+            (
+                None,
+                {"minAvailable": "50%"},
+                "50% of the pods, which is 1 of 1 at the minimum of @",
+                f"{REPLACE}, {RAISE} 2{ALONE}",
+            ),
+            (
+                3,
+                {"minAvailable": "90%"},
+                "90% of the pods, which is 3 of 3 at the minimum of @",
+                f"{REPLACE}, {RAISE} 10",
+            ),
+            (3, {"minAvailable": "100%"}, ALL, REPLACE),
+            (3, {"maxUnavailable": 0}, ALL, "set maxUnavailable: 1"),
+            (1, {"maxUnavailable": "0%"}, ALL, f"set maxUnavailable: 1{ALONE}"),
+        ],
+    )
+    def test_what_helps(self, least, spec, message, hint):
+        """More replicas help only if the budget then lets one go; a budget has one of both fields."""
+        (found,) = findings("pdb-blocks-evictions", hpa(minReplicas=least), workload(), budget(**spec))
+        when = "HorizontalPodAutoscaler shop/web: no pod can be evicted then"
+        assert (found.message, found.hint) == (f"requires {message.replace('@', when)}", hint)
+
+    def test_of_several_workloads(self):
+        """The minimums of all that it covers count together."""
+        both = {"matchLabels": {"part": "shop"}}
+        covered = [workload(n, labels={"app": n, "part": "shop"}) for n in ("web", "api")]
+        (found,) = findings("pdb-blocks-evictions", hpa(), *covered, budget(both, minAvailable=3))
+        pods = "3 at the minimum of the 2 workloads that it covers: no pod can be evicted then"
+        assert found.message == f"requires 3 healthy pods, and there are {pods}"
+        assert found.hint == f"{REPLACE}, or raise minReplicas until there are 4"
 
     def test_workload_that_is_not_scaled(self):
         """Budgets of other workloads are not checked."""
@@ -342,6 +419,45 @@ class TestQuota:
         """It is unknown for which."""
         scoped = thing("v1", "ResourceQuota", hard={"pods": 1}, scopes=["BestEffort"])
         assert not findings("quota-too-small", hpa(), workload(), scoped)
+
+
+class TestAutoscaler:
+    """What an Autoscaler has in common with other kinds."""
+
+    def test_a_schedule_for_the_other_axis(self):
+        """It sets what its axes say."""
+        plan = [{"cron": "0 8 * * *", "duration": "1h", "minReplicas": 4, "minAllowed": {"app": {"cpu": "1"}}}]
+        notes = {"hypot.dev/schedule": json.dumps(plan)}
+
+        def unused(**spec):
+            found = findings("schedule-unused", autoscaler(annotations=notes, **spec), workload())
+            return [one.message for one in found]
+
+        assert unused() == []
+        assert unused(axes="Size") == [
+            "an Autoscaler with the axes Size does not count replicas, so minReplicas has no effect"
+        ]
+        assert unused(axes="Replicas") == [
+            "an Autoscaler with the axes Replicas does not size pods, so minAllowed has no effect"
+        ]
+
+    def test_bounds(self):
+        """Its minimum is two pods, and a maximum that is not written is no wish for a hundred."""
+        quota = thing("v1", "ResourceQuota", hard={"pods": "5"})
+        assert not findings("single-replica", autoscaler())
+        assert findings("single-replica", autoscaler(maxReplicas=1))
+        assert findings("min-equals-max", autoscaler(minReplicas=3, maxReplicas=3))
+        assert not findings("min-equals-max", autoscaler(axes="Size", minReplicas=3, maxReplicas=3))
+        assert not findings("quota-too-small", autoscaler(), workload(), quota)
+        assert findings("quota-too-small", autoscaler(maxReplicas=6), workload(), quota)
+
+    def test_a_policy_for_a_container_that_pods_do_not_have(self):
+        """As for a VPA; one that is Off or sets no sizes uses none."""
+        policy = {"resourcePolicy": {"containerPolicies": [{"containerName": "api", "maxAllowed": {"cpu": "2"}}]}}
+        acts = {"updateMode": "Auto", **policy}
+        assert findings("policy-container-missing", autoscaler(**acts), workload())
+        assert not findings("policy-container-missing", autoscaler(**policy), workload())
+        assert not findings("policy-container-missing", autoscaler(axes="Replicas", **acts), workload())
 
 
 class TestPaceAndMetrics:

@@ -3,7 +3,7 @@
 import pytest
 
 from hypot.lint import check
-from unit.lint.lint_cases import external, hpa, metric_rules, pods, workload
+from unit.lint.lint_cases import autoscaler, external, hpa, metric_rules, pods, workload
 
 
 @pytest.mark.parametrize(
@@ -90,3 +90,10 @@ def test_external_metrics(is_external, namespaces, name, message):
     rules = external_rules(is_external=is_external, namespaces=namespaces)
     found = said(rules, hpa(metrics=[external(name)]), workload())
     assert [one[: len(message)] for one in found] == ([message] if message else [])
+
+
+def test_metrics_of_an_autoscaler():
+    """It names metrics of its pods."""
+    asking = autoscaler(metrics={"requests": {"name": "hits"}, "late": {"name": "lte"}})
+    assert said(metric_rules(), asking, workload()) == ["no rule serves lte in the namespace shop"]
+    assert said(metric_rules(), autoscaler(), workload()) == []

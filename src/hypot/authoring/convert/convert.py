@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from hypot.authoring.convert import to_hpa, to_hvpa, to_tortoise, to_wpa
+from hypot.authoring.convert import to_autoscaler, to_hpa, to_hvpa, to_tortoise, to_wpa
 from hypot.authoring.convert.result import (
     UNKNOWN,
     CannotConvertError,
@@ -13,6 +13,7 @@ from hypot.authoring.convert.result import (
     notes_of_metadata,
 )
 from hypot.kinds.authored.written import written_part
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.base import InvalidAutoscaler, Kind
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
@@ -25,8 +26,14 @@ from hypot.kinds.wpa import WPA
 from hypot.lint import check
 from hypot.policy.families import family_of
 
-To = Literal["hpa", "wpa", "hvpa", "tortoise"]
-KINDS: dict[To, type[Kind]] = {"hpa": HPA, "wpa": WPA, "hvpa": Hvpa, "tortoise": Tortoise}
+To = Literal["hpa", "wpa", "hvpa", "tortoise", "autoscaler"]
+KINDS: dict[To, type[Kind]] = {
+    "hpa": HPA,
+    "wpa": WPA,
+    "hvpa": Hvpa,
+    "tortoise": Tortoise,
+    "autoscaler": WorkloadAutoscaler,
+}
 
 
 def convert(one: Autoscaler, to: To, workload: TargetWorkload = UNKNOWN) -> Converted:
@@ -47,7 +54,10 @@ def convert(one: Autoscaler, to: To, workload: TargetWorkload = UNKNOWN) -> Conv
         raise CannotConvertError(f"the result would not work: {'; '.join(brought)}")
     if isinstance(one, HPA) and to == "tortoise":
         return made  # the HPA stays
-    return Converted(made.objects, (*made.notes, *notes_of_metadata(one, made.objects), _to_delete(one)))
+    kept = to == "autoscaler"  # until the new one may act
+    return Converted(
+        made.objects, (*made.notes, *notes_of_metadata(one, made.objects), *([] if kept else [_to_delete(one)]))
+    )
 
 
 def _errors_in(*objects: Kind) -> dict[str, str]:
@@ -62,6 +72,8 @@ def _converted(one: Autoscaler, to: To, workload: TargetWorkload) -> Converted:
             return to_hpa.named_as_edited(made, one) if isinstance(one, Tortoise) else made
         case "tortoise":
             return _as_tortoise(one, workload)
+        case "autoscaler":
+            return _as_autoscaler(one)
         case "wpa":
             if isinstance(one, VPA):
                 raise CannotConvertError("a VPA sizes pods, and a WatermarkPodAutoscaler counts them")
@@ -105,6 +117,24 @@ def _counting(one: Autoscaler) -> Converted:
         case VPA():
             text = "a VPA sizes pods, and an HPA counts them; hypot pair makes an HPA beside a VPA"
             raise CannotConvertError(text)
+        case WorkloadAutoscaler():
+            return to_hpa.from_autoscaler(one)
+
+
+def _as_autoscaler(one: Autoscaler) -> Converted:
+    match one:
+        case HPA():
+            return to_autoscaler.from_hpa(one)
+        case WPA():
+            return to_autoscaler.from_wpa(one)
+        case VPA():
+            return to_autoscaler.from_vpa(one)
+        case Hvpa():
+            return to_autoscaler.from_hvpa(one)
+        case Tortoise():
+            return to_autoscaler.from_tortoise(one)
+        case WorkloadAutoscaler():
+            return Converted((one,), ())
 
 
 def _through_hpa(one: Autoscaler, onwards: Callable[[HPA], Converted]) -> Converted:

@@ -9,6 +9,7 @@ from hypot.authoring.convert.steps import DEFAULT_WINDOW
 from hypot.core.amount import of_milli, readable
 from hypot.core.quantity import format_milli, milli
 from hypot.core.replicas.watermark import count_down, count_up, lower_edge, upper_edge
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.base import Kind, count_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_METRICS
@@ -272,6 +273,28 @@ def from_tortoise(tortoise: Tortoise) -> Converted:
         scale_up=tortoise.behavior.scale_up if tortoise.behavior else None,
         scale_down=tortoise.behavior.scale_down if tortoise.behavior else None,
         **metadata_like(tortoise),
+    )
+    return Converted((made,), tuple(notes))
+
+
+def from_autoscaler(autoscaler: WorkloadAutoscaler) -> Converted:
+    if not autoscaler.counts:
+        raise CannotConvertError(f"it has the axes {autoscaler.axes}, so it sets no replicas, which is all an HPA does")
+    notes = [
+        Note("lost", "everything learned: which rule is cheapest, and how soon pods serve"),
+        Note("assumed", "cpu at 80 % of the request: an Autoscaler has no target"),
+        Note("check", "an HPA removes pods after its window of 300 s, whatever the Autoscaler learned"),
+    ]
+    if autoscaler.sizes:
+        notes.append(Note("lost", "all sizes: pods stay as they are, so check that their requests are right"))
+    if autoscaler.metrics is not None or autoscaler.objective is not None:
+        notes.append(Note("lost", "the objective and the metrics of requests"))
+    made = HPA(
+        autoscaler.target or {},
+        min_replicas=autoscaler.min_replicas,
+        max_replicas=autoscaler.max_replicas,
+        metrics=DEFAULT_METRICS,
+        **metadata_like(autoscaler),
     )
     return Converted((made,), tuple(notes))
 

@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from hypot.authoring.words import interval_of, percentage_of, range_of, target_of, watermark_of
-from hypot.cli.new.made import Asked, Words, print_made, shared_options
+from hypot.cli.new.made import SharedOptions, Words, print_made, shared_options
+from hypot.kinds.autoscaler import WorkloadAutoscaler
+from hypot.kinds.autoscaler.fields import AUTOSCALER_MODES, AXES, AutoscalerMode, Axes
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import cpu as cpu_metric
 from hypot.kinds.hpa.fields import memory as memory_metric
@@ -40,7 +42,7 @@ def command() -> None:
 @click.option("--cpu", metavar="70%|500m", help="Of the request, or per pod.")
 @click.option("--memory", metavar="60%|512Mi", help="Of the request, or per pod.")
 def new_hpa(
-    asked: Asked,
+    shared: SharedOptions,
     low: int | None,
     high: int,
     cpu: str | None,
@@ -48,7 +50,7 @@ def new_hpa(
 ) -> None:
     """Hold cpu or memory at a target, by the number of pods. Without either, Kubernetes holds cpu at 80 %."""
     words = Words("new hpa")
-    ref = words.target(asked.target)
+    ref = words.target(shared.target)
     targets = (
         (cpu_metric, words.read("--cpu", cpu, partial(target_of, "cpu"))),
         (memory_metric, words.read("--memory", memory, partial(target_of, "memory"))),
@@ -60,10 +62,10 @@ def new_hpa(
             min_replicas=low,
             max_replicas=high,
             metrics=metrics or None,
-            name=asked.name,
-            namespace=asked.namespace,
+            name=shared.name,
+            namespace=shared.namespace,
         )
-    print_made(made, asked.output)
+    print_made(made, shared.output)
 
 
 @command.command("wpa")
@@ -74,7 +76,7 @@ def new_hpa(
 @click.option("--low", "below", required=True, metavar="40/pod", help="Below, pods are removed: /pod or /total.")
 @click.option("--high", "above", required=True, metavar="50/pod", help="Above, pods are added: /pod or /total.")
 def new_wpa(
-    asked: Asked,
+    shared: SharedOptions,
     low: int | None,
     high: int,
     metric: str,
@@ -83,7 +85,7 @@ def new_wpa(
 ) -> None:
     """Keep a metric between two watermarks, by the number of pods."""
     words = Words("new wpa")
-    ref = words.target(asked.target)
+    ref = words.target(shared.target)
     lower = words.read("--low", below, partial(watermark_of, metric))
     upper = words.read("--high", above, partial(watermark_of, metric))
     if lower is not None and upper is not None and lower.algorithm != upper.algorithm:
@@ -96,10 +98,10 @@ def new_wpa(
             max_replicas=high,
             algorithm=lower.algorithm if lower else None,
             metrics=[function(metric, low=lower and lower.amount, high=upper and upper.amount)],
-            name=asked.name,
-            namespace=asked.namespace,
+            name=shared.name,
+            namespace=shared.namespace,
         )
-    print_made(made, asked.output)
+    print_made(made, shared.output)
 
 
 @command.command("vpa")
@@ -109,7 +111,7 @@ def new_wpa(
 @click.option("--cpu", metavar="100m..2000m", help="The bounds of the request; either end may be left out.")
 @click.option("--memory", metavar="128Mi..4Gi", help="The bounds of the request; either end may be left out.")
 def new_vpa(
-    asked: Asked,
+    shared: SharedOptions,
     mode: UpdateMode | None,
     container: str,
     cpu: str | None,
@@ -117,7 +119,7 @@ def new_vpa(
 ) -> None:
     """Size the pods by what they use."""
     words = Words("new vpa")
-    ref = words.target(asked.target)
+    ref = words.target(shared.target)
     ranges = {
         "cpu": words.read("--cpu", cpu, partial(range_of, "cpu")),
         "memory": words.read("--memory", memory, partial(range_of, "memory")),
@@ -128,8 +130,10 @@ def new_vpa(
         words.wrong("--container needs bounds: --cpu 100m..2000m or --memory 128Mi..4Gi")
     with words.checked():
         policy = ContainerPolicy(container, min_allowed=least or None, max_allowed=most or None)
-        made = VPA(ref, mode=mode, containers=[policy] if bounded else None, name=asked.name, namespace=asked.namespace)
-    print_made(made, asked.output)
+        made = VPA(
+            ref, mode=mode, containers=[policy] if bounded else None, name=shared.name, namespace=shared.namespace
+        )
+    print_made(made, shared.output)
 
 
 def _bounds(ranges: Mapping[str, tuple[str | None, str | None] | None], end: int) -> dict[str, str]:
@@ -151,14 +155,14 @@ def _bounds(ranges: Mapping[str, tuple[str | None, str | None] | None], end: int
 @_MIN
 @click.option("--overlap", metavar="30%", help="How far below its interval a count is kept while scaling down.")
 def new_hvpa(
-    asked: Asked,
+    shared: SharedOptions,
     intervals: tuple[str, ...],
     low: int | None,
     overlap: str | None,
 ) -> None:
     """Scale on both axes: each total of cpu and memory has one count and one size."""
     words = Words("new hvpa")
-    ref = words.target(asked.target)
+    ref = words.target(shared.target)
     made_intervals = [words.read("--interval", text, interval_of) for text in intervals]
     share = words.read("--overlap", overlap, percentage_of)
     change = None if share is None else Change(percentage=share)
@@ -168,10 +172,46 @@ def new_hvpa(
             intervals=[one for one in made_intervals if one is not None],
             overlap=None if change is None else ResourceChanges(cpu=change, memory=change),
             min_replicas=low,
-            name=asked.name,
-            namespace=asked.namespace,
+            name=shared.name,
+            namespace=shared.namespace,
         )
-    print_made(made, asked.output)
+    print_made(made, shared.output)
+
+
+@command.command("autoscaler")
+@shared_options
+@click.option("--mode", type=click.Choice(AUTOSCALER_MODES), help="Off if absent: it learns and reports only.")
+@click.option("--axes", type=click.Choice(AXES), help="What it sets; Both if absent.")
+@_MIN
+@click.option("--max", "high", type=int, metavar="N", help="Never more pods; 100 if absent.")
+@click.option("--late-after", metavar="250ms", help="A request is late after this time.")
+@click.option("--late-price", type=float, metavar="10", help="What a late request costs, in core-times of a request.")
+def new_autoscaler(
+    shared: SharedOptions,
+    mode: AutoscalerMode | None,
+    axes: Axes | None,
+    low: int | None,
+    high: int | None,
+    late_after: str | None,
+    late_price: float | None,
+) -> None:
+    """Learn from the workload itself how many pods of which size serve it at the least cost."""
+    words = Words("new autoscaler")
+    ref = words.target(shared.target)
+    price = int(late_price) if late_price is not None and late_price.is_integer() else late_price
+    with words.checked():
+        made = WorkloadAutoscaler(
+            ref,
+            mode=mode,
+            axes=axes,
+            min_replicas=low,
+            max_replicas=high,
+            late_after=late_after,
+            late_price=price,
+            name=shared.name,
+            namespace=shared.namespace,
+        )
+    print_made(made, shared.output)
 
 
 @command.command("tortoise")
@@ -180,14 +220,14 @@ def new_hvpa(
 @click.option("--max", "high", type=int, metavar="N", help="The HPA never gets a higher maximum.")
 @click.option("--hpa", metavar="NAME", help="An existing HPA to edit; else it makes its own.")
 def new_tortoise(
-    asked: Asked,
+    shared: SharedOptions,
     mode: TortoiseMode | None,
     high: int | None,
     hpa: str | None,
 ) -> None:
     """Learn bounds, targets and sizes from the workload's own weeks."""
     words = Words("new tortoise")
-    ref = words.target(asked.target)
+    ref = words.target(shared.target)
     with words.checked():
-        made = Tortoise(ref, mode=mode, max_replicas=high, hpa=hpa, name=asked.name, namespace=asked.namespace)
-    print_made(made, asked.output)
+        made = Tortoise(ref, mode=mode, max_replicas=high, hpa=hpa, name=shared.name, namespace=shared.namespace)
+    print_made(made, shared.output)

@@ -29,8 +29,8 @@ _SHARED: tuple[Option, ...] = (
 )
 
 
-class Asked(NamedTuple):
-    """What all commands ask for: the target, the namespace, the name, and the form of the output."""
+class SharedOptions(NamedTuple):
+    """What all commands take: the target, the namespace, the name, and the form of the output."""
 
     target: str
     namespace: str | None
@@ -39,11 +39,11 @@ class Asked(NamedTuple):
 
 
 def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Pass what all commands ask for as one value."""
+    """Pass the shared options as one value."""
 
     @wraps(command)
     def called(**given: Any) -> Any:
-        return command(Asked(**{field: given.pop(field) for field in Asked._fields}), **given)
+        return command(SharedOptions(**{field: given.pop(field) for field in SharedOptions._fields}), **given)
 
     made: Callable[..., Any] = called
     for option in reversed(_SHARED):

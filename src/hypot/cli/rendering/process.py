@@ -6,10 +6,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Final, NamedTuple
 
 from hypot.cli.ending import heeding
+from hypot.replay.jobs.signals import handled_later
 
 _PIECE: Final = 2**16
 # Of what a tool says about itself, the end is kept: that is where the error is.
@@ -37,27 +38,28 @@ class ToolResult(NamedTuple):
 
 def run_tool(command: Sequence[str], environment: Mapping[str, str], limits: ToolLimits) -> ToolResult:
     """Run a command without input. Its whole process group is killed at a limit, at Ctrl-C and at SIGTERM."""
-    with (
-        heeding(),
-        subprocess.Popen(  # noqa: S603  the user's own tool, without a shell
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,
-        ) as process,
-    ):
-        ended = False
-        try:
-            result = _read(process, limits)
-            ended = not result.over
-        finally:
-            if not ended:
-                # Nobody has waited for the process yet, so its number cannot be that of another group.
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-        return result
+    with heeding(), ExitStack() as stack:
+        # A signal while the process starts would leave it running, with nobody who knows its number.
+        with handled_later():
+            process = stack.enter_context(
+                subprocess.Popen(  # noqa: S603  the user's own tool, without a shell
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=environment,
+                    start_new_session=True,
+                )
+            )
+            stack.callback(_kill, process)
+        return _read(process, limits)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End all of its group. Until somebody has waited for the process, its number cannot be that of another group."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _read(process: subprocess.Popen[bytes], limits: ToolLimits) -> ToolResult:

@@ -132,7 +132,7 @@ class ScaleType(Node):
             extra,
             update_policy=mode if mode is None or isinstance(mode, ScalePolicy) else ScalePolicy(mode),
             min_change=MinChange.of(min_change),
-            stabilization=_go_duration(stabilization),
+            stabilization=go_duration(stabilization),
         )
 
     @property
@@ -150,7 +150,7 @@ class ScaleType(Node):
             return None
 
 
-def _go_duration(given: Duration | None) -> Any:
+def go_duration(given: Duration | None) -> Any:
     """Text such as 3m; also from seconds or a timedelta."""
     length = plain(given) if isinstance(given, str) else plain(seconds(given))
     return f"{length}s" if type(length) in {int, float} else length

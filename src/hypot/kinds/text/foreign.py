@@ -4,9 +4,9 @@ import pathlib
 import re
 from typing import Final, Literal
 
-# Broken: it cannot be parsed, or lacks what each object has. Template: for Helm or another tool to render. Patch: a
-# part of an object, for kustomize. Other: no Kubernetes object. Unreadable: the file itself cannot be read.
-Why = Literal["broken", "template", "patch", "other", "unreadable"]
+# Broken: it cannot be parsed. Incomplete: it lacks what each object has. Template: for Helm or another tool to render.
+# Patch: a part of an object, for kustomize. Other: no Kubernetes object. Unreadable: the file itself cannot be read.
+Why = Literal["broken", "incomplete", "template", "patch", "other", "unreadable"]
 
 RENDER: Final = "this is a template; render it first: `hypot lint --render CHART`"
 _MARKS: Final = re.compile(r"\{\{|\{%|<%")

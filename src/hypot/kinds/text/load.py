@@ -302,7 +302,9 @@ def _identity_of(data: Any, source: Source) -> tuple[str, str]:
         raise LoadError(source.file, source.line_of(("metadata", "name")), RENDER, "template", kinds)
     if _is_answer(data):
         _check_answer(data, source)
-    why: Why = "broken" if kinds else "other"
+    # Values of a chart and settings of programs may have a kind too.
+    meant = isinstance(data.get("metadata"), dict) or "apiVersion" in data
+    why: Why = "incomplete" if kinds and meant else "other"
     for name in ("apiVersion", "kind"):
         value = data.get(name)
         if value in (None, ""):

@@ -4,12 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from hypot.kinds.base import Ref
-from hypot.kinds.crd import OPEN, Check, Facts, Place, PrinterColumn, listed
-from hypot.kinds.crd import TIME as TIME_SCHEMA
+from hypot.kinds.crd import Check, Facts, Place, PrinterColumn, status_of
 from hypot.kinds.hpa.fields import Limit, ScalingRules
 from hypot.kinds.hvpa.crd import HPA_SHAPES, behavior_hints
-from hypot.kinds.meta import TIME
-from hypot.kinds.node import Node, Scalar, Wire
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.fields import DELETE_ALL, LEAST, MOST, ContainerResourcePolicy, TargetRefs
 from hypot.kinds.tortoise.policies import HORIZONTAL, ContainerAutoscalingPolicy
@@ -48,19 +45,6 @@ def _last_horizontal_checks() -> Iterator[Check]:
     yield Check("last-horizontal", f"!({removed}) || ({deletes})", message, ".deletionPolicy")
 
 
-def _status_of(node: type[Node]) -> dict[str, Any]:
-    """The schema of a part of the status. It is open: what another version writes is kept."""
-    return {**OPEN, "properties": {w.key: _status_field(w) for _, w in node.TABLE}}
-
-
-def _status_field(w: Wire) -> dict[str, Any]:
-    described = {"description": w.doc} if w.doc else {}
-    if isinstance(w.type, Scalar):
-        return {**(TIME_SCHEMA if w.type is TIME else w.type.schema), **described}
-    part = _status_of(w.type)
-    return listed(w.doc, part) if w.many else {**part, **described}
-
-
 def _blocked() -> PrinterColumn:
     path = '.status.conditions.tortoiseConditions[?(@.type=="ScalingBlocked")].reason'
     return PrinterColumn("Blocked", "string", path, "why a change is held back")
@@ -91,7 +75,7 @@ def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
 
 FACTS = Facts(
     doc="Learns the bounds and the target of an HPA, and the size of pods, from the weeks of a workload.",
-    status=_status_of(TortoiseStatus),
+    status=status_of(TortoiseStatus),
     columns=_COLUMNS,
     required={
         Tortoise: ("targetRefs",),

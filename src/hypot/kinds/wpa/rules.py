@@ -190,10 +190,11 @@ def _block_problems(metric: BandMetric, where: Where) -> Iterator[Problem]:
             continue
         yield from _quantity_problems(source, (*where, key))
         if source.selector is not None:
-            yield from _selector_problems(source.selector, (*where, key, "metricSelector"))
+            yield from selector_problems(source.selector, (*where, key, "metricSelector"))
 
 
-def _selector_problems(written: Mapping[str, Any], where: Where) -> Iterator[Problem]:
+def selector_problems(written: Mapping[str, Any], where: Where) -> Iterator[Problem]:
+    """The problems of a selector of metrics, as `MetricLabelSelector` describes it."""
     selector = MetricLabelSelector.read(written)
     yield from decode_problems(selector, where)
     selector = selector.readable()

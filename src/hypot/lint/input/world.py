@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from hypot.core.dataclass import dataclass
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.catalogue import CATALOGUE, autoscalers, info_of
 from hypot.kinds.hpa import HPA
@@ -29,7 +30,7 @@ from hypot.lint.input.item import Item, Key, dig, mapping, text, whole
 from hypot.lint.input.labels import SelectorIndex
 from hypot.lint.input.limit_ranges import defaults_of
 
-K = TypeVar("K", HPA, WPA, VPA, Hvpa, Tortoise)
+K = TypeVar("K", HPA, WPA, VPA, Hvpa, Tortoise, WorkloadAutoscaler)
 
 _PAUSED = "autoscaling.keda.sh/paused"
 # Kinds whose scaling is done by a HorizontalPodAutoscaler.
@@ -83,7 +84,13 @@ class Autoscaler(Generic[K]):
 
 
 AnyAutoscaler = (
-    Autoscaler[HPA] | Autoscaler[WPA] | Autoscaler[VPA] | Autoscaler[Hvpa] | Autoscaler[Tortoise] | Autoscaler[Any]
+    Autoscaler[HPA]
+    | Autoscaler[WPA]
+    | Autoscaler[VPA]
+    | Autoscaler[Hvpa]
+    | Autoscaler[Tortoise]
+    | Autoscaler[WorkloadAutoscaler]
+    | Autoscaler[Any]
 )
 
 
@@ -162,9 +169,14 @@ class InputWorld:
         return tuple(_autoscaler(Tortoise, item) for item in self._items(Tortoise))
 
     @cached_property
+    def workload_autoscalers(self) -> tuple[Autoscaler[WorkloadAutoscaler], ...]:
+        return tuple(_autoscaler(WorkloadAutoscaler, item) for item in self._items(WorkloadAutoscaler))
+
+    @cached_property
     def others(self) -> tuple[Autoscaler[Any], ...]:
         """Autoscalers of kinds that have no rules of their own, only those that all kinds share."""
-        kinds = [info.kind for info in autoscalers() if info.kind not in {HPA, WPA, VPA, Hvpa, Tortoise}]
+        known = {HPA, WPA, VPA, Hvpa, Tortoise, WorkloadAutoscaler}
+        kinds = [info.kind for info in autoscalers() if info.kind not in known]
         return tuple(_autoscaler(kind, item) for kind in kinds for item in self._items(kind))
 
     @cached_property
@@ -172,18 +184,21 @@ class InputWorld:
         return tuple((item, Checkpoint.from_dict(item.data)) for item in self._items(Checkpoint))
 
     @property
-    def counting(self) -> Iterator[Autoscaler[HPA] | Autoscaler[WPA]]:
+    def counting(self) -> Iterator[Autoscaler[HPA] | Autoscaler[WPA] | Autoscaler[WorkloadAutoscaler]]:
         """The autoscalers with a minReplicas and a maxReplicas of their own."""
         yield from self.hpas
         yield from self.wpas
+        yield from (one for one in self.workload_autoscalers if one.spec.counts)
 
     @property
     def autoscalers(self) -> Iterator[AnyAutoscaler]:
         """Everything that points at a workload, to scale or to size it."""
-        yield from self.counting
+        yield from self.hpas
+        yield from self.wpas
         yield from self.vpas
         yield from self.hvpas
         yield from self.tortoises
+        yield from self.workload_autoscalers
         yield from self.others
 
     @cached_property
@@ -333,11 +348,21 @@ def mode_of(vpa: Autoscaler[VPA]) -> str:
     return OFF if dig(vpa.item.spec, "updatePolicy", "updateMode") is False else vpa.spec.mode
 
 
+def sets_replicas(one: AnyAutoscaler) -> bool:
+    """Whether its kind, and its axes if it has any, say so."""
+    return one.spec.counts if isinstance(one.spec, WorkloadAutoscaler) else info_of(one.spec).counts
+
+
+def sets_sizes(one: AnyAutoscaler) -> bool:
+    """Whether its kind, and its axes if it has any, say so."""
+    return one.spec.sizes if isinstance(one.spec, WorkloadAutoscaler) else info_of(one.spec).sizes
+
+
 def writes(item: Item) -> bool:
     """Whether it changes anything. For KEDA any value but a false one means paused. An Hvpa may be Off both ways."""
     if item.kind == WPA.KIND:
         return item.spec.get("dryRun") is not True
-    if item.kind == Tortoise.KIND:
+    if item.kind in {Tortoise.KIND, WorkloadAutoscaler.KIND}:
         return item.spec.get("updateMode") not in (OFF, None, False)
     if item.kind == DATADOG:
         return not (

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.problem import some
@@ -21,11 +22,14 @@ from hypot.lint.input.world import (
     InputWorld,
     ResourceUse,
     mode_of,
+    sets_replicas,
+    sets_sizes,
     writes,
 )
-from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, SIZING, TORTOISE_ONLY, Hit, RuleFamily
+from hypot.lint.rule import AUTOSCALER_ONLY, BOTH, HPA_ONLY, HVPA_ONLY, SIZING, TORTOISE_ONLY, Hit, RuleFamily
 from hypot.lint.rules.sizes import controls
 
+_SizingAutoscaler = Autoscaler[VPA] | Autoscaler[WorkloadAutoscaler]
 CONFLICTS = RuleFamily("Conflicts", "Autoscalers that conflict over the same pods.")
 
 _TAKES_OVER = "scaledobject.keda.sh/transfer-hpa-ownership"
@@ -44,11 +48,12 @@ _DECIDES = f"delete the HorizontalPodAutoscaler, or remove the annotation {DECID
     "writes at every sync. A KEDA ScaledObject creates its own HorizontalPodAutoscaler, so a second one conflicts. "
     "An Hvpa sets replicas too; an HPA used with it must scale the Hvpa, not the target. The HPA that a Tortoise edits "
     "does not conflict with it, unless the Tortoise decides the replicas itself (hypot.dev/decide). Nor do dry-run, "
-    "paused, previewing and owned autoscalers. A DatadogPodAutoscaler sets counts and sizes.",
+    "paused, previewing and owned autoscalers, nor an Autoscaler that is Off or only sets sizes. A "
+    "DatadogPodAutoscaler sets counts and sizes.",
     fix="keep one, with the metrics of both: the largest proposal wins within one autoscaler",
     example="Deployment shop/web is also scaled by HorizontalPodAutoscaler shop/web-memory: such a pair stops with "
     "AmbiguousSelector",
-    kinds=(*BOTH, *HVPA_ONLY, *TORTOISE_ONLY, "ScaledObject", DATADOG),
+    kinds=(*BOTH, *HVPA_ONLY, *TORTOISE_ONLY, *AUTOSCALER_ONLY, "ScaledObject", DATADOG),
 )
 def two_autoscalers(world: InputWorld) -> Iterator[Hit]:
     for target, claims in world.claims.items():
@@ -125,9 +130,9 @@ def ambiguous_selector(world: InputWorld) -> Iterator[Hit]:
     "error",
     title="Two autoscalers that size the same pods",
     why="If several VerticalPodAutoscalers match one pod, only the oldest acts, and this is not guaranteed to stay "
-    "so. An Hvpa sizes pods itself, so a VerticalPodAutoscaler on the same pods undoes its writes, even if only when "
-    "pods start. A VerticalPodAutoscaler with updateMode Off only recommends and does not conflict, nor does an Hvpa "
-    "that is Off in both directions.",
+    "so. An Hvpa and an Autoscaler size pods themselves, so a VerticalPodAutoscaler on the same pods undoes their "
+    "writes, even if only when pods start. A VerticalPodAutoscaler with updateMode Off only recommends and does not "
+    "conflict, nor does an Hvpa that is Off in both directions, or an Autoscaler that is Off or only sets replicas.",
     fix="keep one, or set updateMode to Off in the VerticalPodAutoscaler: an Hvpa can still read its recommendation",
     example="Deployment shop/web is also sized by VerticalPodAutoscaler shop/web-memory: only the oldest acts",
     kinds=SIZING,
@@ -137,9 +142,9 @@ def two_sizers(world: InputWorld) -> Iterator[Hit]:
     for vpa in world.vpas:
         if vpa.target is not None and vpa.item.name and mode_of(vpa) != OFF:
             sizers[vpa.target][vpa.item.key] = vpa
-    both: tuple[AnyAutoscaler, ...] = (*world.hvpas, *world.tortoises)
-    for one in both:
-        if one.target is not None and one.item.name and writes(one.item):
+    others: tuple[AnyAutoscaler, ...] = (*world.hvpas, *world.tortoises, *world.workload_autoscalers)
+    for one in others:
+        if one.target is not None and one.item.name and writes(one.item) and sets_sizes(one):
             sizers[one.target][one.item.key] = one
     for target, found in sizers.items():
         yield from _sizing_conflicts(target, found) if len(found) > 1 else ()
@@ -149,8 +154,8 @@ def _sizing_conflicts(target: Key, found: dict[Key, AnyAutoscaler]) -> Iterator[
     made = {(key.kind, key.name) for key in found}
     conflicts = {key: one for key, one in found.items() if not one.item.owners & made}
     vertical = sum(1 for key in conflicts if key.kind == VPA.KIND)
-    if len(conflicts) < 2 or not vertical:
-        return  # two-autoscalers already reports Hvpas without a VPA
+    if len(conflicts) < 2 or all(sets_replicas(one) for one in conflicts.values()):
+        return  # two-autoscalers already reports those that set replicas too
     outcome = "only the oldest acts" if vertical == len(conflicts) else "they undo each other's writes"
     for key, one in conflicts.items():
         others = some((other for other in conflicts if other != key), len(conflicts) - 1)
@@ -161,26 +166,30 @@ def _sizing_conflicts(target: Key, found: dict[Key, AnyAutoscaler]) -> Iterator[
     "vpa-conflict",
     "error",
     title="A VerticalPodAutoscaler changes the requests that replicas are scaled on",
-    why="Replicas follow usage as a share of the request, and the VerticalPodAutoscaler changes the request based on "
-    "the same usage. Each reacts to the other's changes, and together they drift to many tiny pods or to a few large "
-    "ones. Modes Off and Initial, and containers whose policy is Off, do not conflict. Nor do Pods, Object and "
-    "External metrics, nor an averageValue or a watermark: those are amounts, not shares of the request.",
+    why="Replicas follow usage as a share of the request, and the VerticalPodAutoscaler, or an Autoscaler with the "
+    "axes Size, changes the request based on the same usage. Each reacts to the other's changes, and together they "
+    "drift to many tiny pods or to a few large ones. Modes Off and Initial, and containers whose policy is Off, do not "
+    "conflict. Nor do Pods, Object and External metrics, nor an averageValue or a watermark: those are amounts, not "
+    "shares of the request.",
     fix="write an averageValue target, remove the resource from controlledResources, set updateMode to Off, or write "
     "an Hvpa, which decides replicas and size together",
     example="VerticalPodAutoscaler shop/web sets the cpu requests of container app, which this metric scales on",
     kinds=HPA_ONLY,
 )
 def vpa_conflict(world: InputWorld) -> Iterator[Hit]:
-    steering: dict[Key, list[Autoscaler[VPA]]] = defaultdict(list)
+    steering: dict[Key, list[_SizingAutoscaler]] = defaultdict(list)
     for vpa in world.vpas:
         if vpa.target is not None and mode_of(vpa) not in {OFF, INITIAL}:
             steering[vpa.target].append(vpa)
+    for one in world.workload_autoscalers:
+        if one.target is not None and writes(one.item) and not sets_replicas(one):
+            steering[one.target].append(one)
     for use in _shares(world.resource_uses) if steering else ():
-        for vpa in steering.get(use.scaler.target, ()) if use.scaler.target is not None else ():
-            steered = _steered(world, use, vpa)
+        for sizer in steering.get(use.scaler.target, ()) if use.scaler.target is not None else ():
+            steered = _steered(world, use, sizer)
             if steered:
                 what = f"the {use.metric.resource} requests of {_containers(steered)}"
-                yield Hit(use.scaler.item, use.metric.where, f"{vpa.item} sets {what}, which this metric scales on")
+                yield Hit(use.scaler.item, use.metric.where, f"{sizer.item} sets {what}, which this metric scales on")
 
 
 def _shares(uses: Iterable[ResourceUse]) -> Iterator[ResourceUse]:
@@ -200,11 +209,11 @@ def _containers(names: list[str]) -> str:
     return f"container{'s' if len(names) > 1 else ''} {some(names)}"
 
 
-def _steered(world: InputWorld, use: ResourceUse, vpa: Autoscaler[VPA]) -> list[str]:
-    """The containers of the metric whose requests for the resource the VPA sets."""
+def _steered(world: InputWorld, use: ResourceUse, sizer: _SizingAutoscaler) -> list[str]:
+    """The containers of the metric whose requests for the resource another autoscaler sets."""
     template, names = world.template_of(use.scaler), ["*"]
     if use.metric.container:
         names = [use.metric.container]
     elif template is not None:
         names = [one.name for one in template.running]
-    return [name for name in names if controls(policy_of(vpa.spec.resource_policy, name), use.metric.resource)]
+    return [name for name in names if controls(policy_of(sizer.spec.container_policies, name), use.metric.resource)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hypot.core.amount import brief
-from hypot.kinds.catalogue import info_of
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.pod_template import Template, unsized_container
 from hypot.kinds.problem import Where
 from hypot.kinds.tortoise import Tortoise
@@ -12,7 +12,7 @@ from hypot.kinds.tortoise.policies import OFF, scales_horizontally, written_poli
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.vpa.allowed import allowed
 from hypot.kinds.vpa.fields import ANY_CONTAINER
-from hypot.lint.input.world import AnyAutoscaler, InputWorld
+from hypot.lint.input.world import AnyAutoscaler, InputWorld, sets_replicas, sets_sizes
 from hypot.lint.rule import POINTING, Hit, RuleFamily
 from hypot.policy.model.schedule import SCHEDULE, PlannedMinimum, ScheduleError, schedule_of
 
@@ -93,13 +93,17 @@ def schedule_unused(world: InputWorld) -> Iterator[Hit]:
     for one, found in _scheduled(world):
         if isinstance(found, ScheduleError):
             continue
-        info = info_of(one.spec)
-        if not info.counts and any(entry.floor.replicas for entry in found):
-            yield Hit(one.item, _PLACE, f"a {info.name} does not count replicas, so minReplicas has no effect")
-        if not info.sizes and any(entry.floor.sizes for entry in found):
-            yield Hit(one.item, _PLACE, f"a {info.name} does not size pods, so minAllowed has no effect")
+        if not sets_replicas(one) and any(entry.floor.replicas for entry in found):
+            yield Hit(one.item, _PLACE, f"{_named(one)} does not count replicas, so minReplicas has no effect")
+        if not sets_sizes(one) and any(entry.floor.sizes for entry in found):
+            yield Hit(one.item, _PLACE, f"{_named(one)} does not size pods, so minAllowed has no effect")
         if isinstance(one.spec, Tortoise):
             yield from (Hit(one.item, _PLACE, text) for text in _unused(one, one.spec, found, world.template_of(one)))
+
+
+def _named(one: AnyAutoscaler) -> str:
+    axes = f" with the axes {one.spec.axes}" if isinstance(one.spec, WorkloadAutoscaler) else ""
+    return f"{'an' if axes else 'a'} {one.item.kind}{axes}"
 
 
 def _unused(

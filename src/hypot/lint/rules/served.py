@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from hypot.kinds.hpa import HPA
+from hypot.kinds.autoscaler.rules import METRICS
 from hypot.kinds.meta import MetricName
 from hypot.kinds.metric_rules import MetricRules
 from hypot.kinds.metric_rules.fields import MetricRule
@@ -12,8 +12,8 @@ from hypot.kinds.metric_rules.read import problems_of, words
 from hypot.kinds.selector import Selector, SelectorError, read_selector
 from hypot.kinds.values.names import group_of
 from hypot.lint.input.item import Item
-from hypot.lint.input.world import Autoscaler, InputWorld, metrics_of
-from hypot.lint.rule import MEASURING, Hit, RuleFamily
+from hypot.lint.input.world import AnyAutoscaler, InputWorld, metrics_of
+from hypot.lint.rule import AUTOSCALER_ONLY, MEASURING, Hit, RuleFamily
 
 SERVED = RuleFamily("Metrics server", "The rules of `hypot metrics`, and the metrics that they serve.")
 
@@ -37,18 +37,22 @@ def metric_rules(world: InputWorld) -> Iterator[Hit]:
     "metric-not-served",
     "warning",
     title="A metric that no rule of the metrics server serves",
-    why="The metrics server answers 404 or an empty list, so the HorizontalPodAutoscaler does not scale by it. A rule "
+    why="The metrics server answers 404 or an empty list, so no autoscaler scales by it. A rule "
     "must choose the pods of the target, and an External metric needs `external: true`. A metric of pods has no "
     "labels, so a selector that requires some matches nothing. Only one server of a cluster serves custom metrics; "
     "with `forwardTo` it asks another one for what no rule serves.",
     fix="write a name that a rule serves, or let a rule serve it for these pods",
     example="no rule serves hit in the namespace shop; did you mean hits?",
-    kinds=MEASURING,
+    kinds=(*MEASURING, *AUTOSCALER_ONLY),
 )
 def metric_not_served(world: InputWorld) -> Iterator[Hit]:
     rules = [rule for item in _items(world) for rule in MetricRules.from_dict(dict(item.data)).readable().rules or ()]
+    for one in world.workload_autoscalers if rules else ():
+        for key, asked in (("requests", one.spec.requests_metric), ("late", one.spec.late_metric)):
+            found = () if asked is None else _of_pods(world, one, _here(rules, one), asked)
+            yield from [Hit(one.item, (*METRICS, key, *at), text) for at, text in found]
     for hpa in world.hpa_sources if rules else ():
-        here = [rule for rule in rules if rule.namespaces is None or rule.namespaces.may_choose(hpa.item.namespace)]
+        here = _here(rules, hpa)
         for where, metric in metrics_of(hpa):
             if metric.pods is not None and metric.pods.metric is not None:
                 found = _of_pods(world, hpa, here, metric.pods.metric)
@@ -59,15 +63,20 @@ def metric_not_served(world: InputWorld) -> Iterator[Hit]:
                     yield Hit(hpa.item, (*where, "external", "metric", "name"), text)
 
 
+def _here(rules: Sequence[MetricRule], one: AnyAutoscaler) -> list[MetricRule]:
+    """The rules for the namespace of an autoscaler."""
+    return [rule for rule in rules if rule.namespaces is None or rule.namespaces.may_choose(one.item.namespace)]
+
+
 def _of_pods(
-    world: InputWorld, hpa: Autoscaler[HPA], here: Sequence[MetricRule], metric: MetricName
+    world: InputWorld, one: AnyAutoscaler, here: Sequence[MetricRule], metric: MetricName
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     """What is wrong with a metric of pods, and where in it."""
     name = metric.name or ""
     serving = [rule for rule in here if name in _names(rule)]
     if name and not serving:
-        yield ("name",), f"no rule serves {name} in the namespace {hpa.item.namespace}{_near(name, here)}"
-    target = world.target_of(hpa)
+        yield ("name",), f"no rule serves {name} in the namespace {one.item.namespace}{_near(name, here)}"
+    target = world.target_of(one)
     if serving and target is not None and target.template is not None:
         labels = target.template.labels
         if not any(_chooses(rule, labels) for rule in serving):

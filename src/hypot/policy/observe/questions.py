@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from hypot.core.dataclass import dataclass
+from hypot.kinds.autoscaler.fields import AutoscalerSpec
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
@@ -74,6 +75,12 @@ def of_vpa(_vpa: VPA, _settings: Settings) -> Questions:
 
 def of_tortoise(_tortoise: Tortoise, _settings: Settings) -> Questions:
     return Questions(usage=True)
+
+
+def of_autoscaler(autoscaler: AutoscalerSpec, _settings: Settings) -> Questions:
+    """Usage, and the metrics of requests that it names."""
+    named = (autoscaler.requests_metric, autoscaler.late_metric)
+    return Questions(usage=True, pods=tuple([metric for metric in named if metric is not None]))
 
 
 def of_wpa(wpa: WPA, _settings: Settings) -> Questions:

@@ -9,9 +9,10 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
+from hypot.replay.jobs.signals import SIGNALS, handled_later
+
 # Workers are spawned, not forked: a fork would copy the locks of this process's threads without the threads.
 CONTEXT = multiprocessing.get_context("spawn")
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # Not every system lets a thread block signals.
 _CAN_BLOCK = hasattr(signal, "pthread_sigmask")
 _P = ParamSpec("_P")
@@ -39,22 +40,12 @@ def _undisturbed() -> Iterator[None]:
     if not _CAN_BLOCK:
         yield
         return
-    came: list[int] = []
-    before = {one: signal.signal(one, lambda number, _: came.append(number)) for one in _SIGNALS if _is_main()}
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        for one, handler in before.items():
-            signal.signal(one, handler)
-        for number in came:
-            signal.raise_signal(number)
-
-
-def _is_main() -> bool:
-    """Whether this is the thread that handles signals."""
-    return threading.current_thread() is threading.main_thread()
+    with handled_later():
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ from hypot.replay.world.record import CAPPED, KILLED, NODES, USED_CPU, USED_MEMO
 SOON = 30 * MINUTE
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """What was requested from which tick on, one value per change; and the direction of each change."""
 
     since: Ints
@@ -57,22 +57,22 @@ class Asked(NamedTuple):
         return tuple([Moves(self.since[1:][way != 0], way[way != 0]) for way in found])
 
 
-def asked_of(account: Account) -> Asked:
+def requested_of(account: Account) -> Requested:
     kept, count = account.kept, account.t.asked[0]
     since = np.asarray(kept.since[:count])
     series = [np.asarray(column[:count]) for column in (kept.replicas, kept.cpu, kept.memory)]
-    return Asked(since, *series, *(ways(values) for values in series))
+    return Requested(since, *series, *(ways(values) for values in series))
 
 
-def effort(account: Account, world: World, sums: Sums, means: Means, asked: Asked) -> dict[str, Any]:
+def effort(account: Account, world: World, sums: Sums, means: Means, requested: Requested) -> dict[str, Any]:
     """The family of effort, from what was requested; the first tick is the start, not a change."""
     days = account.ticks * world.tick / DAY
-    turned = together(*(turns(moved, ticks_in(SOON, world.tick)) for moved in asked.moves))
+    turned = together(*(turns(moved, ticks_in(SOON, world.tick)) for moved in requested.moves))
     supplied, wanted = means.distances()
     # Cpu and memory that change together are one change.
-    resized = (asked.cpu_ways != 0) | (asked.memory_ways != 0)
+    resized = (requested.cpu_ways != 0) | (requested.memory_ways != 0)
     return {
-        "replica_changes": ratio(count(asked.replica_ways != 0), days),
+        "replica_changes": ratio(count(requested.replica_ways != 0), days),
         "size_changes": ratio(count(resized), days),
         "restarts": ratio(sums.evicted, days),
         "disruption": sums.waiting * world.tick,
@@ -134,12 +134,12 @@ def _term(before: float, after: float) -> float:
     return min(max(before / max(after, NOTHING), 1.0 / MOST_TERM), MOST_TERM)
 
 
-def money(account: Account, world: World, need: Needed, sums: Sums, asked: Asked) -> dict[str, Any]:
+def money(account: Account, world: World, need: Needed, sums: Sums, requested: Requested) -> dict[str, Any]:
     """The family of costs. Without nodes there is no node cost; there is no cost relative to nothing."""
     hours = world.tick / HOUR
     nodes = float(account.t.sums[NODES])
     # A rounding error must not put a run below its bound.
-    least = min(sums.cost, least_cost(account, world, need, sums, asked))
+    least = min(sums.cost, least_cost(account, world, need, sums, requested))
     return {
         "cost": sums.cost,
         "cpu_hours": sums.cpu * hours,
@@ -152,21 +152,21 @@ def money(account: Account, world: World, need: Needed, sums: Sums, asked: Asked
     }
 
 
-def _allowed(account: Account, world: World, asked: Asked) -> AllowedShapes:
+def _allowed(account: Account, world: World, requested: Requested) -> AllowedShapes:
     """The shapes that the world allows, and those that the run had: pods may differ from what is requested."""
     shapes, t = world.shapes, account.t
     return AllowedShapes(
-        min(shapes.min_replicas, round(float(asked.replicas.min()))),
-        min(shapes.min_cpu, float(asked.cpu.min()), float(t.smallest[0])),
-        max(shapes.max_cpu, float(asked.cpu.max()), float(t.largest[0])),
-        min(shapes.min_memory, float(asked.memory.min()), float(t.least_memory[0])),
+        min(shapes.min_replicas, round(float(requested.replicas.min()))),
+        min(shapes.min_cpu, float(requested.cpu.min()), float(t.smallest[0])),
+        max(shapes.max_cpu, float(requested.cpu.max()), float(t.largest[0])),
+        min(shapes.min_memory, float(requested.memory.min()), float(t.least_memory[0])),
         float(t.burst[0]) or 1.0,
     )
 
 
-def least_cost(account: Account, world: World, need: Needed, sums: Sums, asked: Asked) -> float:
+def least_cost(account: Account, world: World, need: Needed, sums: Sums, requested: Requested) -> float:
     """The lower bound. Pods that were missing, and so were not paid for, count as the smallest ones."""
-    shapes, absent = _allowed(account, world, asked), float(account.t.absent[0])
+    shapes, absent = _allowed(account, world, requested), float(account.t.absent[0])
     unpaid = cost_of_sums(absent * shapes.smallest, absent * shapes.memory, world)
     return max(0.0, lower_bound(need.busy, need.efficiency, sums.late + sums.lost, shapes, world) - unpaid)
 
@@ -212,15 +212,16 @@ def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else 1000.0 * seconds
 
 
-def shape(account: Account, world: World, need: Needed, asked: Asked) -> dict[str, Any]:
+def shape(account: Account, world: World, need: Needed, requested: Requested) -> dict[str, Any]:
     """The family of shape."""
     t, tick = account.t, world.tick
-    against = _against(asked, asked.cpu, asked.cpu_ways) | _against(asked, asked.memory, asked.memory_ways)
+    sizes = ((requested.cpu, requested.cpu_ways), (requested.memory, requested.memory_ways))
+    cpu, memory = (_against(requested, values, way) for values, way in sizes)
     return {
         "overshoot": float(t.overshoot[0]) if t.overshoot[0] >= 0.0 else None,
-        "shape": _shape_error(account.ticks, world, need, asked),
-        "horizontal": _horizontal(asked),
-        "paradox": count(against),
+        "shape": _shape_error(account.ticks, world, need, requested),
+        "horizontal": _horizontal(requested),
+        "paradox": count(cpu | memory),
         "stuck": int(t.stuck[0]) * tick / HOUR,
         "starving": float(t.starving[0]) * tick,
         "peak_pods": round(float(t.peak[0])),
@@ -238,16 +239,16 @@ def _distance(total: float, first: float) -> float:
     return abs(log(total / first)) if total > 0.0 and first > 0.0 else inf
 
 
-def _shape_error(ticks: int, world: World, need: Needed, asked: Asked) -> float | None:
+def _shape_error(ticks: int, world: World, need: Needed, requested: Requested) -> float | None:
     """Compares with the cheapest shape for the work that the requested shape can do, not for the work that arrived.
 
     Requests rarely change, so each stretch of ticks is scored once.
     """
     fewest = pods_for_memory(need.held, world, need.most_held)
-    first = asked.since if fewest is None else np.union1d(asked.since, changes(fewest) + 1)
-    place = np.searchsorted(asked.since, first, "right") - 1
+    first = requested.since if fewest is None else np.union1d(requested.since, changes(fewest) + 1)
+    place = np.searchsorted(requested.since, first, "right") - 1
     lasted = np.diff(np.append(first, ticks)).astype(np.float64)
-    replicas, cpu = asked.replicas[place], asked.cpu[place]
+    replicas, cpu = requested.replicas[place], requested.cpu[place]
     work = useful_work(replicas, cpu, world)
     least = least_cores(work, None if fewest is None else fewest[first], world)
     some = (work > NOTHING) & (least > NOTHING)
@@ -255,18 +256,18 @@ def _shape_error(ticks: int, world: World, need: Needed, asked: Asked) -> float 
     return ratio(sum_of_products(wasted, lasted[some]), float(lasted[some].sum()))
 
 
-def _horizontal(asked: Asked) -> float | None:
-    before, after = float(asked.replicas[0]), float(asked.replicas[-1])
-    total_before, total_after = before * float(asked.cpu[0]), after * float(asked.cpu[-1])
+def _horizontal(requested: Requested) -> float | None:
+    before, after = float(requested.replicas[0]), float(requested.replicas[-1])
+    total_before, total_after = before * float(requested.cpu[0]), after * float(requested.cpu[-1])
     if min(before, after, total_before, total_after) <= NOTHING:
         return None
     grown = log(total_after / total_before)
     return log(after / before) / grown if abs(grown) > SAME else None
 
 
-def _against(asked: Asked, sizes: Floats, way: Signs) -> Bools:
+def _against(requested: Requested, sizes: Floats, way: Signs) -> Bools:
     """The changes in which the total moved in one direction and the size of a pod in the other."""
-    totals = asked.replicas * sizes
+    totals = requested.replicas * sizes
     before, after = totals[:-1], totals[1:]
     found: Bools = ((before - after) * way > SAME * np.maximum(before, after)) & (way != 0)
     return found

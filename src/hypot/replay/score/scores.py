@@ -6,11 +6,11 @@ import numpy as np
 
 from hypot.replay.score.columns import sum_in_turn
 from hypot.replay.score.families import (
-    asked_of,
     effort,
     elasticity,
     money,
     quality,
+    requested_of,
     shape,
     waste,
 )
@@ -57,15 +57,15 @@ def judge(account: Account, world: World, need: Needed, baseline: Scores | None 
     """Every score of a run, from its account."""
     if not account.ticks:
         return Scores()
-    asked, sums = asked_of(account), sums_of(account, world)
+    requested, sums = requested_of(account), sums_of(account, world)
     means = means_of(account, need.demand, world)
     return Scores(
         **quality(account, world, sums),
         **elasticity(account, means, baseline),
-        **shape(account, world, need, asked),
+        **shape(account, world, need, requested),
         **waste(account, world, sums),
-        **effort(account, world, sums, means, asked),
-        **money(account, world, need, sums, asked),
+        **effort(account, world, sums, means, requested),
+        **money(account, world, need, sums, requested),
     )
 
 

@@ -32,8 +32,10 @@ class Site(NamedTuple):
     usage_seen: Any
     queue_seen: Any
     queue_each_seen: Any
-    # Since the last tick: requests that died with their pod, pods evicted for a new size, pods that were OOM-killed.
+    # Since the last tick: requests that died with their pod, and those of them that had counted as late; pods evicted
+    # for a new size, pods that were OOM-killed.
     died: Any
+    late_died: Any
     evicted: Any
     killed: Any
     # Whether pods changed since the sums were last taken; and as of then, the total load share of all serving pods.
@@ -78,6 +80,7 @@ def new_site(
         queue_seen=[0.0] * p.slots,
         queue_each_seen=[0.0] * p.slots,
         died=[0.0],
+        late_died=[0.0],
         evicted=[0],
         killed=[0],
         stale=[1],

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, assert_never
 import msgspec
 
 from hypot.core.amount import MOST, RESOURCES
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
@@ -218,7 +219,7 @@ def sizing_for(
         case Tortoise():
             wanted = _requested(autoscaler, made)
             return _given(within(wanted, made, limit_ranges), wanted, made)
-        case HPA() | WPA():
+        case HPA() | WPA() | WorkloadAutoscaler():
             return Sizing()
         case _ as other:
             assert_never(other)

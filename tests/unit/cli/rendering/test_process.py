@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from hypot.cli.ending import Terminated
 from hypot.cli.rendering.process import ToolLimits, ToolResult, run_tool
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C.
+HEEDING = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from hypot.cli.main import main; main()"
+)
 
 
 def run(script, *, seconds=30.0, most=2**20):
@@ -79,7 +85,7 @@ def test_an_interrupt_ends_the_tool(tmp_path, number, status):
     helm.chmod(0o755)
     (tmp_path / "Chart.yaml").write_text("name: web\n", encoding="utf-8")
     environment = {**os.environ, "PATH": f"{helm.parent}:{os.environ['PATH']}"}
-    command = [sys.executable, "-m", "hypot", "lint", "--render", str(tmp_path)]
+    command = [sys.executable, "-c", HEEDING, "lint", "--render", str(tmp_path)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text(encoding="utf-8").strip():
             assert process.poll() is None, process.stderr.read()
@@ -89,3 +95,24 @@ def test_an_interrupt_ends_the_tool(tmp_path, number, status):
     assert (process.returncode, out) == (status, b"")
     assert b"Traceback" not in err
     assert gone(int((tmp_path / "pid").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)])
+def test_a_signal_while_the_tool_starts(monkeypatch, number, raised):
+    """The tool ends too, although it had only just been started."""
+    started = []
+
+    class Interrupted(subprocess.Popen):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            started.append(self.pid)
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(raised):
+            run("sleep 100")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert gone(started[0])

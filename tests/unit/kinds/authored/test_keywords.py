@@ -56,7 +56,7 @@ from hypot.kinds.wpa.fields import WatermarkRules, band
         (
             lambda: HPA("deployment/web", max_replicas=3, mode="Off"),
             ["mode"],
-            "it is a keyword of VPA() and Tortoise()",
+            "it is a keyword of VPA()",
         ),
         (lambda: VPA("deployment/web", max_replicas=3), ["max_replicas"], "it is a keyword of HPA(), WPA()"),
         (

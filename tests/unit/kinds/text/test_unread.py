@@ -37,7 +37,14 @@ def test_the_documents_around_a_broken_one_are_read(put, text, objects, line, ki
 
 @pytest.mark.parametrize(
     "text",
-    ["name: chart\nversion: 1\n", "- a\n- b\n", "12\n", '{"dependencies": {}}', "apiVersion: v2\nname: chart\n"],
+    [
+        "name: chart\nversion: 1\n",
+        "- a\n- b\n",
+        "12\n",
+        '{"dependencies": {}}',
+        "apiVersion: v2\nname: chart\n",
+        "kind: Deployment\nimage: {tag: v1}\n",
+    ],
 )
 def test_files_for_other_programs(put, text):
     """They are no mistake."""
@@ -47,22 +54,23 @@ def test_files_for_other_programs(put, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["kind: Deployment\n", "apiVersion: 1\nkind: Deployment\n", "apiVersion:\nkind: Deployment"]
+    "text", ["kind: Deployment\nmetadata: {}\n", "apiVersion: 1\nkind: Deployment\n", "apiVersion:\nkind: Deployment"]
 )
-def test_an_object_without_a_version_is_broken(put, text):
+def test_an_object_without_a_version_is_incomplete(put, text):
     """It says what it is."""
     _, [error] = read(put(text))
-    assert (error.why, error.kinds) == ("broken", {"Deployment"})
+    assert (error.why, error.kinds) == ("incomplete", {"Deployment"})
 
 
 def test_broken_items_of_a_list(put):
     """The other items are read."""
     items = "".join(
-        f"- {text}\n" for text in ("{apiVersion: v1, kind: Pod}", "{kind: Pod}", "3", "{apiVersion: v1, kind: Pod}")
+        f"- {text}\n"
+        for text in ("{apiVersion: v1, kind: Pod}", "{kind: Pod, metadata: {}}", "3", "{apiVersion: v1, kind: Pod}")
     )
     found, errors = read(put(f"apiVersion: v1\nkind: List\nitems:\n{items}"))
     assert found == [("Pod", 4), ("Pod", 7)]
-    assert [(error.line, error.why) for error in errors] == [(5, "broken"), (6, "other")]
+    assert [(error.line, error.why) for error in errors] == [(5, "incomplete"), (6, "other")]
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,11 @@ def test_names_that_are_the_same_after_cutting(tmp_path):
     [
         ([hpa()], "hpa.cpu=70", "changes nothing: every manifest already has this value"),
         ([hpa()], "vpa.margin=0.2", "there is no autoscaler of kind vpa in it"),
-        ([hpa()], "api.cpu=50", "api is neither a policy nor one of hpa, wpa, vpa, hvpa, tortoise; policies are web"),
+        (
+            [hpa()],
+            "api.cpu=50",
+            "api is neither a policy nor one of hpa, wpa, vpa, hvpa, tortoise, autoscaler; policies are web",
+        ),
         ([hpa()], "hpa.cpus=50", "unknown knob cpus, and its metrics are cpu; the knobs are cpu, memory, METRIC, min"),
         ([hpa()], "hpa.spec.metrics.1.type=x", "'1' is not an index of a list of 1"),
         ([hpa()], "hpa.spec.metrics.x=1", "'x' is not an index of a list of 1"),

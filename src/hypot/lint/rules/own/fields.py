@@ -1,6 +1,6 @@
 """Texts of the rules for the fields of each kind: what the API server or the CRD's schema rejects."""
 
-from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, SIZING, WPA_ONLY, RuleFamily
+from hypot.lint.rule import AUTOSCALER_ONLY, BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, SIZING, WPA_ONLY, RuleFamily
 
 FIELDS = RuleFamily(
     "Fields", "What the API server, or the schema of the custom resource, rejects in a spec.", kinds=MEASURING
@@ -52,7 +52,7 @@ FIELDS.known(
     why="The name selects the series and becomes part of a request path.",
     fix="write the name as the metrics API serves it, without / and %",
     example="Invalid value: \"a/b\": may not contain '/'",
-    kinds=(*BOTH, *HVPA_ONLY),
+    kinds=(*BOTH, *HVPA_ONLY, *AUTOSCALER_ONLY),
 )
 FIELDS.known(
     "metric-target",
@@ -191,7 +191,7 @@ FIELDS.known(
     "expressions are allowed. The labels of an Hvpa's template must match the selector of its block.",
     fix="write key, operator and, for In and NotIn, values",
     example='Unsupported value: "Within": supported values: "DoesNotExist", "Exists", "In", "NotIn"',
-    kinds=(*WPA_ONLY, *HVPA_ONLY),
+    kinds=(*WPA_ONLY, *HVPA_ONLY, *AUTOSCALER_ONLY),
 )
 FIELDS.known(
     "metric-count",

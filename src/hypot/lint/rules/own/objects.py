@@ -1,6 +1,6 @@
 """Texts of the rules that all kinds share and of the rules for updates: what the API server rejects."""
 
-from hypot.lint.rule import BOTH, EVERY, HPA_ONLY, HVPA_ONLY, POINTING, RuleFamily
+from hypot.lint.rule import AUTOSCALER_ONLY, BOTH, EVERY, HPA_ONLY, HVPA_ONLY, POINTING, RuleFamily
 
 OBJECTS = RuleFamily(
     "Objects", "What the API server rejects in any object: metadata, types, references and bounds.", kinds=EVERY
@@ -119,10 +119,10 @@ OBJECTS.known(
 OBJECTS.known(
     "min-replicas",
     title="minReplicas too low",
-    why="0 is allowed from Kubernetes 1.37 on, and never for a WatermarkPodAutoscaler or an Hvpa.",
+    why="0 is allowed from Kubernetes 1.37 on, and only for an HPA.",
     fix="write 1 or more, or 0 where it is allowed",
     example="Invalid value: -1: must be greater than or equal to 0",
-    kinds=(*BOTH, *HVPA_ONLY),
+    kinds=(*BOTH, *HVPA_ONLY, *AUTOSCALER_ONLY),
 )
 OBJECTS.known(
     "max-replicas",
@@ -130,15 +130,15 @@ OBJECTS.known(
     why="Without an upper bound a runaway metric would fill the cluster.",
     fix="write 1 or more",
     example="Required value: must be set and greater than 0",
-    kinds=(*BOTH, *HVPA_ONLY),
+    kinds=(*BOTH, *HVPA_ONLY, *AUTOSCALER_ONLY),
 )
 OBJECTS.known(
     "min-over-max",
     title="minReplicas above maxReplicas",
-    why="No count satisfies both.",
+    why="No count satisfies both. The maxReplicas of an Autoscaler is 100 if absent.",
     fix="swap them, or raise maxReplicas",
     example="Invalid value: 10: must be greater than or equal to `minReplicas`",
-    kinds=(*BOTH, *HVPA_ONLY),
+    kinds=(*BOTH, *HVPA_ONLY, *AUTOSCALER_ONLY),
 )
 OBJECTS.known(
     "not-negative",

@@ -4,8 +4,8 @@ from hypot.lint.rule import CHECKPOINT_ONLY, SIZING, VPA_ONLY, RuleFamily
 
 VPA_FIELDS = RuleFamily(
     "Fields of sizes",
-    "What is rejected in a VerticalPodAutoscaler, a checkpoint or an Hvpa's VPA template, and what is accepted there "
-    "but has no effect.",
+    "What is rejected in a VerticalPodAutoscaler, a checkpoint, an Hvpa's VPA template or the resource policy of an "
+    "Autoscaler, and what is accepted there but has no effect.",
     kinds=SIZING,
 )
 
@@ -21,9 +21,10 @@ VPA_FIELDS.known(
     "update-mode",
     title="An update mode that is missing or unknown",
     why="An updatePolicy of a VerticalPodAutoscaler must set the mode; without the block the mode is Recreate. "
-    "The directions of an Hvpa have the modes Auto, Off and MaintenanceWindow; the default is Auto.",
+    "The directions of an Hvpa have the modes Auto, Off and MaintenanceWindow; the default is Auto. A Tortoise and an "
+    "Autoscaler are Off by default.",
     fix="write Off, Initial, Recreate, InPlaceOrRecreate or InPlace; for a direction of an Hvpa Auto, Off or "
-    "MaintenanceWindow",
+    "MaintenanceWindow; for a Tortoise Off, Auto or Emergency, and for an Autoscaler Off or Auto",
     example='Unsupported value: "Always": supported values: "InPlace", "InPlaceOrRecreate", "Initial", "Off", '
     '"Recreate"',
 )
