@@ -1,6 +1,7 @@
 """hypot pair: replicas by request rate and sizes by usage, two autoscalers that do not disturb each other."""
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -103,7 +104,7 @@ def command(
 
     Exit status: 0 success, 2 bad usage or input.
     """
-    _check(rate, cpu, history, world_file, rules_file)
+    _check(rate, cpu, history, (history, world_file, *trace_keys), rules_file)
     loaded = read_objects(paths)[0] if paths else []
     subject = read_subject(target, namespace, loaded, replicas)
     said = reading_given(trace_keys, [history] if history else [])
@@ -118,7 +119,7 @@ def command(
 
 
 def _check(
-    rate: str | None, cpu: str | None, history: str | None, world_file: str | None, rules_file: str | None
+    rate: str | None, cpu: str | None, history: str | None, for_auto: Sequence[str | None], rules_file: str | None
 ) -> None:
     if rate is not None and cpu is not None:
         raise click.UsageError("replicas follow either --rate or --cpu, not both: leave out one of them")
@@ -128,8 +129,8 @@ def _check(
         raise click.UsageError("--cpu needs a number of cores; only --rate can be auto")
     if rate == AUTO and history is None:
         raise click.UsageError("--rate auto needs --history TRACE: requests/s of this workload, CSV or Parquet")
-    if rate != AUTO and (history is not None or world_file is not None):
-        raise click.UsageError("--history and --world belong to --rate auto")
+    if rate != AUTO and any(one is not None for one in for_auto):
+        raise click.UsageError("--history, --trace and --world belong to --rate auto")
     if cpu is not None and rules_file is not None:
         raise click.UsageError("--rules belongs to --rate: an HPA by usage needs no metrics server")
 
