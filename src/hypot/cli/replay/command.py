@@ -76,7 +76,7 @@ def _engine(_: click.Context, __: click.Parameter, engine: str) -> str:
 @click.option(
     "--world", "world_file", metavar="FILE", help="The parameters of the simulated world, YAML; see docs/world.md."
 )
-@click.option("--strict-world", "strict", is_flag=True, help="Refuse to assume numbers of the world, or how traces are read.")
+@click.option("--strict-world", "strict", is_flag=True, help="Assume nothing of the world or the traces.")
 @settings_named
 @trace_keys
 @start_given
