@@ -333,7 +333,7 @@ async def test_open_connections_over_tls_are_small(authority):
             held, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-    assert 128 * 1024 < held / number < 256 * 1024
+    assert 64 * 1024 < held / number < 192 * 1024
 
 
 async def test_tls_without_a_name(authority):
