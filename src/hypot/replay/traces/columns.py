@@ -51,11 +51,12 @@ class TraceColumns(NamedTuple):
         return len(self.values) > 1
 
     @property
-    def numbers(self) -> list[int]:
-        return [place for place in (*self.values, self.memory, self.replicas) if place is not None]
+    def others(self) -> list[int]:
+        """Other columns of numbers."""
+        return [place for place in (self.memory, self.replicas) if place is not None]
 
     def wanted(self) -> list[int]:
-        return [self.time, *self.numbers, *([] if self.workload is None else [self.workload])]
+        return [self.time, *self.values, *self.others, *([] if self.workload is None else [self.workload])]
 
 
 class WorkloadBatch(NamedTuple):
@@ -76,6 +77,8 @@ class TableScan(NamedTuple):
     """A file of which only the column names were read."""
 
     frame: "pl.LazyFrame"
+    # The columns of the frame by place, and their names in the file.
+    schema: "list[tuple[str, pl.DataType]]"
     names: list[str]
     columns: TraceColumns
     # The number of the first data row, counted from 1, and how many data rows there must be.
@@ -109,8 +112,9 @@ class OpenedTable(NamedTuple):
     table: TableScan
     said: TraceReading
     times: "TimeFormat"
-    # By column.
-    numbers: "dict[int, NumberFormat]"
+    # How values are written, and memory and replicas.
+    values: "NumberFormat"
+    others: "NumberFormat"
     unit: TraceUnit | None
     notes: tuple[str, ...]
     assumed: tuple[Assumed, ...]
