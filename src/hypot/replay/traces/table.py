@@ -183,5 +183,5 @@ def _why(text: str | None, wanted: str) -> str:
     if value < 0 and wanted == "number":
         return f"is negative ({text.strip()[:_LONGEST_TEXT]})"
     if wanted == "number" and text.rstrip().endswith("%"):
-        return f"({text[:_LONGEST_TEXT]!r}) is a share, not requests/s or cores"
+        return f"({text[:_LONGEST_TEXT]!r}) is a share: record requests/s or cores"
     return f"({text[:_LONGEST_TEXT]!r}) is not a {wanted}"
