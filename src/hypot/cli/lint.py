@@ -231,7 +231,7 @@ def _report_left_out(given: GivenFiles, *, verbose: bool) -> None:
 def _variants(names: tuple[str, ...]) -> str:
     objects = "1 object has" if len(names) == 1 else f"{len(names)} objects have"
     nearest = "each autoscaler was checked with the nearest one"
-    return printable(f"{objects} definitions in several folders, such as {names[0]}: {nearest}")
+    return printable(f"{objects} several definitions, in several folders or bundles, such as {names[0]}: {nearest}")
 
 
 def _rendered(report: LintReport, output: str, *, verbose: bool) -> str:
@@ -261,8 +261,8 @@ def as_text(report: LintReport, *, width: int = _WIDEST, colour: bool = False, v
     if absent:
         targets = dict.fromkeys(finding.message.partition(" is not in the input")[0] for finding in absent)
         names = some(list(targets))
-        are = "is" if len(targets) == 1 else "are"
-        note = f"{names} {are} not in the input, so nothing that depends on their pods was checked: {absent[0].hint}"
+        are, their = ("is", "its") if len(targets) == 1 else ("are", "their")
+        note = f"{names} {are} not in the input, so nothing that depends on {their} pods was checked: {absent[0].hint}"
         blocks.append("\n".join(_wrapped(note, "", "    ", width)) + "\n")
     return "\n".join([*blocks, _summary(report, colour=colour) + "\n"])
 

@@ -19,18 +19,20 @@ from hypot.kinds.tortoise.status import FAILED, OVERRIDDEN
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import OFF
 from hypot.kinds.wpa import WPA
+from hypot.policy.autoscaler import autoscaler
+from hypot.policy.autoscaler import report as autoscaler_report
 from hypot.policy.horizontal import hpa, wpa
 from hypot.policy.hvpa import gates, hvpa
 from hypot.policy.hvpa import report as hvpa_report
 from hypot.policy.model.decision import Conditions, Move, MoveReport
-from hypot.policy.model.seen import Scale, Seen
+from hypot.policy.model.seen import Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Size
 from hypot.policy.model.state import State
 from hypot.policy.observe import freshness, questions
 from hypot.policy.observe.questions import Questions
 from hypot.policy.observe.snapshot import Snapshot
-from hypot.policy.stages.report import Effect, Findings, Refusal
+from hypot.policy.stages.report import Effect, Refusal
 from hypot.policy.tortoise import report as tortoise_report
 from hypot.policy.tortoise import tortoise
 from hypot.policy.vertical import vpa
@@ -88,17 +90,6 @@ class Family:
     record: SizeRecord | None = None
     # The order of conditions in its status.
     in_order: Callable[[Conditions], Conditions] = _as_they_are
-
-
-def _not_decided(autoscaler: WorkloadAutoscaler, seen: Seen, state: State, _settings: Settings) -> tuple[Move, State]:
-    """The kind can be written and checked; its decisions do not exist yet."""
-    findings = Findings(autoscaler, seen, state)
-    message = "hypot cannot decide for an Autoscaler yet: nothing changes"
-    findings.condition(READY, "False", "NotDecided", message)
-    findings.step("observe", "not-decided", None, None, f"{message}.")
-    findings.failed(message, "internal")
-    current = seen.scale.replicas if isinstance(seen.scale, Scale) else None
-    return findings.stays(current, findings.kept_status(), reason=message), state
 
 
 FAMILIES: dict[str, Family] = {
@@ -171,16 +162,15 @@ FAMILIES: dict[str, Family] = {
         in_order=_by_type,
     ),
     WorkloadAutoscaler.KIND: Family(
-        decide=_not_decided,
-        report=lambda _autoscaler, move, _state, _settings, _effect: MoveReport(move.unwritten),
-        refused=lambda _autoscaler, _move, _state, message: Refusal(READY, "FailedScaling", "FailedScaling", message),
+        decide=autoscaler.decide,
+        report=autoscaler_report.report,
+        refused=autoscaler_report.refused,
         questions=questions.of_autoscaler,
         longest_window=lambda _autoscaler, settings: settings.downscale_window,
         is_off=lambda spec: not spec.acts,
         is_undecidable=lambda problem: problem.kind == DECODE or problem.where[0] == "spec",
         undecidable=(READY, "False", "InvalidSpec"),
-        unmeasured=lambda _autoscaler, seen: freshness.not_folded(seen),
-        goes_by_usage=lambda _autoscaler: True,
+        record=SizeRecord(autoscaler_report.listed_containers, autoscaler_report.recorded_containers),
     ),
 }
 

@@ -15,9 +15,9 @@ from hypot.policy.hvpa.resolve import ContainerNeed, Resolution, Sized, Vote
 from hypot.policy.model.decision import Event, Move, MoveReport, main_reason
 from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.size import Size, briefly, changes_of, resources_of, shown
+from hypot.policy.model.size import Size, changes_of, resources_of, shown
 from hypot.policy.model.state import State
-from hypot.policy.stages.report import Effect, Findings, Refusal, sentence
+from hypot.policy.stages.report import Effect, Findings, Refusal, sentence, summary
 from hypot.policy.stages.saturation import Saturation, usage_message
 
 # The status fields of the last scaling and of the sizes for new pods.
@@ -255,15 +255,6 @@ def last_scaling(hvpa: Hvpa) -> Mapping[str, Any]:
 def _scaling_in(status: Any) -> Mapping[str, Any]:
     found = status.get(SCALING) if isinstance(status, Mapping) else None
     return found if isinstance(found, Mapping) else {}
-
-
-def summary(move: Move) -> str:
-    parts = [f"replicas {move.current} → {move.desired}"] if move.recounts else []
-    for old, new in zip(move.sizes, move.desired_sizes, strict=True):
-        if old != new:
-            parts.append(f"{new.container} {', '.join(f'{r} {a}' for r, a in briefly(new.requests).items())}")
-    parts += ["all pods raised to the size of the largest"] if move.catches_up else []
-    return "; ".join(parts)
 
 
 def blockings(reasons: Iterable[str]) -> list[dict[str, str]]:

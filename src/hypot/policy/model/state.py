@@ -11,6 +11,7 @@ from hypot.core.instant import read_time, show_time
 from hypot.core.replicas.window import NO_SLOT, last_older
 from hypot.kinds.tortoise.status import TORTOISE_CONDITIONS
 from hypot.kinds.vpa.fields import amounts_of
+from hypot.policy.model.autoscaler_state import AutoscalerState
 from hypot.policy.model.decision import Condition, Conditions, Decision
 from hypot.policy.model.plan import Plan
 from hypot.policy.model.tortoise_state import TortoiseState
@@ -242,6 +243,8 @@ class State(NamedTuple):
     plan: Plan | None = None
     # What a Tortoise learned, and where it is in its life cycle.
     tortoise: TortoiseState | None = None
+    # What an Autoscaler learned.
+    autoscaler: AutoscalerState | None = None
 
     def until(self, now: float) -> "State":
         """Without times in the future: otherwise a clock that was set back would freeze windows until it catches up.
@@ -261,6 +264,7 @@ class State(NamedTuple):
             vertical=_sizes_until(self.vertical, now),
             plan=None if self.plan is None else replace(self.plan, since=min(self.plan.since, now)),
             tortoise=None if self.tortoise is None else self.tortoise.until(now),
+            autoscaler=None if self.autoscaler is None else self.autoscaler.until(now),
         )
 
     def _newest(self) -> float:
@@ -281,6 +285,8 @@ class State(NamedTuple):
             times.append(self.plan.since)
         if self.tortoise is not None:
             times.append(self.tortoise.newest)
+        if self.autoscaler is not None:
+            times.append(self.autoscaler.newest)
         return max(times)
 
     def after_deciding(self, recommendations: TimedValues | None, vertical: Vertical | None = None) -> "State":
@@ -369,6 +375,7 @@ class State(NamedTuple):
             **({} if self.vertical == NO_PAST else {"vertical": self.vertical.to_dict()}),
             **({} if self.plan is None else {"plan": self.plan.to_dict()}),
             **({} if self.tortoise is None else {"tortoise": self.tortoise.to_dict()}),
+            **({} if self.autoscaler is None else {"autoscaler": self.autoscaler.to_dict()}),
         }
 
     @classmethod
@@ -386,6 +393,7 @@ class State(NamedTuple):
             vertical=Vertical.from_dict(data["vertical"]) if data.get("vertical") else NO_PAST,
             plan=_plan(data.get("plan")),
             tortoise=_tortoise(data.get("tortoise")),
+            autoscaler=_autoscaler(data.get("autoscaler")),
         )
 
 
@@ -458,3 +466,11 @@ def _condition(data: Mapping[str, Any]) -> Condition:
         since = read_time(data.get("lastTransitionTime")) or 0.0
     kind, status, reason, message = (str(data.get(key) or "") for key in ("type", "status", "reason", "message"))
     return Condition(kind, status, reason, message, float(since))
+
+
+def _autoscaler(data: Any) -> AutoscalerState | None:
+    """Read what an Autoscaler learned; None if it is unreadable: it learns anew."""
+    try:
+        return None if data is None else AutoscalerState.from_dict(data)
+    except ValueError:
+        return None

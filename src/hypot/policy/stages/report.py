@@ -22,6 +22,7 @@ from hypot.policy.model.decision import (
     renewed,
 )
 from hypot.policy.model.seen import Failure, Seen
+from hypot.policy.model.size import briefly
 from hypot.policy.model.state import State, without_conditions
 from hypot.policy.stages.restrain import LIMIT_REASONS, Limited, limit_step
 
@@ -233,6 +234,16 @@ class Findings:
     def stays(self, current: int | None, observed: Mapping[str, Any], **more: Any) -> Move:
         """A move for a pass that could not decide."""
         return self.move(current, current, observed, decided=False, **more)
+
+
+def summary(move: Move) -> str:
+    """What a move changes, in short."""
+    parts = [f"replicas {move.current} → {move.desired}"] if move.recounts else []
+    for old, new in zip(move.sizes, move.desired_sizes, strict=True):
+        if old != new:
+            parts.append(f"{new.container} {', '.join(f'{r} {a}' for r, a in briefly(new.requests).items())}")
+    parts += ["all pods raised to the size of the largest"] if move.catches_up else []
+    return "; ".join(parts)
 
 
 def sentence(message: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.base import Ref
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.hvpa import Hvpa, hpa_of
@@ -68,15 +69,16 @@ def merges(policy: Policy, world: World) -> bool:
     """Whether equal groups are merged: only if nothing asks for single pods or their individual history."""
     sizers = [one for one in policy.autoscalers if info_of(one).sizes]
     return not policy.weights and all(
-        isinstance(one, Hvpa | Tortoise) and _sizes_alike(one, policy, world) for one in sizers
+        isinstance(one, Hvpa | Tortoise | WorkloadAutoscaler) and _sizes_alike(one, policy, world) for one in sizers
     )
 
 
-def _sizes_alike(sizer: Hvpa | Tortoise, policy: Policy, world: World) -> bool:
+def _sizes_alike(sizer: Hvpa | Tortoise | WorkloadAutoscaler, policy: Policy, world: World) -> bool:
     """Whether all pods change their cpu together, so that none must restart for it before another."""
     roomy = world.resize.in_place and world.resize.room is None and world.nodes.start is None
     restarts = "cpu" in policy.workload.restarts_on_resize
-    return roomy and not restarts and "memory" not in allowed(sizer, policy.workload.container).controlled
+    sizes_memory = "memory" in allowed(sizer, policy.workload.container).controlled
+    return roomy and not restarts and (isinstance(sizer, WorkloadAutoscaler) or not sizes_memory)
 
 
 def begin(policy: Policy, load: Load, world: World, p: Params, settings: Settings, explained: Span = NEVER) -> Scene:
@@ -146,7 +148,8 @@ def asks_for_memory(metric: Any) -> bool:
 def metrics_of(autoscaler: Autoscaler) -> tuple[Any, ...]:
     if isinstance(autoscaler, Hvpa):
         return hpa_of(autoscaler).metrics or ()
-    return tuple(getattr(autoscaler, "metrics", None) or ())
+    listed = getattr(autoscaler, "metrics", None)
+    return listed if isinstance(listed, tuple) else ()
 
 
 def run(scene: Scene, deciders: list[Decider], load: Load, progress: Callable[[int], None] | None) -> "array[float]":

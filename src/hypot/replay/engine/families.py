@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.catalogue import Autoscaler, sizes_pods
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
@@ -11,6 +12,7 @@ from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.replay.engine.alternatives import Stepping, Weighted, blend_of
+from hypot.replay.engine.autoscalers import AutoscalerDecider
 from hypot.replay.engine.deciders import (
     Decider,
     ExplainedDecider,
@@ -30,7 +32,7 @@ from hypot.replay.engine.tortoises import (
     TortoiseDecider,
     TortoiseParts,
 )
-from hypot.replay.numbers import hpa_rule, hvpa_rule, tortoise_rule, vpa_rule, wpa_rule
+from hypot.replay.numbers import autoscaler_rule, hpa_rule, hvpa_rule, tortoise_rule, vpa_rule, wpa_rule
 from hypot.replay.numbers.hpa import past_for
 from hypot.replay.numbers.usage import EVERY
 from hypot.replay.numbers.wpa import no_marks
@@ -58,7 +60,7 @@ def deciders_of(policy: Policy, scene: Scene, world: World, start: float) -> Ite
     """The deciders of a policy. Those that size pods come after the usage history that they read."""
     for autoscaler in policy.autoscalers:
         around = _Surroundings(policy, scene, world.metrics.names, start)
-        if sizes_pods(autoscaler):
+        if sizes_pods(autoscaler) and not isinstance(autoscaler, WorkloadAutoscaler):
             feed = UsageFeed(autoscaler, scene)
             yield feed
             around = around._replace(feed=feed)
@@ -102,6 +104,12 @@ def _hvpa(hvpa: Hvpa, around: _Surroundings) -> Decider | None:
     return None if rule is None else HvpaDecider(hvpa, rule, feed, around.every)
 
 
+def _autoscaler(autoscaler: WorkloadAutoscaler, around: _Surroundings) -> Decider | None:
+    first, settings = around.policy.workload, around.scene.settings
+    numbers = autoscaler_rule.numbers_of(autoscaler, first.container, first.cpu, around.names, settings)
+    return None if numbers is None else AutoscalerDecider(autoscaler, numbers, around.every)
+
+
 def _tortoise(tortoise: Tortoise, around: _Surroundings) -> Iterator[Decider]:
     """The Tortoise, and the controller of its HPA unless it decides that too."""
     scene, first, named = around.scene, around.policy.workload, around.policy.named_hpa
@@ -136,6 +144,7 @@ _NUMERIC: dict[str, Callable[[Any, _Surroundings], Decider | None]] = {
     WPA.KIND: _wpa,
     VPA.KIND: _vpa,
     Hvpa.KIND: _hvpa,
+    WorkloadAutoscaler.KIND: _autoscaler,
 }
 
 

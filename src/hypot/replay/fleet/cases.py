@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hypot.core.bank.rule import nothing_learned
 from hypot.core.learning.clock import Turns
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.tortoise import Tortoise
@@ -16,8 +18,8 @@ from hypot.replay.engine.demand import Load, gaps_in
 from hypot.replay.engine.engine import begin, can_resize, params_for
 from hypot.replay.fleet import loops
 from hypot.replay.fleet.records import ENTRIES, PLACES, RULES, LargestSizes, NotCoveredError, check, record_of
+from hypot.replay.numbers import autoscaler_rule, hpa_rule, hvpa_rule, tortoise_rule, vpa_rule, wpa, wpa_rule
 from hypot.replay.numbers import hpa as numeric_hpa
-from hypot.replay.numbers import hpa_rule, hvpa_rule, tortoise_rule, vpa_rule, wpa, wpa_rule
 from hypot.replay.numbers.hvpa import no_hvpa_past
 from hypot.replay.numbers.plan import no_plan
 from hypot.replay.numbers.tortoise_rule import TortoiseNumbers
@@ -47,6 +49,7 @@ EXAMPLES: dict[str, Any] = {
     "tortoise_loop": Tortoise.from_dict(
         {"metadata": {"name": "web"}, "spec": {"targetRefs": {"scaleTargetRef": _TARGET}, "updateMode": "Auto"}}
     ),
+    "autoscaler_loop": WorkloadAutoscaler.from_dict({"metadata": {"name": "web"}, "spec": {"targetRef": _TARGET}}),
 }
 
 
@@ -127,6 +130,8 @@ def _rules(policy: Policy, world: World, settings: Settings) -> Iterator[Rules]:
         yield from _both(first, policy.workload, world, settings)
     elif kinds == (Tortoise,):
         yield from _learning(first, policy, world, settings)
+    elif kinds == (WorkloadAutoscaler,):
+        yield from _pricing(first, policy.workload, world, settings)
 
 
 def _why_not(policy: Policy, settings: Settings) -> str:
@@ -188,6 +193,14 @@ def _both(hvpa: Hvpa, first: Start, world: World, settings: Settings) -> Iterato
     own = ((rule, RULES), (no_hvpa_past(), 0), (no_plan(), 0), (usage, 0))
     most = hvpa.max_replicas or 0
     yield Rules(loops.hvpa_loop, own, (can_resize(world, settings),), most, 0, rule.hpa.metrics)
+
+
+def _pricing(autoscaler: WorkloadAutoscaler, first: Start, world: World, settings: Settings) -> Iterator[Rules]:
+    numbers = autoscaler_rule.numbers_of(autoscaler, first.container, first.cpu, world.metrics.names, settings)
+    if numbers is None:
+        return
+    own = ((numbers, 0), (nothing_learned(), 0), (no_hvpa_past(), 0), (no_plan(), 0))
+    yield Rules(loops.autoscaler_loop, own, (can_resize(world, settings),), numbers.rule.most_pods)
 
 
 def _learning(tortoise: Tortoise, policy: Policy, world: World, settings: Settings) -> Iterator[Rules]:

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from hypot.core.bank.rule import AutoscalerPast
 from hypot.core.replicas.window import forced_into
 from hypot.core.sizes.fit import LARGEST
+from hypot.replay.numbers.autoscaler import AutoscalerNumbers, autoscaler_act, autoscaler_step
+from hypot.replay.numbers.autoscaler import is_held as waits_for_plan
 from hypot.replay.numbers.hpa import HpaRule, hpa_step, look_first, moved
 from hypot.replay.numbers.hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step, is_held
 from hypot.replay.numbers.past import PastMoves
@@ -294,6 +297,44 @@ def tortoise_loop(
             if desired != current:
                 moved(form.hpa, moves, current, desired, now)
                 scale_to(c, s, p, desired, now)
+    return True
+
+
+def autoscaler_loop(
+    of: AutoscalerNumbers,
+    past: AutoscalerPast,
+    columns: HvpaPast,
+    plan: NumericPlan,
+    c: Cohorts,
+    s: Site,
+    p: Params,
+    rows: Any,
+    load: Any,
+    gaps: Any,
+    start: float,
+    every: float,
+    in_place: bool,
+) -> bool:
+    """Run all ticks with an Autoscaler and the plans that it makes."""
+    due = start + every
+    if not fits(c, s):
+        return False
+    for i in range(len(load[0])):
+        if not one_tick(c, s, p, rows, i, load, start):
+            return False
+        now = start + i * p.tick + p.tick
+        if now < due:
+            continue
+        due = next_time(now, due, every)
+        moves = autoscaler_step(of, past, columns, plan, c, s, p, i, now, is_blind(gaps, now - start)) and of.acts
+        if waits_for_plan(of, columns, plan, moves):
+            pursue_plan(plan, c, s, p, in_place, now)
+        elif moves:
+            autoscaler_act(columns, plan, c, s, p, in_place, now)
+        else:
+            continue
+        if not fits(c, s):
+            return False
     return True
 
 

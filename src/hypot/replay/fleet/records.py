@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hypot.core.bank.bank import Bank
+from hypot.core.bank.rule import AutoscalerPast, Learned, Proposal
+from hypot.core.bank.season import Season
 from hypot.core.usage.decay import Decaying
 from hypot.kinds.hvpa.fields import MOST_REPLICAS
 from hypot.replay.numbers.hvpa import HvpaPast, HvpaRule, ResourceRule
@@ -35,12 +38,36 @@ class TooLargeError(NotCoveredError):
 
 
 # Columns with one element per tick of history, and columns that keep their own length.
-_TICKS = {"returning", "requests_seen", "latency_seen", "usage_seen", "queue_seen", "queue_each_seen"}
+_TICKS = {
+    "returning",
+    "requests_seen",
+    "latency_seen",
+    "usage_seen",
+    "queue_seen",
+    "queue_each_seen",
+    "late_seen",
+    "late_each_seen",
+}
 _AS_THEY_ARE = {"template", "written", "row", "felt", "coming", "coming_due", "idle_since"}
 # Columns with several elements, for the tuples in which most columns have one.
 _MANY = {WpaColumns: {"sides", "counts", "readies"}, Site: _TICKS | _AS_THEY_ARE}
 # Tuples whose columns keep their own length, and columns with one element per count of replicas.
-_WHOLE = {Advice, Decaying, NumericRecipe, NumericUsage, HvpaPast, NumericPlan, Tally, TortoiseRule, TortoisePast}
+_WHOLE = {
+    Advice,
+    AutoscalerPast,
+    Bank,
+    Decaying,
+    HvpaPast,
+    Learned,
+    NumericPlan,
+    NumericRecipe,
+    NumericUsage,
+    Proposal,
+    Season,
+    Tally,
+    TortoisePast,
+    TortoiseRule,
+}
 _COUNTED = {ResourceRule: {"lows", "highs", "belows", "pins", "mosts"}, HvpaRule: {"pinned_at"}}
 _ONE = {"used", "serials", "newest", "differed", "ups_used", "downs_used"}
 # Columns of times, which are floats even if they are empty.

@@ -14,6 +14,8 @@ import numpy as np
 
 from hypot.core import amount, timeofday
 from hypot.core.axes import gate, interval, saturation, shape
+from hypot.core.bank import bank, forecasts, lateness, learn, need, observed, rule, season
+from hypot.core.bank import decide as bank_decide
 from hypot.core.learning import bounds as hpa_bounds
 from hypot.core.learning import needs, phases, slots, target
 from hypot.core.replicas import bounds, ratio, readiness, watermark, window
@@ -21,7 +23,19 @@ from hypot.core.sizes import disruption, fate, fit, right_size
 from hypot.core.usage import decay, estimate
 from hypot.replay.fleet import loops as fleet_loops
 from hypot.replay.fleet import rows as fleet_rows
-from hypot.replay.numbers import hpa, hvpa, hvpa_resolve, past, plan, tortoise, tortoise_hpa, usage, vpa, wpa
+from hypot.replay.numbers import (
+    autoscaler,
+    hpa,
+    hvpa,
+    hvpa_resolve,
+    past,
+    plan,
+    tortoise,
+    tortoise_hpa,
+    usage,
+    vpa,
+    wpa,
+)
 from hypot.replay.score import tally
 from hypot.replay.world import cohorts, lifecycle, service, signals, tick
 
@@ -50,6 +64,15 @@ MODULES: tuple[ModuleType, ...] = (
     needs,
     phases,
     hpa_bounds,
+    lateness,
+    need,
+    season,
+    forecasts,
+    bank,
+    rule,
+    observed,
+    learn,
+    bank_decide,
     estimate,
     decay,
     service,
@@ -69,6 +92,7 @@ MODULES: tuple[ModuleType, ...] = (
     hvpa,
     tortoise,
     tortoise_hpa,
+    autoscaler,
     fleet_loops,
 )
 # Functions with another compiled form: copying, 64-bit integers, and one amount instead of many.
@@ -98,6 +122,9 @@ PLAIN_ONLY: set[Any] = {
     plan.no_plan,
     vpa.no_advice,
     usage.new_usage,
+    bank.new_bank,
+    rule.nothing_learned,
+    season.new_season,
     decay.new_decaying,
 }
 # Functions on the path of every tick that the compiler would not inline by itself.

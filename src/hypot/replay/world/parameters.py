@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-Signal = Literal["requests", "latency", "queue", "usage"]
+Signal = Literal["requests", "latency", "queue", "usage", "late"]
 
 
 def _given(default: Any, unit: str, why: str) -> Any:

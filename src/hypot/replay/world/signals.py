@@ -6,8 +6,8 @@ from hypot.replay.world.cohorts import READY_STATES, RUNNING, Cohorts
 from hypot.replay.world.params import Params
 from hypot.replay.world.site import Site
 
-REQUESTS, LATENCY, QUEUE, USAGE = range(4)
-SIGNALS = {"requests": REQUESTS, "latency": LATENCY, "queue": QUEUE, "usage": USAGE}
+REQUESTS, LATENCY, QUEUE, USAGE, LATE = range(5)
+SIGNALS = {"requests": REQUESTS, "latency": LATENCY, "queue": QUEUE, "usage": USAGE, "late": LATE}
 
 
 def window_begins(i: int, p: Params) -> int:
@@ -57,13 +57,15 @@ def is_sampled(c: Cohorts, p: Params, k: int, now: float) -> bool:
 
 
 def pod_value(c: Cohorts, s: Site, p: Params, signal: int, k: int, i: int) -> int:
-    """A custom metric per pod of a group, in milli-units: requests/s, seconds, waiting requests, or cores."""
+    """A custom metric per pod of a group, in milli-units: requests/s, seconds, waiting requests, cores, late ones/s."""
     if signal == REQUESTS:
         return milli_of(seen_mean(c.load_seen[k], i, p))
     if signal == USAGE:
         return cpu_sample(c, p, k, i)
     if signal == LATENCY:
         return milli_of(seen_mean(s.latency_seen, i, p))
+    if signal == LATE:
+        return milli_of(seen_mean(s.late_each_seen, i, p))
     return milli_of(seen_mean(s.queue_each_seen, i, p))
 
 
@@ -73,6 +75,8 @@ def total_value(s: Site, p: Params, signal: int, i: int) -> int:
         return milli_of(seen_mean(s.requests_seen, i, p))
     if signal == LATENCY:
         return milli_of(seen_mean(s.latency_seen, i, p))
+    if signal == LATE:
+        return milli_of(seen_mean(s.late_seen, i, p))
     return milli_of(seen_mean(s.queue_seen if signal == QUEUE else s.usage_seen, i, p))
 
 

@@ -25,13 +25,15 @@ class Site(NamedTuple):
     coming_due: Any
     idle_since: Any
     # Lost requests that will come back, one element per tick; and the observed totals: requests, latency, cores in use,
-    # the backlog, and the backlog of each pod.
+    # the backlog, the backlog of each pod, late requests, and those of each pod.
     returning: Any
     requests_seen: Any
     latency_seen: Any
     usage_seen: Any
     queue_seen: Any
     queue_each_seen: Any
+    late_seen: Any
+    late_each_seen: Any
     # Since the last tick: requests that died with their pod, and those of them that had counted as late; pods evicted
     # for a new size, pods that were OOM-killed.
     died: Any
@@ -79,6 +81,8 @@ def new_site(
         usage_seen=[0.0] * p.slots,
         queue_seen=[0.0] * p.slots,
         queue_each_seen=[0.0] * p.slots,
+        late_seen=[0.0] * p.slots,
+        late_each_seen=[0.0] * p.slots,
         died=[0.0],
         late_died=[0.0],
         evicted=[0],

@@ -113,6 +113,8 @@ def live_through(
     s.usage_seen[slot] = used_cpu
     s.queue_seen[slot] = row[BACKLOG]
     s.queue_each_seen[slot] = row[BACKLOG] / max(1.0, row[READY]) if row[BACKLOG] > 0.0 else 0.0
+    s.late_seen[slot] = row[LATE] * row[REQUESTS]
+    s.late_each_seen[slot] = s.late_seen[slot] / max(1.0, row[READY])
     if p.retries > 0.0:
         s.returning[i % p.retry_ticks] = p.retries * row[LOST]
     write_down(s, rows, i)

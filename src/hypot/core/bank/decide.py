@@ -1,0 +1,201 @@
+"""One decision of an autoscaler: the stages recommend, resolve and restrain, in plain numbers."""
+
+from hypot.core.bank.bank import (
+    LEADS,
+    choose,
+    held_demand,
+    hold_forecasts,
+    is_priceable,
+    place_of,
+    plan_counts,
+    plan_sizes,
+    price_counts,
+    price_sizes,
+)
+from hypot.core.bank.forecasts import forecast
+from hypot.core.bank.learn import decay_of, middle_of, note_jump, observe
+from hypot.core.bank.need import busiest, in_grains, pods_for, size_for
+from hypot.core.bank.rule import USUAL_RESIZE, AutoscalerPast, AutoscalerRule, Observed
+from hypot.core.bank.season import DAY, WEEK, ratio_ahead
+
+# The first rule decides for this many steps.
+WARM_UP = 40
+# What shrinks must shrink by this share: sizes and counts together, or counts alone.
+RELEASED = 0.2
+RELEASED_PODS = 0.04
+# What a size gets more when it grows, so that it need not grow again soon.
+AHEAD = 0.1
+# Without metrics, demand follows the season, this many steps ahead.
+BLIND_AHEAD = 4
+# Where a change of size restarted pods, sizes stay for this long: a day seven times over, whatever a day's length.
+FIXED_DAYS = 7.0
+
+
+def advise(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
+    """Decide the count and the size; both are in the proposal afterwards."""
+    proposal = past.proposal
+    proposal.replicas[0], proposal.cpu[0] = o.replicas, o.cpu
+    if not o.known:
+        stay_blind(rule, past, o, now)
+        return
+    observe(rule, past, o, now)
+    if rule.counts:
+        recommend_count(rule, past, o, now)
+        restrain_count(rule, past, o, now)
+    if changes_size(rule, o, now):
+        pods = max(1, min(o.ready, proposal.replicas[0]))
+        recommend_size(rule, past, o, pods, now)
+        restrain_size(rule, past, o, now)
+    elif rule.sizes:
+        proposal.cpu[0] = max(rule.least_cpu, min(rule.most_cpu, o.cpu))
+
+
+def changes_size(rule: AutoscalerRule, o: Observed, now: float) -> bool:
+    """Whether the size may change now; if pods had to restart for it lately, only their count changes."""
+    return bool(rule.sizes and now - o.restarted >= FIXED_DAYS * rule.day)
+
+
+def planned_size(rule: AutoscalerRule, o: Observed, now: float) -> int:
+    """The size that the count is planned for: where sizes change too, the largest, and the size is made to fit."""
+    return rule.most_cpu if changes_size(rule, o, now) else o.cpu
+
+
+def lead_of(rule: AutoscalerRule, o: Observed, takes: float, now: float) -> int:
+    """How many steps pass from what a sample shows to the moment when what is decided now has an effect."""
+    return int(min(LEADS - 1, max(2, round((now - middle_of(o) + takes) / rule.step))))
+
+
+def age_of(rule: AutoscalerRule, o: Observed, now: float) -> int:
+    """How many steps ago the demand was what the samples show."""
+    return int(min(LEADS - 1, max(1, round((now - middle_of(o)) / rule.step))))
+
+
+def make_forecasts(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, which: int, lead: int) -> None:
+    learned, when = past.learned, middle_of(o)
+    then = when + lead * rule.step
+    day = ratio_ahead(learned.day, rule.day / DAY, when, then)
+    week = ratio_ahead(learned.week, rule.day * 7.0 / WEEK, when, then)
+    jump = note_jump(rule, learned, which, lead)
+    forecast(past.made, learned.demand, learned.newest[0], learned.known[0], lead, day, week, jump)
+
+
+def recommend_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
+    """Plan a count with every rule, price them all, and ask for what the cheapest plans."""
+    bank, learned, proposal = past.counts, past.learned, past.proposal
+    lead = lead_of(rule, o, learned.start[0], now)
+    make_forecasts(rule, past, o, 0, lead)
+    hold_forecasts(bank, past.made)
+    request = planned_size(rule, o, now) / 1000.0
+    cap, price = request * o.ratio, request + o.memory_price
+    kappa, late_price = learned.kappa[0], rule.late_price
+    use = busiest(cap, kappa, late_price, price)
+    least, most = rule.least_pods, rule.most_pods
+    plan_counts(bank, use, cap, request, kappa, late_price, price, least, most)
+    if is_priceable(bank, lead):
+        churn = (learned.start[0] + rule.stop) / rule.step
+        age = age_of(rule, o, now)
+        demand = proposal.demand[0]
+        price_counts(bank, demand, lead, age, cap, kappa, late_price, price, churn, decay_of(rule))
+        if is_warm(rule, past, now):
+            choose(bank, now)
+    proposal.use[0], proposal.planned[0] = use, held_demand(bank)
+    asked = int(bank.plans[place_of(bank.steps[0]) + bank.rule[0]])
+    if proposal.saturated[0]:
+        asked = max(asked, pods_for(proposal.demand[0], use, cap, kappa, late_price, price))
+    proposal.asked[0] = asked
+    bank.steps[0] += 1
+
+
+def is_warm(rule: AutoscalerRule, past: AutoscalerPast, now: float) -> bool:
+    """Whether enough was priced for a choice between rules."""
+    return bool(now - past.learned.first[0] >= WARM_UP * rule.step)
+
+
+def recommend_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods: int, now: float) -> None:
+    """The same for the size of so many pods."""
+    bank, learned, proposal = past.sizes, past.learned, past.proposal
+    lead = lead_of(rule, o, USUAL_RESIZE, now)
+    make_forecasts(rule, past, o, 1, lead)
+    hold_forecasts(bank, past.made)
+    kappa, late_price = learned.kappa[0], rule.late_price
+    least, most = rule.least_cpu / 1000.0, rule.most_cpu / 1000.0
+    plan_sizes(bank, pods, o.ratio, kappa, late_price, least, most)
+    if is_priceable(bank, lead):
+        age = age_of(rule, o, now)
+        price_sizes(bank, proposal.demand[0], lead, age, pods, o.ratio, kappa, late_price, decay_of(rule))
+        if is_warm(rule, past, now):
+            choose(bank, now)
+    planned = held_demand(bank)
+    if proposal.saturated[0]:
+        planned = max(planned, proposal.demand[0])
+    proposal.planned[1] = planned
+    proposal.asked[1] = in_grains(size_for(planned, pods, o.ratio, kappa, late_price), rule.grain)
+    bank.steps[0] += 1
+
+
+def may_release(past: AutoscalerPast, now: float) -> bool:
+    return bool(not past.proposal.saturated[0] and now >= past.learned.keeps_until[0])
+
+
+def restrain_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
+    """Only a clear shrink counts, and none while pods are at their cap; bounds always hold."""
+    proposal = past.proposal
+    count = max(rule.least_pods, min(rule.most_pods, proposal.asked[0]))
+    releases = may_release(past, now) and count_with_slack(rule, past, o, now) < o.replicas
+    if count < o.replicas <= rule.most_pods and not releases:
+        count = o.replicas
+    proposal.replicas[0] = count
+
+
+def count_with_slack(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> int:
+    """The count if a little more demand were planned for: while that is what is there, nothing is released."""
+    request = planned_size(rule, o, now) / 1000.0
+    cap, price = request * o.ratio, request + o.memory_price
+    slack = RELEASED if changes_size(rule, o, now) else RELEASED_PODS
+    demand = past.proposal.planned[0] * (1.0 + slack)
+    return pods_for(demand, past.proposal.use[0], cap, past.learned.kappa[0], rule.late_price, price)
+
+
+def restrain_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
+    proposal = past.proposal
+    cpu = max(rule.least_cpu, min(rule.most_cpu, proposal.asked[1]))
+    if cpu > o.cpu:
+        cpu = max(cpu, min(rule.most_cpu, in_grains(cpu * (1.0 + AHEAD) / 1000.0, rule.grain)))
+    elif rule.least_cpu <= o.cpu <= rule.most_cpu and (not may_release(past, now) or cpu > o.cpu * (1.0 - RELEASED)):
+        cpu = o.cpu
+    proposal.cpu[0] = cpu
+
+
+def stay_blind(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
+    """Without metrics nothing shrinks; what the season of a day or a week adds is followed upwards."""
+    learned, proposal = past.learned, past.proposal
+    proposal.blind[0] = 1
+    if learned.known[0] == 0 or learned.last[0] < 0.0:
+        stay_within(rule, past, o)
+        return
+    then = now + BLIND_AHEAD * rule.step
+    day = ratio_ahead(learned.day, rule.day / DAY, learned.last[0], then)
+    week = ratio_ahead(learned.week, rule.day * 7.0 / WEEK, learned.last[0], then)
+    demand = learned.demand[learned.newest[0]] * max(1.0, day, week)
+    proposal.demand[0] = demand
+    kappa, late_price = learned.kappa[0], rule.late_price
+    stay_within(rule, past, o)
+    if rule.counts:
+        request = planned_size(rule, o, now) / 1000.0
+        cap, price = request * o.ratio, request + o.memory_price
+        use = busiest(cap, kappa, late_price, price)
+        count = pods_for(demand, use, cap, kappa, late_price, price)
+        proposal.replicas[0] = max(proposal.replicas[0], min(rule.most_pods, count))
+    if changes_size(rule, o, now):
+        pods = max(1, min(o.ready, proposal.replicas[0]))
+        cpu = in_grains(size_for(demand, pods, o.ratio, kappa, late_price), rule.grain)
+        proposal.cpu[0] = max(proposal.cpu[0], min(rule.most_cpu, cpu))
+
+
+def stay_within(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> None:
+    """Keep what is there, within the bounds."""
+    proposal = past.proposal
+    if rule.counts:
+        proposal.replicas[0] = max(rule.least_pods, min(rule.most_pods, o.replicas))
+    if rule.sizes:
+        proposal.cpu[0] = max(rule.least_cpu, min(rule.most_cpu, o.cpu))

@@ -1,0 +1,164 @@
+"""What one observation teaches: the demand, how late requests are, what they cost, how long pods take to serve."""
+
+from math import inf
+
+from hypot.core.bank.bank import HALF_LIFE, HOLD_COUNT, HOLDS, UNKNOWN, forget_plans
+from hypot.core.bank.forecasts import KEPT
+from hypot.core.bank.lateness import kappa_after, kappa_of
+from hypot.core.bank.rule import COUNTS_KEPT, AutoscalerPast, AutoscalerRule, Learned, Observed
+from hypot.core.bank.season import DAY, WEEK, add_to_season
+
+LEAST_DEMAND = 0.01
+# Pods that use this share of their cap are at it: their usage does not show how much is asked for.
+AT_CAP = 0.97
+# What they may need then.
+HIDDEN = 2.0
+# Nothing is learned about lateness for this many steps after pods were at their cap or changed their size.
+SETTLE = 4
+# By which share of the difference a measured value moves the learned one.
+FOLLOWED = 0.2
+# A longer time without a decision, in steps, breaks the past in two.
+GAP = 4
+# A jump by more than this factor is not remembered.
+MOST_JUMP = 8.0
+LONGEST_START = 1800.0
+# The weight of the newest observation in the means from which the work of a request follows; how much rates must
+# differ, as the square of their spread over their mean; and the least share of the usage that requests cause.
+REMEMBERED = 0.01
+LEAST_SPREAD = 0.01
+LEAST_WORK = 0.3
+
+
+def observe(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
+    """Take in one observation; the demand goes into the proposal."""
+    learned, proposal = past.learned, past.proposal
+    note_gap(rule, past, now)
+    note_starts(learned, o, now)
+    note_size(learned, o)
+    served = pods_then(learned, o)
+    saturated = o.use >= AT_CAP * o.cap
+    if saturated:
+        learned.calm[0] = 0
+    elif learned.calm[0] >= SETTLE:
+        learn_work(rule, learned, o)
+        learn_lateness(learned, o)
+    demand = max(LEAST_DEMAND, o.use * served)
+    if not saturated:
+        add_to_season(learned.day, rule.day / DAY, demand, middle_of(o))
+        add_to_season(learned.week, rule.day * 7.0 / WEEK, demand, middle_of(o))
+    else:
+        demand = hidden_demand(rule, learned, o, served)
+    note_demand(learned, demand)
+    proposal.demand[0], proposal.saturated[0], proposal.blind[0] = demand, 1 if saturated else 0, 0
+    remember_ready(learned, o, now)
+    learned.calm[0] += 1
+    learned.last[0] = now
+
+
+def middle_of(o: Observed) -> float:
+    return o.at - o.window / 2.0
+
+
+def note_gap(rule: AutoscalerRule, past: AutoscalerPast, now: float) -> None:
+    """At first and after a time without decisions, nothing is released until the longest hold has passed."""
+    learned, keeps_until = past.learned, now + HOLDS[HOLD_COUNT - 1] * rule.step
+    if learned.first[0] == -inf:
+        learned.first[0], learned.keeps_until[0] = now, keeps_until
+        learned.kappa[0] = kappa_of(rule.late_after, learned.work[0])
+    elif now - learned.last[0] > GAP * rule.step:
+        forget_plans(past.counts)
+        forget_plans(past.sizes)
+        learned.known[0] = 0
+        learned.missing_since[0] = inf
+        learned.keeps_until[0] = keeps_until
+
+
+def note_starts(learned: Learned, o: Observed, now: float) -> None:
+    """Measure how long it takes from the last order of more pods until all of them serve."""
+    if o.ready < o.replicas:
+        if o.replicas > learned.ordered[0] or learned.missing_since[0] == inf:
+            learned.missing_since[0] = learned.last[0] if learned.last[0] > -inf else now
+    elif learned.missing_since[0] < inf:
+        took = min(LONGEST_START, now - learned.missing_since[0])
+        learned.start[0] += FOLLOWED * (took - learned.start[0])
+        learned.missing_since[0] = inf
+    learned.ordered[0] = o.replicas
+
+
+def note_size(learned: Learned, o: Observed) -> None:
+    if learned.sized[0] != o.cpu:
+        learned.sized[0], learned.calm[0] = o.cpu, 0
+
+
+def remember_ready(learned: Learned, o: Observed, now: float) -> None:
+    place = (learned.ready_newest[0] + 1) % COUNTS_KEPT
+    learned.ready_newest[0] = place
+    learned.ready[place], learned.ready_at[place] = o.ready, now
+
+
+def pods_then(learned: Learned, o: Observed) -> float:
+    """How many pods shared the demand in the window of the samples."""
+    total = count = 0
+    for place in range(COUNTS_KEPT):
+        if o.at - o.window < learned.ready_at[place] <= o.at:
+            total += learned.ready[place]
+            count += 1
+    return total / count if total > 0 else float(max(1, o.ready))
+
+
+def hidden_demand(rule: AutoscalerRule, learned: Learned, o: Observed, served: float) -> float:
+    """The demand of pods at their cap: by the rate of requests where it is known, else twice what they use."""
+    used = o.use * served
+    if o.rate < 0.0 or learned.work[0] <= 0.0:
+        return HIDDEN * used
+    asked = (o.rate * learned.work[0] + learned.base[0]) * served
+    return float(max(asked, HIDDEN * used if rule.sizes else used))
+
+
+def note_demand(learned: Learned, demand: float) -> None:
+    newest = (learned.newest[0] + 1) % KEPT
+    learned.newest[0], learned.demand[newest] = newest, demand
+    learned.known[0] = min(KEPT, learned.known[0] + 1)
+
+
+def note_jump(rule: AutoscalerRule, learned: Learned, which: int, lead: int) -> float:
+    """The demand after the largest jump so far, but not above the largest demand so far."""
+    newest, fading = learned.newest[0], decay_of(rule)
+    demand = learned.demand[newest]
+    learned.jumps[which] = 1.0 + (learned.jumps[which] - 1.0) * fading
+    if learned.known[0] > lead:
+        before = learned.demand[(newest - lead) % KEPT]
+        learned.jumps[which] = max(learned.jumps[which], min(MOST_JUMP, demand / before))
+    if which == 0:
+        learned.peak[0] = max(learned.peak[0] * fading, demand)
+    return float(max(demand, min(demand * learned.jumps[which], learned.peak[0])))
+
+
+def decay_of(rule: AutoscalerRule) -> float:
+    """The weight that a price keeps in one step."""
+    return float(0.5 ** (rule.step * 86400.0 / rule.day / HALF_LIFE))
+
+
+def learn_work(rule: AutoscalerRule, learned: Learned, o: Observed) -> None:
+    """What a request costs, and what a pod uses without any: the line through rates and uses, if rates differ."""
+    if o.rate <= 0.0:
+        return
+    first, means = learned.work[0] == UNKNOWN, learned.means
+    share = 1.0 if first else REMEMBERED
+    means[0] += share * (o.rate - means[0])
+    means[1] += share * (o.use - means[1])
+    means[2] += share * (o.rate * o.rate - means[2])
+    means[3] += share * (o.rate * o.use - means[3])
+    rate, use = means[0], means[1]
+    spread, work = means[2] - rate * rate, use / rate
+    if spread > LEAST_SPREAD * rate * rate:
+        work = max(LEAST_WORK * work, min(work, (means[3] - rate * use) / spread))
+    learned.work[0] = work
+    learned.base[0] = max(0.0, use - work * rate)
+    if first:
+        learned.kappa[0] = kappa_of(rule.late_after, work)
+
+
+def learn_lateness(learned: Learned, o: Observed) -> None:
+    if o.rate > 0.0 and o.late >= 0.0:
+        learned.kappa[0] = kappa_after(learned.kappa[0], o.cap, o.use, o.late / o.rate)

@@ -1,0 +1,1 @@
+"""Decisions of an Autoscaler: the cheapest rule on the workload's own past."""

@@ -1,0 +1,51 @@
+"""The settings of an Autoscaler as plain numbers, and the container that it sizes."""
+
+from collections.abc import Sequence
+
+from hypot.core.bank.rule import DAY_LENGTH, STOP, AutoscalerRule
+from hypot.kinds.autoscaler.fields import AutoscalerSpec
+from hypot.kinds.vpa.allowed import allowed
+from hypot.policy.model.current_size import CurrentSize
+from hypot.policy.model.settings import Settings
+
+CPU = "cpu"
+# Without bounds a pod may grow to so many times the request of its template.
+GROWTH = 4
+# Sizes change in tenths of the least size.
+GRAINS = 10
+
+
+def sized_container(autoscaler: AutoscalerSpec, current: Sequence[CurrentSize]) -> CurrentSize | None:
+    """The container whose usage counts: that with the largest cpu request; the others keep their size."""
+    found = [
+        one
+        for one in current
+        if one.requests.get(CPU, 0) > 0 and not (autoscaler.sizes and _is_left_alone(autoscaler, one.container))
+    ]
+    return max(found, key=lambda one: one.requests[CPU], default=None)
+
+
+def _is_left_alone(autoscaler: AutoscalerSpec, container: str) -> bool:
+    bounds = allowed(autoscaler, container)
+    return bounds.switched_off or CPU not in bounds.controlled
+
+
+def rule_of(autoscaler: AutoscalerSpec, container: str, base: int, settings: Settings) -> AutoscalerRule:
+    """`base` is the cpu request in the pod template, in millicores; bounds that are not written follow from it."""
+    bounds = allowed(autoscaler, container)
+    least = bounds.least.get(CPU) or min(base, bounds.most.get(CPU) or base)
+    most = max(least, bounds.most.get(CPU) or GROWTH * max(least, base))
+    return AutoscalerRule(
+        step=float(settings.sync_period),
+        counts=autoscaler.counts,
+        sizes=autoscaler.sizes,
+        least_pods=autoscaler.min_replicas,
+        most_pods=max(autoscaler.min_replicas, autoscaler.max_replicas),
+        least_cpu=least,
+        most_cpu=most,
+        grain=max(1, least // GRAINS),
+        late_price=float(autoscaler.late_price),
+        late_after=float(autoscaler.late_after),
+        stop=STOP,
+        day=DAY_LENGTH,
+    )

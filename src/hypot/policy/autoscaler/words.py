@@ -1,0 +1,57 @@
+"""Rules and learned values in words."""
+
+from hypot.core.bank.bank import RULES, SHADOW, Bank, forecast_of, hold_of, margin_of
+from hypot.core.bank.forecasts import (
+    AVERAGED,
+    JUMP,
+    LAST,
+    LAST_WEEK,
+    LONG_AVERAGED,
+    LONG_MEAN,
+    LONG_SLOPE,
+    LONG_SLOPED,
+    MEAN,
+    SLOPE,
+    SLOPED,
+    YESTERDAY,
+)
+from hypot.policy.model.decision import show_seconds
+
+_FIXED = {
+    LAST: "as now",
+    YESTERDAY: "as yesterday",
+    LAST_WEEK: "as a week ago",
+    JUMP: "ready for the largest jump so far",
+}
+_OVER = {SLOPE: SLOPED, LONG_SLOPE: LONG_SLOPED, MEAN: AVERAGED, LONG_MEAN: LONG_AVERAGED}
+
+
+def rule_in_words(rule: int, step: float) -> str:
+    """For example: as yesterday, +10 %, hold 75 s."""
+    if rule == SHADOW:
+        return "HPA at 70 %"
+    kind = forecast_of(rule)
+    if kind in _FIXED:
+        name = _FIXED[kind]
+    else:
+        name = f"{'slope' if kind in {SLOPE, LONG_SLOPE} else 'mean'} of {show_seconds(_OVER[kind] * step)}"
+    margin, hold = margin_of(rule), hold_of(rule) * step
+    parts = [name, *([f"+{margin:.0%}".replace("%", " %")] if margin else [])]
+    return ", ".join([*parts, f"hold {show_seconds(hold)}"] if hold else parts)
+
+
+def next_best(bank: Bank, count: int = 2) -> list[int]:
+    """The cheapest rules besides the one that decides; those with exactly its price ask for the same."""
+    best = bank.prices[bank.rule[0]]
+    others = [rule for rule in range(RULES) if rule != bank.rule[0] and bank.prices[rule] > best]
+    return sorted(others, key=lambda rule: bank.prices[rule])[:count]
+
+
+def dearer(bank: Bank, rule: int) -> str:
+    """How much more a rule would have cost, for example +3.1 %."""
+    best = bank.prices[bank.rule[0]]
+    return f"{bank.prices[rule] / best - 1.0:+.1%}".replace("%", " %") if best > 0.0 else "unknown"
+
+
+def cores(amount: float) -> str:
+    return f"{amount:.3g}"

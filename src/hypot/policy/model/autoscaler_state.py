@@ -1,0 +1,92 @@
+"""What an Autoscaler keeps from one decision to the next: columns of plain numbers, not changed in place."""
+
+import base64
+import zlib
+from array import array
+from collections.abc import Iterator, Mapping
+from math import floor, inf, isfinite
+from typing import Any, Self
+
+from hypot.core.bank.rule import DAY_LENGTH, AutoscalerPast, nothing_learned
+from hypot.core.bank.season import DAY, WEEK
+from hypot.core.dataclass import dataclass
+
+CODE = "d"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AutoscalerState:
+    """What it learned. A decision works on a copy."""
+
+    past: AutoscalerPast
+
+    @classmethod
+    def new(cls) -> Self:
+        return cls(nothing_learned())
+
+    def copy(self) -> "AutoscalerState":
+        return AutoscalerState(_copied(self.past))
+
+    @property
+    def newest(self) -> float:
+        """The newest time in it."""
+        last = self.past.learned.last[0]
+        return float(last) if isfinite(last) else 0.0
+
+    def until(self, now: float) -> "AutoscalerState":
+        """Without times in the future."""
+        new = self.copy()
+        learned = new.past.learned
+        for column in (learned.last, learned.first, learned.missing_since, learned.ready_at):
+            column[:] = [at if at == inf else min(at, now) for at in column]
+        for season, width in ((learned.day, DAY_LENGTH / DAY), (learned.week, 7.0 * DAY_LENGTH / WEEK)):
+            season.slot[0] = min(season.slot[0], floor(now / width))
+        for bank in (new.past.counts, new.past.sizes):
+            bank.since[0] = min(bank.since[0], now)
+        return new
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AutoscalerState) and self.past == other.past
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.past.learned.last))
+
+    def to_dict(self) -> dict[str, Any]:
+        numbers = array(CODE, [number for column in _columns(self.past) for number in column])
+        return {"columns": base64.b64encode(zlib.compress(numbers.tobytes())).decode("ascii")}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Raises ValueError if it cannot be read."""
+        past = nothing_learned()
+        columns = list(_columns(past))
+        size = sum(map(len, columns))
+        unpacker = zlib.decompressobj()
+        try:
+            raw = unpacker.decompress(base64.b64decode(str(data["columns"]), validate=True), 8 * size + 1)
+        except (KeyError, zlib.error) as error:
+            raise ValueError("what an Autoscaler learned cannot be read") from error
+        if len(raw) != 8 * size:
+            raise ValueError("what an Autoscaler learned has another form")
+        numbers, at = array(CODE, raw), 0
+        for column in columns:
+            whole = isinstance(column[0], int)
+            part = numbers[at : at + len(column)]
+            column[:] = [int(number) for number in part] if whole else part.tolist()
+            at += len(column)
+        return cls(past)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, list):
+        return value[:]
+    return type(value)(*[_copied(part) for part in value])
+
+
+def _columns(value: Any) -> Iterator[list[Any]]:
+    """All columns, in order."""
+    for part in value:
+        if isinstance(part, list):
+            yield part
+        else:
+            yield from _columns(part)
