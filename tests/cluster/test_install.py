@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from hypot.run.rights import said_by
 from tools import tool
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+# That of the chart and of the kustomize base.
+IMAGE = f"hypot:{version('hypot')}"
 PATHS = {
     "Namespace": "/api/v1/namespaces",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
@@ -134,7 +137,7 @@ def printed(case: str, folder: Path) -> list[Object]:
     _, config, flags = CONFIGS[case]
     file = folder / "config.yaml"
     file.write_text(to_yaml(config), encoding="utf-8")
-    result = CliRunner().invoke(command, ["--config", str(file), *flags], catch_exceptions=False)
+    result = CliRunner().invoke(command, ["--image", IMAGE, "--config", str(file), *flags], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return list(yaml.safe_load_all(result.output))
 

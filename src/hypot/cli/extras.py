@@ -65,7 +65,7 @@ def _text(module: str, extra: str) -> str:
 
 def install_command(extra: str) -> str:
     """The command for the way in which hypot was installed: from an index, a folder, a file, or a repository."""
-    name, about = f"hypot[{extra}]", _installed_from()
+    name, about = f"hypot[{extra}]", installed_from()
     match about:
         case {"dir_info": folder, "url": url} if url.startswith("file:"):
             from urllib.parse import unquote, urlsplit  # noqa: PLC0415  only here
@@ -79,8 +79,8 @@ def install_command(extra: str) -> str:
             return f"pip install '{name}'"
 
 
-def _installed_from() -> Any:
-    """What the installer noted of its source; nothing if it was an index."""
+def installed_from() -> Any:
+    """What the installer noted of its source; nothing if it was an index, as with a released version."""
     # Importing this takes as long as all of click, and only few need it.
     from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
 

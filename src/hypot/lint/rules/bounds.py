@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from hypot.core.quantity import format_milli
 from hypot.kinds.base import count_of
@@ -89,10 +89,12 @@ def scaled_object_bounds(world: InputWorld) -> Iterator[Hit]:
     "pdb-blocks-evictions",
     "warning",
     title="A disruption budget that allows no eviction at the minimum",
-    why="While the autoscaler is at its minimum, the budget requires every pod to be healthy. No pod can be "
-    "evicted, so node drains and upgrades hang. Percentages are rounded up, as the disruption controller does.",
-    fix="set maxUnavailable: 1, or raise minReplicas above what the budget requires",
-    example="requires 2 healthy pods of 2, the minimum of HorizontalPodAutoscaler shop/web: no pod can be evicted then",
+    why="The budget requires every pod to be healthy: while the autoscaler is at its minimum, or at any count, as "
+    "maxUnavailable: 0 does. No pod can be evicted, so node drains and upgrades hang. Percentages are rounded up, as "
+    "the disruption controller does.",
+    fix="write maxUnavailable: 1, or raise minReplicas above what the budget requires; the finding says what helps",
+    example="requires 2 healthy pods, and there are 2 at the minimum of HorizontalPodAutoscaler shop/web: no pod can "
+    "be evicted then",
     kinds=("PodDisruptionBudget",),
 )
 def pdb_blocks_evictions(world: InputWorld) -> Iterator[Hit]:
@@ -100,11 +102,39 @@ def pdb_blocks_evictions(world: InputWorld) -> Iterator[Hit]:
         scalers = [claim.item for one in workloads for claim in world.claims.get(one.key, ())]
         least = sum(_least(world, one) for one in workloads)
         for key in ("minAvailable", "maxUnavailable"):
-            wanted = _wanted(key, budget.spec.get(key), least) if scalers else None
+            value = budget.spec.get(key)
+            wanted = _wanted(key, value, least) if scalers else None
             if wanted is not None and wanted >= least:
-                needed = f"requires {count_of(wanted, 'healthy pod')} of {least}"
-                message = f"{needed}, the minimum of {some(scalers)}: no pod can be evicted then"
-                yield Hit(budget, ("spec", key), message)
+                whose = some(scalers) if len(workloads) == 1 else f"the {len(workloads)} workloads that it covers"
+                enough = _enough(key, value, least)
+                message = _blocked(value, wanted, least, whose) if enough else _ALWAYS
+                yield Hit(budget, ("spec", key), message, _remedy(key, least, enough, len(workloads)))
+
+
+_ALWAYS: Final = "requires all pods to be healthy, however many there are: no pod can ever be evicted"
+
+
+def _enough(key: str, value: Any, least: int) -> int | None:
+    """How many pods there must be so that one may go; None if none ever may."""
+    if key == "maxUnavailable":
+        return None
+    if (number := whole(value)) is not None:
+        return number + 1
+    return next((pods for pods in range(least, 101) if (_share(value, pods) or 0) < pods), None)
+
+
+def _blocked(value: Any, wanted: int, least: int, whose: str) -> str:
+    at_least = f"at the minimum of {whose}: no pod can be evicted then"
+    if whole(value) is None:
+        return f"requires {text(value)} of the pods, which is {wanted} of {least} {at_least}"
+    return f"requires {count_of(wanted, 'healthy pod')}, and there {'is' if least == 1 else 'are'} {least} {at_least}"
+
+
+def _remedy(key: str, least: int, enough: int | None, workloads: int) -> str:
+    one = "set maxUnavailable: 1" if key == "maxUnavailable" else "replace minAvailable by maxUnavailable: 1"
+    more = f"raise minReplicas {'to' if workloads == 1 else 'until there are'} {enough}"
+    alone = "; with one pod, each eviction is an outage" if least == 1 else ""
+    return f"{one}, or {more}{alone}" if enough else f"{one}{alone}"
 
 
 def _budgeted(world: InputWorld) -> dict[Item, list[InputWorkload]]:

@@ -112,6 +112,11 @@ class AutoscalerFindings(Findings):
         had, gets = brief_pair("cpu", o.cpu, cpu)
         self.step("restrain", "size", None, None, f"{container} gets cpu {gets}, instead of {had}.")
 
+    def report_fixed_size(self, o: Observed, container: str) -> None:
+        ago = show_seconds(self.now - o.restarted)
+        text = f"{container} keeps its size, because pods restarted for the last change of it, {ago} ago"
+        self.step("restrain", "fixed-size", None, None, f"{text}: only the count changes.")
+
     def _why_kept(self, past: AutoscalerPast, usual: str) -> str:
         if past.proposal.saturated[0]:
             return "pods are at their cap"
