@@ -36,11 +36,16 @@ def _is_left_alone(autoscaler: AutoscalerSpec, container: str) -> bool:
     return bounds.switched_off or CPU not in bounds.controlled
 
 
-def rule_of(autoscaler: AutoscalerSpec, container: str, base: int, settings: Settings) -> AutoscalerRule:
-    """`base` is the cpu request in the pod template, in millicores; bounds that are not written follow from it."""
+def bounds_of(autoscaler: AutoscalerSpec, container: str, base: int) -> tuple[int, int]:
+    """The least and the most cpu of a container; bounds that are not written follow from the request in the template."""
     bounds = allowed(autoscaler, container)
     least = bounds.least.get(CPU) or min(base, bounds.most.get(CPU) or base)
-    most = max(least, bounds.most.get(CPU) or GROWTH * max(least, base))
+    return least, max(least, bounds.most.get(CPU) or GROWTH * max(least, base))
+
+
+def rule_of(autoscaler: AutoscalerSpec, container: str, base: int, settings: Settings) -> AutoscalerRule:
+    """`base` is the cpu request in the pod template, in millicores."""
+    least, most = bounds_of(autoscaler, container, base)
     return AutoscalerRule(
         step=float(settings.sync_period),
         counts=autoscaler.counts,

@@ -24,7 +24,7 @@ from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, amounts_of, policy_of
 from hypot.kinds.vpa.knobs import Knobs, knobs_from
 from hypot.kinds.wpa import WPA
 from hypot.policy.autoscaler.report import recorded_containers
-from hypot.policy.autoscaler.rule import sized_name
+from hypot.policy.autoscaler.rule import bounds_of, sized_name
 from hypot.policy.governor import WAITS
 from hypot.policy.hold import CONFLICT, EDGES, holds_of
 from hypot.policy.model.decision import Blocks, condition_of
@@ -342,15 +342,20 @@ def _with_limits(container: Container, written: Mapping[str, Any], phases: Mappi
 
 
 def _sized(autoscaler: WorkloadAutoscaler, pod: Pod) -> tuple[Size, ...]:
-    """The cpu of the one container that an Autoscaler sizes, from its status; all else stays as in the manifest."""
+    """The cpu of the one container that an Autoscaler sizes, from its status; all else stays as in the manifest.
+
+    Bounds may have changed since it was recorded.
+    """
     containers = {container.name: container for container in pod.containers if not container.sidecar}
     name = sized_name(autoscaler, {each.name: amounts(each.requests) for each in containers.values()})
     recorded = {str(each.get("containerName")): each for each in mappings(recorded_containers(autoscaler.status))}
     if not autoscaler.acts or not autoscaler.sizes or name not in recorded:
         return ()
     given = {part: _usable(amounts_of(recorded[name].get(part))).get(CPU) for part in ("requests", "limits")}
-    if (cpu := given["requests"]) is None:
+    if given["requests"] is None:
         return ()
+    least, most = bounds_of(autoscaler, name, amounts(containers[name].requests)[CPU])
+    cpu = max(least, min(most, given["requests"]))
     limit = {CPU: max(given["limits"] or cpu, cpu)} if CPU in containers[name].limits else {}
     return (Size(name, {CPU: cpu}, limit),)
 
