@@ -13,10 +13,12 @@ from hypot.cli.bar import can_draw
 from hypot.cli.left_out import PATCH, is_broken, line_of
 from hypot.face.style import printable
 from hypot.kinds.catalogue import find_autoscaler
+from hypot.kinds.known_kinds import WORKLOAD_GROUPS
 from hypot.kinds.text.folder import Exclude
 from hypot.kinds.text.kustomize import is_in_overlay, patches_among
 from hypot.kinds.text.load import LoadedFiles, LoadError, Reader, Source
 from hypot.kinds.values.names import group_of
+from hypot.kinds.values.nested import inner
 
 # Smaller inputs are read before a bar would be visible.
 _WORTH_A_BAR = 4 * 2**20
@@ -127,11 +129,11 @@ def report_left_out(given: GivenFiles) -> None:
 def _without_patches(
     loaded: list[LoadedFiles], files: set[str], patches: frozenset[str]
 ) -> tuple[list[LoadedFiles], list[LoadError]]:
-    """Without the patches among files in folders: what a kustomization names, and autoscalers without a target."""
+    """Without the patches among files in folders: what a kustomization names, and what is only a part of an object."""
     objects, left_out = [], []
     for one in loaded:
         file = one.source.file
-        if file in patches or (file in files and _lacks_target(one.data) and is_in_overlay(file)):
+        if file in patches or (file in files and _is_part(one)):
             left_out.append(_patch(file, one.source.line, frozenset({one.data["kind"]})))
         else:
             objects.append(one)
@@ -140,6 +142,15 @@ def _without_patches(
 
 def _patch(file: str, line: int | None, kinds: frozenset[str]) -> LoadError:
     return LoadError(file, line, PATCH, "patch", kinds)
+
+
+def _is_part(one: LoadedFiles) -> bool:
+    """Whether it is only a part of an object, to be merged into it: an API server would refuse it."""
+    data = one.data
+    if WORKLOAD_GROUPS.get(data["kind"]) == group_of(data["apiVersion"]):
+        template = inner(data, "spec", "template") or inner(data, "spec", "jobTemplate", "spec", "template")
+        return bool(template) and "containers" not in inner(template, "spec")
+    return _lacks_target(data) and is_in_overlay(one.source.file)
 
 
 def _lacks_target(data: dict[str, Any]) -> bool:

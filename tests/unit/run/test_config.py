@@ -84,6 +84,7 @@ def test_kinds_that_size_pods(kind):
         ({"webhookService": "Sizes"}, "webhookService: 'Sizes' is neither the name of a Service nor an address"),
         ({"kinds": ["Hvpa"]}, "kinds: write a mapping"),
         ({"kinds": {"Deployment": "act"}}, "kinds: Deployment is not one of"),
+        ({"kinds": {"Autoscaler": "act"}}, "kinds: Autoscaler is not one of"),
         ({"kinds": {"Hvpa": "on"}}, "kinds.Hvpa: 'on' is not one of off, recommend"),
         ({"kinds": {"Hvpa": True}}, "kinds.Hvpa: True is not one of"),
         ({"kinds": {"Hvpa": "recommend"}}, "kinds.Hvpa: only a VerticalPodAutoscaler"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fake_cluster import FakeCluster
-from hypot.kinds.catalogue import controlled, names_of
+from hypot.kinds.catalogue import autoscalers, controlled, names_of
 from hypot.run.config import RunConfig
 from hypot.run.observe import watches
 from hypot.run.rights import (
@@ -283,3 +283,10 @@ def test_what_is_watched_is_allowed_and_what_is_allowed_is_watched(config):
     needed = {(f"{each.api_version.rpartition('/')[0]}/{each.plural}".lstrip("/"), "watch") for each in watched}
     assert {each for each in allowed(config) if each[1] == "watch"} == needed
     assert {(resource, "list") for resource, _ in needed} <= allowed(config)
+
+
+def test_a_kind_that_is_not_managed_has_no_rights():
+    """The controller cannot decide for it yet."""
+    unmanaged = [info.plural for info in autoscalers() if not info.managed]
+    assert unmanaged == ["autoscalers"]
+    assert not [right for right in all_rights() if right.resource.partition("/")[0] in unmanaged]

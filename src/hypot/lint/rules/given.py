@@ -1,5 +1,6 @@
 """Rules for the input itself."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from hypot.kinds.problem import some
@@ -29,29 +30,37 @@ GIVEN.known(
     "duplicate-object",
     "warning",
     title="An object that is in the input twice",
-    why="The object that is applied last wins. Rules that need the pods of a workload skip a workload that is in the "
-    "input twice, because it is unclear which of the two applies. A workload that nothing scales is not reported.",
-    fix="pass each object once; for overlays run `hypot lint --render overlays/prod`",
+    why="The object that is applied last wins. Rules that need the pods of a workload skip a workload that is in one "
+    "folder twice, because it is unclear which of the two applies. Definitions in different folders are variants, as "
+    "of overlays and examples: each autoscaler is checked with the nearest one, and variants are not reported. Nor is "
+    "a workload that nothing scales.",
+    fix="keep one of them, or move variants into folders of their own",
     example="HorizontalPodAutoscaler shop/web is also defined in base/web.yaml, line 1",
     kinds=(*POINTING, "ScaledObject", "workloads that are scaled"),
 )
 def duplicate_object(world: InputWorld) -> Iterator[Hit]:
-    first: dict[Key, Item] = {}
-    watched = {id(one.item) for one in world.autoscalers} | {id(one) for one in world.scaled_objects}
-    scaled = {one.target for one in world.autoscalers} | set(world.claims)
+    watched = objects_that_matter(world)
+    found: dict[Key, list[Item]] = defaultdict(list)
     for item in world.items:
-        if not item.name or not (id(item) in watched or item.key in scaled):
-            continue
-        earlier = first.setdefault(item.key, item)
-        if earlier is not item:
-            yield Hit(item, ("metadata", "name"), f"{item} is also defined{_place(earlier)}")
+        if item.name and item.key in watched:
+            found[item.key].append(item)
+    for *earlier, item in found.values():
+        if earlier:
+            places = some([place for one in earlier if (place := _place(one))])
+            yield Hit(item, ("metadata", "name"), f"{item} is also defined{f' in {places}' if places else ''}")
+
+
+def objects_that_matter(world: InputWorld) -> set[Key | None]:
+    """The autoscalers and their targets."""
+    scaling = {one.item.key for one in world.autoscalers} | {one.key for one in world.scaled_objects}
+    return scaling | {one.target for one in world.autoscalers} | set(world.claims)
 
 
 def _place(item: Item) -> str:
     source = item.source
     if source is None:
         return ""
-    return f" in {source.file}" if source.rendered else f" in {source.file}, line {source.line}"
+    return source.file if source.rendered else f"{source.file}, line {source.line}"
 
 
 @GIVEN.rule(
