@@ -37,7 +37,7 @@ def _is_left_alone(autoscaler: AutoscalerSpec, container: str) -> bool:
 
 
 def bounds_of(autoscaler: AutoscalerSpec, container: str, base: int) -> tuple[int, int]:
-    """The least and the most cpu of a container; bounds that are not written follow from the request in the template."""
+    """The least and the most cpu of a container; those that are not written follow from the template's request."""
     bounds = allowed(autoscaler, container)
     least = bounds.least.get(CPU) or min(base, bounds.most.get(CPU) or base)
     return least, max(least, bounds.most.get(CPU) or GROWTH * max(least, base))

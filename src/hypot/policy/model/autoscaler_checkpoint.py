@@ -1,7 +1,7 @@
 """What an Autoscaler learned in at most 4 KiB of text, as the controller saves it.
 
-Prices are codes of their ratio to the cheapest, and the slots of a week are codes of their ratio to the largest: both on
-a logarithmic scale. The minutes of the last day follow from the slots of the week. What the last steps showed is left
+Prices are codes of their ratio to the cheapest, the slots of a week codes of their ratio to the largest, both on a
+logarithmic scale. The minutes of the last day follow from the slots of the week. What the last steps showed is left
 out: after a restart an Autoscaler continues as after a time without decisions, so it releases nothing until the longest
 hold has passed, and grows at once.
 """
@@ -18,16 +18,16 @@ from hypot.core.bank.season import DAY, MORE, UNKNOWN, WEEK, Season, demand_at
 
 FORMAT = 1
 LARGEST = 4096
-# Steps of 0.01 % tell prices apart up to 700 times the cheapest, steps of 0.2 % demands down to a 3,500th of the largest.
-# The code 0 is unknown.
+# Steps of 0.01 % tell prices apart up to 700 times the cheapest, steps of 0.2 % demands down to a 3,500th of the
+# largest. The code 0 is unknown.
 PRICE_STEP, PRICE_CODES = log(1.0001), 1 << 16
 SLOT_STEP, SLOT_CODES = log(1.002), 1 << 12
 SLOTS = WEEK + MORE
 MINUTE, TEN_MINUTES = DAY_LENGTH / DAY, 7.0 * DAY_LENGTH / WEEK
 
-# The format; of each bank the least price, since when its rule decides, the rule, and the steps priced.
+# Of each bank the least price, since when its rule decides, the rule, and the steps priced.
 _BANK = struct.Struct("<ddHI")
-# The newest minute; the newest slot of the week, its observations and their sum, and the largest mean.
+# The newest minute; the newest slot of the week, its observations and their sum, and the mean of the code 1.
 _SEASON = struct.Struct("<iiIdd")
 _SCALARS = struct.Struct("<12d")
 _PRICES = struct.Struct(f"<{PRICED}H")

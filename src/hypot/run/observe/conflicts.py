@@ -19,6 +19,7 @@ from hypot.run.requests import MANAGER
 # A status that was written within this time belongs to a running controller.
 FRESH = 120.0
 Axis = Literal["replicas", "size"]
+DOES: dict[Axis, str] = {"replicas": "scales the same target", "size": "sizes the same pods"}
 # The reason of the hold and of the condition for what only a Lease shows.
 OTHER_LEADER = "OtherLeader"
 
@@ -83,16 +84,19 @@ def overruled(
             for axis in _claimed(row.autoscaler):
                 claims.setdefault((target, axis), []).append(key)
     found: dict[Key, str] = {}
-    for (target, _), keys in claims.items():
+    for (target, axis), keys in claims.items():
         if len(keys) == 1:
             continue
         first, *others = sorted(keys, key=lambda key: precedence(rows[key].autoscaler))
-        message = f"{first[0]} {target.namespace}/{first[2]} is older and scales the same target: remove one of the two"
-        found.update((key, message) for key in others if _writes(rows[key].autoscaler))
+        message = f"{first[0]} {target.namespace}/{first[2]} is older and {DOES[axis]}: remove one of the two"
+        yielding = [key for key in others if _writes(rows[key].autoscaler)]
+        found.update((key, message) for key in yielding if axis == "replicas" or key not in found)
     for row in hpas if claims else ():
         hpa = row.autoscaler
         message = f"{hpa.KIND} {hpa.namespace}/{hpa.name} scales the same target: remove one of the two"
-        found.update((key, message) for key in claims.get((target_key(hpa), "replicas"), ()) if not _edits(rows[key], hpa))
+        found.update(
+            (key, message) for key in claims.get((target_key(hpa), "replicas"), ()) if not _edits(rows[key], hpa)
+        )
     return found
 
 

@@ -129,7 +129,7 @@ TORTOISE_FAMILIES = (
     ),
 )
 AUTOSCALER_FAMILIES = (
-    MetricFamily(DEMAND, "gauge", "What the pods need now, in cores of all of them; absent before it was observed.", OBJECT),
+    MetricFamily(DEMAND, "gauge", "What all pods together need now, in cores; absent before it was observed.", OBJECT),
     MetricFamily(
         PLANNED_DEMAND,
         "gauge",
@@ -144,7 +144,10 @@ AUTOSCALER_FAMILIES = (
         (*OBJECT, "axis"),
     ),
     MetricFamily(
-        KAPPA, "gauge", "How steeply the share of late requests falls: by exp(-kappa) for each idle core of a pod.", OBJECT
+        KAPPA,
+        "gauge",
+        "How steeply the share of late requests falls: by exp(-kappa) per idle core of a pod.",
+        OBJECT,
     ),
 )
 WPA_FAMILIES = (

@@ -318,7 +318,5 @@ async def test_two_that_size_the_same_pods_conflict():
     older["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
     async with world(older, spec={"axes": "Size"}, kinds=all_kinds(Autoscaler="act", Hvpa="act")) as there:
         outcome = await there.step(2000)
-        assert blocked(outcome) == (
-            "Conflict",
-            "Hvpa shop/web is older and scales the same target: remove one of the two",
-        )
+        message = "Hvpa shop/web is older and sizes the same pods: remove one of the two"
+        assert blocked(outcome) == ("Conflict", message)
