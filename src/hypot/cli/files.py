@@ -22,6 +22,7 @@ from hypot.kinds.values.nested import inner
 
 # Smaller inputs are read before a bar would be visible.
 _WORTH_A_BAR = 4 * 2**20
+_TWICE = 2
 
 
 manifests_named = click.option(
@@ -165,14 +166,17 @@ def last_of_each(
     loaded: Iterable[LoadedFiles], key: Callable[[dict[str, Any]], tuple[str, str, str]]
 ) -> dict[tuple[str, str, str], Source]:
     """The place of each object by kind, namespace and name; of several the last counts, as with kubectl apply."""
-    found: dict[tuple[str, str, str], Source] = {}
+    found: dict[tuple[str, str, str], list[Source]] = {}
     for one in loaded:
-        name = key(one.data)
-        if name in found:
-            places = " and ".join(f"{source.file}:{source.line}" for source in (found[name], one.source))
-            click.echo(f"{name[1]}/{name[2]} is in the input twice, {places}: the last one counts", err=True)
-        found[name] = one.source
-    return found
+        found.setdefault(key(one.data), []).append(one.source)
+    for (_, namespace, name), sources in found.items():
+        places = [f"{source.file}:{source.line}" for source in sources]
+        if len(places) > 1:
+            how_often = "twice" if len(places) == _TWICE else f"{len(places)} times"
+            shown = " and ".join([*places[: _TWICE - 1], *places[-1:]])
+            message = f"{namespace}/{name} is in the input {how_often}, {'' if how_often == 'twice' else 'such as '}"
+            click.echo(printable(f"{message}{shown}: the last one counts"), err=True)
+    return {name: sources[-1] for name, sources in found.items()}
 
 
 @contextmanager

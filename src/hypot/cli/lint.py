@@ -261,8 +261,8 @@ def as_text(report: LintReport, *, width: int = _WIDEST, colour: bool = False, v
     if absent:
         targets = dict.fromkeys(finding.message.partition(" is not in the input")[0] for finding in absent)
         names = some(list(targets))
-        are = "is" if len(targets) == 1 else "are"
-        note = f"{names} {are} not in the input, so nothing that depends on their pods was checked: {absent[0].hint}"
+        are, their = ("is", "its") if len(targets) == 1 else ("are", "their")
+        note = f"{names} {are} not in the input, so nothing that depends on {their} pods was checked: {absent[0].hint}"
         blocks.append("\n".join(_wrapped(note, "", "    ", width)) + "\n")
     return "\n".join([*blocks, _summary(report, colour=colour) + "\n"])
 

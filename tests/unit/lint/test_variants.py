@@ -45,7 +45,7 @@ def test_variants_are_no_duplicates():
     more = [*at("a/x.yaml", hpa()), *at("a/y.yaml", hpa())]
     (twice,) = check(*one, *more).findings
     assert (twice.rule, twice.file) == ("duplicate-object", "a/y.yaml")
-    assert twice.message.endswith("is also defined in a/web.yaml, line 1 and a/x.yaml, line 1")
+    assert twice.message.endswith("is also defined in web.yaml, line 1 and x.yaml, line 1")
 
 
 def test_workloads_that_nothing_scales_are_not_named():

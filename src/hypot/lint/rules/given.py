@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from hypot.kinds.problem import some
 from hypot.lint.input.item import Item, Key, text
@@ -35,7 +36,7 @@ GIVEN.known(
     "of overlays and examples: each autoscaler is checked with the nearest one, and variants are not reported. Nor is "
     "a workload that nothing scales.",
     fix="keep one of them, or move variants into folders of their own",
-    example="HorizontalPodAutoscaler shop/web is also defined in base/web.yaml, line 1",
+    example="HorizontalPodAutoscaler shop/web is also defined in the same file, line 1",
     kinds=(*POINTING, "ScaledObject", "workloads that are scaled"),
 )
 def duplicate_object(world: InputWorld) -> Iterator[Hit]:
@@ -46,7 +47,7 @@ def duplicate_object(world: InputWorld) -> Iterator[Hit]:
             found[item.key].append(item)
     for *earlier, item in found.values():
         if earlier:
-            places = some([place for one in earlier if (place := _place(one))])
+            places = some([place for one in earlier if (place := _place(one, item))])
             yield Hit(item, ("metadata", "name"), f"{item} is also defined{f' in {places}' if places else ''}")
 
 
@@ -56,11 +57,14 @@ def objects_that_matter(world: InputWorld) -> set[Key | None]:
     return scaling | {one.target for one in world.autoscalers} | set(world.claims)
 
 
-def _place(item: Item) -> str:
-    source = item.source
-    if source is None:
+def _place(item: Item, beside: Item) -> str:
+    """The file by its name, if it is in the folder of the other one."""
+    if item.source is None:
         return ""
-    return source.file if source.rendered else f"{source.file}, line {source.line}"
+    file = item.source.file
+    if beside.source is not None and not item.source.rendered:
+        file = "the same file" if beside.source.file == file else PurePath(file).name
+    return file if item.source.rendered else f"{file}, line {item.source.line}"
 
 
 @GIVEN.rule(
