@@ -56,7 +56,7 @@ REASONS: dict[str, str] = {
     "FailedGetDatadogMonitor": "The monitor that guards a WatermarkPodAutoscaler could not be read.",
     # An invalid object.
     "FailedSpecCheck": "The spec of a WatermarkPodAutoscaler has errors; nothing is done until they are fixed.",
-    "InvalidSpec": "The spec of an HPA, VPA, Hvpa, Tortoise or Autoscaler has errors; nothing happens until that is fixed.",
+    "InvalidSpec": "The spec of an HPA, VPA, Hvpa, Tortoise or Autoscaler has errors; nothing is done meanwhile.",
     "DecisionFailed": "An internal error prevented a decision, so the object is left alone; the log has the details.",
     "InvalidMetricSourceType": "A metric has an unknown type.",
     "InvalidSelector": "The selector of the target cannot be read.",
