@@ -44,6 +44,7 @@ RECOMMENDER = {
     "WatermarkPodAutoscaler": "off",
     "Hvpa": "off",
     "Tortoise": "off",
+    "Autoscaler": "off",
     "VerticalPodAutoscaler": "recommend",
 }
 # The API server reads a CA bundle before it accepts it.
