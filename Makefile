@@ -113,8 +113,9 @@ demo: $(READY) ## Replay a week of a shop under five policies, and open the repo
 scenarios: $(READY) ## Run all scenarios in full: known problems of autoscalers, and policies that solve them
 	$(BIN)/hypot scenarios
 
-results: $(READY) ## Write docs/results.md again, from the shared traces
+results: $(READY) ## Write docs/results.md and docs/autoscaler-results.md again, from the shared traces
 	$(BIN)/python docs/results.py
+	$(BIN)/python docs/results_autoscaler.py
 
 docs: $(READY) ## Write the generated pages again
 	$(BIN)/python docs/generate.py

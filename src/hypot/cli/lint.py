@@ -231,7 +231,7 @@ def _report_left_out(given: GivenFiles, *, verbose: bool) -> None:
 def _variants(names: tuple[str, ...]) -> str:
     objects = "1 object has" if len(names) == 1 else f"{len(names)} objects have"
     nearest = "each autoscaler was checked with the nearest one"
-    return printable(f"{objects} definitions in several folders, such as {names[0]}: {nearest}")
+    return printable(f"{objects} several definitions, in several folders or bundles, such as {names[0]}: {nearest}")
 
 
 def _rendered(report: LintReport, output: str, *, verbose: bool) -> str:

@@ -156,7 +156,9 @@ def check(
 
 def _unreadable(error: LoadError) -> Finding:
     rule = rule_of(UNREADABLE)
-    return Finding(rule.id, rule.severity, error.file, error.line, "", "", "", "", "", error.message, rule.fix)
+    return Finding(
+        rule.id, rule.severity, error.file, error.line, "", "", "", "", "", error.message, error.hint or rule.fix
+    )
 
 
 def _item(one: Kind | Mapping[str, Any] | LoadedFiles) -> Item:

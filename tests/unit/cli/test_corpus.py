@@ -81,7 +81,6 @@ VPA = [
     "replicas-on-target StatefulSet/release-name-ledger vpa-chart/templates/statefulset.yaml",
     "auto-mode VerticalPodAutoscaler/release-name-ledger vpa-chart/templates/vpa.yaml",
     "policy-container-missing VerticalPodAutoscaler/release-name-ledger vpa-chart/templates/vpa.yaml",
-    "recreates-pods VerticalPodAutoscaler/release-name-ledger vpa-chart/templates/vpa.yaml",
 ]
 RENDERED = [
     ("web-chart", [], 0, [], []),

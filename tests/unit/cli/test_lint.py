@@ -191,6 +191,18 @@ def test_an_object_without_its_version(folder):
     ]
 
 
+def test_a_key_that_is_given_twice(folder):
+    """A kubectl takes the last one, so the fix does not say that it reports the same."""
+    (folder / "twice.yaml").write_text("apiVersion: apps/v1\nkind: Deployment\nkind: Deployment\n", encoding="utf-8")
+    assert "    fix: remove one of the two: kubectl takes the last one and says nothing" in run("twice.yaml").stdout
+
+
+def test_templates_that_nothing_renders(folder):
+    """Without a chart there is no folder to name."""
+    (folder / "job.yaml").write_text("apiVersion: batch/v1\nkind: Job\nspec: {{ spec }}\n", encoding="utf-8")
+    assert "to check the result of templates, render them and pass the result: `hypot lint -`" in run(".").stderr
+
+
 def test_a_dump_that_is_cut_off():
     """As when kubectl was interrupted; what came before is not checked as if it were everything."""
     result = run("-", input="apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  spec: {\n")
@@ -240,7 +252,9 @@ def test_variants_are_mentioned(folder):
     (folder / "copy" / "web.yaml").write_text((folder / "k8s" / "web.yaml").read_text(encoding="utf-8"))
     result = run(".")
     assert "duplicate-object" not in result.stdout
-    about = "2 objects have definitions in several folders, such as HorizontalPodAutoscaler shop/web"
+    about = (
+        "2 objects have several definitions, in several folders or bundles, such as HorizontalPodAutoscaler shop/web"
+    )
     assert result.stderr == f"{about}: each autoscaler was checked with the nearest one\n"
 
 

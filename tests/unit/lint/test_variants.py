@@ -170,6 +170,52 @@ def test_a_base_above_its_overlays():
     assert found(top, inner) == [("two-autoscalers", "overlay/web.yaml")] * 2
 
 
+def many(*names):
+    return [one for name in names for one in (hpa(name, target={"name": name}), workload(name))]
+
+
+def test_bundles_of_one_folder_are_variants():
+    """As install.yaml and install-ha.yaml: files that share three objects or more, and half of their own."""
+    full, plain = at("install/ha.yaml", *many("a", "b", "c")), at("install/plain.yaml", *many("a", "b"))
+    assert found(full, plain) == []
+    more = at("install/plain.yaml", *many("a", "b"), hpa("other", target={"name": "a"}))
+    assert found(full, more) == [("two-autoscalers", "install/plain.yaml")] * 2
+
+
+def test_files_that_share_a_little_are_no_bundles():
+    """Two objects may be a mistake; three among many too."""
+    assert "duplicate-object" in {rule for rule, _ in found(at("a/x.yaml", *many("a")), at("a/y.yaml", *many("a")))}
+    large = at("a/all.yaml", *many("a", "b", *(f"more-{i}" for i in range(9))))
+    small = at("a/y.yaml", *many("a", "b", *(f"other-{i}" for i in range(9))))
+    assert [one for one in found(large, small) if one[0] == "duplicate-object"] == [
+        ("duplicate-object", "a/y.yaml")
+    ] * 4
+
+
+class TestPoliciesWithoutNamespace:
+    """They are applied anywhere, so they are for what is above or below them in the folders."""
+
+    @staticmethod
+    def findings(folder, **metadata):
+        quota = thing("v1", "ResourceQuota", hard={"pods": "3"})
+        limits = thing("v1", "LimitRange", limits=[{"type": "Container", "defaultRequest": {"cpu": "1"}}])
+        objects = [hpa(), workload("web", NO_REQUEST), quota, limits]
+        for one in objects:
+            one["metadata"].pop("namespace")
+        for one in (quota, limits):
+            one["metadata"].update(metadata)
+        return {rule for rule, _ in found(at("apps/web/web.yaml", *objects[:2]), at(f"{folder}x.yaml", *objects[2:]))}
+
+    @pytest.mark.parametrize("folder", ["apps/web/", "apps/", "", "apps/web/limits/"])
+    def test_in_the_same_tree(self, folder):
+        assert self.findings(folder) == {"quota-too-small"}
+
+    @pytest.mark.parametrize("folder", ["apps/api/", "docs/examples/"])
+    def test_elsewhere(self, folder):
+        assert self.findings(folder) == {"request-missing"}
+        assert self.findings(folder, namespace="default") == {"quota-too-small"}
+
+
 def test_what_is_rendered_belongs_together():
     """A chart has templates in many folders, and they make one release."""
     one = LoadedFiles(hpa(), Source("chart/templates/a/hpa.yaml", 1, rendered=True))

@@ -35,6 +35,8 @@ class Item:
     data: Mapping[str, Any]
     source: Source | None = None
     variant: str = ""
+    # Whether its file is a variant of others of the same folder, and so is like a folder of its own.
+    bundled: bool = False
 
     @property
     def api_version(self) -> str:
@@ -77,7 +79,10 @@ class Item:
     @cached_property
     def folder(self) -> Folder:
         """The parts of the path of its folder; none for what a program made or rendered, which belongs together."""
-        return () if self.source is None or self.source.rendered else PurePath(self.source.file).parent.parts
+        if self.source is None or self.source.rendered:
+            return ()
+        file = PurePath(self.source.file)
+        return file.parts if self.bundled else file.parent.parts
 
     @property
     def live(self) -> bool:

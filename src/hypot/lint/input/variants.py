@@ -1,14 +1,19 @@
 """Objects that several folders of the input define, as examples and overlays do: a cluster has only one of them.
 
 Folders that define the same object are alternatives, with all that is below them. What is in one of them does not meet
-what is in another, and an autoscaler means the definition that is nearest to it.
+what is in another, and an autoscaler means the definition that is nearest to it. So are files of one folder that define
+many of the same objects, such as install.yaml and install-ha.yaml.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Final
 
 from hypot.lint.input.item import Folder, Item, Key
+
+# A file with so many objects that other files of its folder define too, and with half of its own or more.
+_LEAST_SHARED: Final = 3
 
 
 class Variants:
@@ -47,6 +52,27 @@ class Variants:
         above = one.folder[:depth]
         left, right = ((above, folder[depth : depth + 1]) for folder in (one.folder, other.folder))
         return not self._defined.get(left, set()).isdisjoint(self._defined.get(right, ()))
+
+
+def with_bundles(items: tuple[Item, ...], counts: Callable[[Item], bool]) -> tuple[Item, ...]:
+    """The items; those of files that are variants of other files in the same folder are marked."""
+    files: dict[Folder, dict[Key, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for item in items:
+        if item.folder and item.source is not None and item.name and counts(item):
+            files[item.folder][item.key].add(item.source.file)
+    shared: Counter[str] = Counter()
+    all_of: Counter[str] = Counter()
+    for found in files.values():
+        for those in found.values():
+            all_of.update(those)
+            shared.update(those if len(those) > 1 else ())
+    bundles = {file for file, count in shared.items() if count >= _LEAST_SHARED and 2 * count >= all_of[file]}
+    if not bundles:
+        return items
+    return tuple(
+        replace(item, bundled=True) if item.source is not None and item.source.file in bundles else item
+        for item in items
+    )
 
 
 def _common(one: Folder, other: Folder) -> int:

@@ -30,7 +30,7 @@ from hypot.lint.input.item import Folder, Item, Key, dig, mapping, text, whole
 from hypot.lint.input.labels import SelectorIndex
 from hypot.lint.input.limit_ranges import defaults_of
 from hypot.lint.input.placeholders import placeholder_at
-from hypot.lint.input.variants import Variants
+from hypot.lint.input.variants import Variants, with_bundles
 
 K = TypeVar("K", HPA, WPA, VPA, Hvpa, Tortoise, WorkloadAutoscaler)
 
@@ -139,9 +139,11 @@ class InputWorld:
 
     def __init__(self, items: Iterable[Item], kubernetes: Version, *, complete: bool = False) -> None:
         """If the input is `complete`, what is not in it does not exist."""
-        given = tuple(items)
+        given = with_bundles(tuple(items), _is_scaled_or_scales)
         self._variants = Variants(item for item in given if _is_scaled_or_scales(item))
         self.items = tuple(self._variants.told_apart(item) for item in given)
+        # What each set of LimitRanges gives.
+        self._given: dict[tuple[int, ...], Defaults] = {}
         self.kubernetes = kubernetes
         self.complete = complete
         self._by_kind: dict[tuple[str, str], list[Item]] = defaultdict(list)
@@ -151,6 +153,16 @@ class InputWorld:
     def apart(self, one: Item, other: Item) -> bool:
         """Whether these two do not meet, because their folders define other variants of the same objects."""
         return self._variants.apart(one, other)
+
+    def governs(self, policy: Item, item: Item) -> bool:
+        """Whether a LimitRange or a quota is for the item, which has its namespace.
+
+        Without a written namespace it is applied anywhere, so it is only for what is above or below it in the folders.
+        """
+        if self.apart(policy, item):
+            return False
+        above, below = sorted((policy.folder, item.folder), key=len)
+        return bool(policy.metadata.get("namespace")) or below[: len(above)] == above
 
     def meets(self, item: Item, workload: InputWorkload) -> bool:
         """Whether the item and the workload are of one cluster; of the variants of a workload, the nearest is."""
@@ -312,10 +324,11 @@ class InputWorld:
 
     def _defaults(self, item: Item) -> Defaults:
         """What the LimitRanges of its namespace give to its containers."""
-        found = self._limit_ranges.get(item.namespace)
-        if not found or not self.variants:
-            return found[1] if found else Defaults()
-        return defaults_of(one for one in found[0] if not self.apart(item, one))
+        found = [one for one in self._limit_ranges.get(item.namespace, ()) if self.governs(one, item)]
+        which = tuple(map(id, found))
+        if which not in self._given:
+            self._given[which] = defaults_of(found)
+        return self._given[which]
 
     @cached_property
     def workloads_of(self) -> dict[tuple[str, str, str], list[InputWorkload]]:
@@ -335,12 +348,11 @@ class InputWorld:
         return found
 
     @cached_property
-    def _limit_ranges(self) -> dict[str, tuple[list[Item], Defaults]]:
-        """The LimitRanges of each namespace, and what they give together."""
+    def _limit_ranges(self) -> dict[str, list[Item]]:
         by_namespace: dict[str, list[Item]] = defaultdict(list)
         for item in self.of_kind("", "LimitRange"):
             by_namespace[item.namespace].append(item)
-        return {namespace: (items, defaults_of(items)) for namespace, items in by_namespace.items()}
+        return by_namespace
 
     def target_of(self, scaler: AnyAutoscaler) -> InputWorkload | None:
         return None if scaler.target is None else self.workloads.get(scaler.target)

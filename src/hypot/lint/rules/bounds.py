@@ -219,7 +219,7 @@ def quota_too_small(world: InputWorld) -> Iterator[Hit]:
     for one in world.counting:
         template, most = world.template_of(one), whole(one.item.spec.get("maxReplicas"))
         for quota in quotas.get(one.item.namespace, ()) if template is not None and most is not None else ():
-            if world.apart(quota, one.item):
+            if not world.governs(quota, one.item):
                 continue
             for message in _over(quota, template, most or 0):
                 yield Hit(one.item, ("spec", "maxReplicas"), message)

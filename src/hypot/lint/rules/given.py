@@ -19,8 +19,9 @@ UNREADABLE = "unreadable"
 GIVEN.known(
     UNREADABLE,
     title="A file that cannot be read, and seems to hold objects that matter",
-    why="kubectl and the API server reject such a file as a whole, and nothing in it is checked here. Files without "
-    "Kubernetes objects, templates, and objects that no rule looks at are not reported; -v lists them.",
+    why="kubectl rejects such a file as a whole, and nothing in it is checked here. Of a key that is given twice, "
+    "kubectl takes the last one and says nothing; kustomize and the API server refuse it. Files without Kubernetes "
+    "objects, templates, and objects that no rule looks at are not reported; -v lists them.",
     fix="correct the text at this place; `kubectl apply --dry-run=client -f FILE` reports the same",
     example="the key 'name' is given twice, first on line 4 (column 3)",
     kinds=("files",),
@@ -33,8 +34,9 @@ GIVEN.known(
     title="An object that is in the input twice",
     why="The object that is applied last wins. Rules that need the pods of a workload skip a workload that is in one "
     "folder twice, because it is unclear which of the two applies. Definitions in different folders are variants, as "
-    "of overlays and examples: each autoscaler is checked with the nearest one, and variants are not reported. Nor is "
-    "a workload that nothing scales.",
+    "of overlays and examples: each autoscaler is checked with the nearest one, and variants are not reported. Nor are "
+    "files of a folder that share most of their objects, such as two installations, nor a workload that nothing "
+    "scales.",
     fix="keep one of them, or move variants into folders of their own",
     example="HorizontalPodAutoscaler shop/web is also defined in the same file, line 1",
     kinds=(*POINTING, "ScaledObject", "workloads that are scaled"),

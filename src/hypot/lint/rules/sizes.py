@@ -218,7 +218,8 @@ def recreates_pods(world: InputWorld) -> Iterator[Hit]:
         return
     for vpa in world.vpas:
         mode = mode_of(vpa)
-        if mode in {RECREATE, AUTO}:
+        # Of Auto, auto-mode says what to write.
+        if mode == RECREATE:
             written = dig(vpa.item.spec, "updatePolicy", "updateMode")
             said = f"updateMode {mode}" if written else f"updateMode is not set, so it is {mode}, which"
             message = f"{said} evicts each pod to resize it; {IN_PLACE_OR_RECREATE} resizes it in place"

@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 from hypot.core.amount import brief, brief_pair
-from hypot.core.bank.bank import RULES, SHADOW, Bank
+from hypot.core.bank.bank import HOLDS, RULES, SHADOW, Bank
 from hypot.core.bank.lateness import late_share
 from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, Observed
 from hypot.core.instant import show_time
@@ -124,7 +124,7 @@ class AutoscalerFindings(Findings):
             return "pods are at their cap"
         if self.now < past.learned.keeps_until[0]:
             wait = show_seconds(past.learned.keeps_until[0] - self.now)
-            return f"after a time without decisions nothing is scaled down for another {wait}"
+            return f"the last {HOLDS[-1]} decisions are not known yet, so nothing is scaled down for another {wait}"
         return usual
 
     def report_learning(self, past: AutoscalerPast, warm: bool) -> None:
