@@ -44,6 +44,7 @@ RECOMMENDER = {
     "WatermarkPodAutoscaler": "off",
     "Hvpa": "off",
     "Tortoise": "off",
+    "Autoscaler": "off",
     "VerticalPodAutoscaler": "recommend",
 }
 # The API server reads a CA bundle before it accepts it.
@@ -334,7 +335,7 @@ def test_helm_refuses_what_no_configuration_may_say(case: str, tmp_path: Path) -
 
 def test_a_bare_off_is_taken_by_the_chart(tmp_path: Path) -> None:
     """YAML reads a bare `off` as false; the configuration file says `off`."""
-    manifests = rendered({"config": {"kinds": {"Hvpa": False, "Tortoise": False}}}, tmp_path)
+    manifests = rendered({"config": {"kinds": {"Hvpa": False, "Tortoise": False, "Autoscaler": False}}}, tmp_path)
     (found,) = (yaml.safe_load(each["data"][CONFIG_KEY]) for each in manifests if each["kind"] == "ConfigMap")
     assert (found["kinds"]["Hvpa"], found["webhookPort"]) == ("off", 0)
 

@@ -138,7 +138,7 @@ def test_a_failing_webhook_does_not_block_pods():
 def test_without_sizes_there_is_no_webhook(tmp_path):
     """Its configuration, Service and port are absent, and the controller's configuration switches it off."""
     file = tmp_path / "config.yaml"
-    file.write_text("kinds: {Hvpa: off, Tortoise: off}\n", encoding="utf-8")
+    file.write_text("kinds: {Hvpa: off, Tortoise: off, Autoscaler: off}\n", encoding="utf-8")
     objects = printed("--config", str(file))
     assert "MutatingWebhookConfiguration" not in kinds_of(objects)
     assert kinds_of(objects).count("Service") == 1

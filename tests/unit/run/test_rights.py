@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fake_cluster import FakeCluster
-from hypot.kinds.catalogue import autoscalers, controlled, names_of
+from hypot.kinds.catalogue import controlled, names_of
 from hypot.run.config import RunConfig
 from hypot.run.observe import watches
 from hypot.run.rights import (
@@ -285,8 +285,8 @@ def test_what_is_watched_is_allowed_and_what_is_allowed_is_watched(config):
     assert {(resource, "list") for resource, _ in needed} <= allowed(config)
 
 
-def test_a_kind_that_is_not_managed_has_no_rights():
-    """The controller cannot decide for it yet."""
-    unmanaged = [info.plural for info in autoscalers() if not info.managed]
-    assert unmanaged == ["autoscalers"]
-    assert not [right for right in all_rights() if right.resource.partition("/")[0] in unmanaged]
+def test_an_autoscaler_needs_no_checkpoints():
+    """It goes by what it learned itself; nodes and LimitRanges bound the size of pods."""
+    needed = {resource for resource, _ in allowed(only(Autoscaler="act"))}
+    assert "autoscaling.k8s.io/verticalpodautoscalercheckpoints" not in needed
+    assert {"hypot.dev/autoscalers", "hypot.dev/autoscalers/status", "nodes", "limitranges", "pods/resize"} <= needed

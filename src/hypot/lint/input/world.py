@@ -428,16 +428,6 @@ def mode_of(vpa: Autoscaler[VPA]) -> str:
     return OFF if dig(vpa.item.spec, "updatePolicy", "updateMode") is False else vpa.spec.mode
 
 
-def sets_replicas(one: AnyAutoscaler) -> bool:
-    """Whether its kind, and its axes if it has any, say so."""
-    return one.spec.counts if isinstance(one.spec, WorkloadAutoscaler) else info_of(one.spec).counts
-
-
-def sets_sizes(one: AnyAutoscaler) -> bool:
-    """Whether its kind, and its axes if it has any, say so."""
-    return one.spec.sizes if isinstance(one.spec, WorkloadAutoscaler) else info_of(one.spec).sizes
-
-
 def writes(item: Item) -> bool:
     """Whether it changes anything. For KEDA any value but a false one means paused. An Hvpa may be Off both ways."""
     if item.kind == WPA.KIND:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from hypot.kinds.autoscaler import WorkloadAutoscaler
+from hypot.kinds.catalogue import sets_replicas, sets_sizes
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.problem import some
@@ -22,8 +23,6 @@ from hypot.lint.input.world import (
     InputWorld,
     ResourceUse,
     mode_of,
-    sets_replicas,
-    sets_sizes,
     writes,
 )
 from hypot.lint.rule import AUTOSCALER_ONLY, BOTH, HPA_ONLY, HVPA_ONLY, SIZING, TORTOISE_ONLY, Hit, RuleFamily
@@ -151,7 +150,7 @@ def two_sizers(world: InputWorld) -> Iterator[Hit]:
             sizers[vpa.target][vpa.item.key] = vpa
     others: tuple[AnyAutoscaler, ...] = (*world.hvpas, *world.tortoises, *world.workload_autoscalers)
     for one in others:
-        if one.target is not None and one.item.name and writes(one.item) and sets_sizes(one):
+        if one.target is not None and one.item.name and writes(one.item) and sets_sizes(one.spec):
             sizers[one.target][one.item.key] = one
     for target, found in sizers.items():
         for those, met in world.by_what_they_meet(list(found.values())) if len(found) > 1 else ():
@@ -162,7 +161,7 @@ def _sizing_conflicts(those: list[AnyAutoscaler], met: list[AnyAutoscaler], targ
     made = {(one.item.kind, one.item.name) for one in met}
     conflicts = {one.item.key: one for one in met if not one.item.owners & made}
     vertical = sum(1 for key in conflicts if key.kind == VPA.KIND)
-    if len(conflicts) < 2 or all(sets_replicas(one) for one in conflicts.values()):
+    if len(conflicts) < 2 or all(sets_replicas(one.spec) for one in conflicts.values()):
         return  # two-autoscalers already reports those that set replicas too
     outcome = "only the oldest acts" if vertical == len(conflicts) else "they undo each other's writes"
     for one in those:
@@ -191,7 +190,7 @@ def vpa_conflict(world: InputWorld) -> Iterator[Hit]:
         if vpa.target is not None and mode_of(vpa) not in {OFF, INITIAL}:
             steering[vpa.target].append(vpa)
     for one in world.workload_autoscalers:
-        if one.target is not None and writes(one.item) and not sets_replicas(one):
+        if one.target is not None and writes(one.item) and not sets_replicas(one.spec):
             steering[one.target].append(one)
     for use in _shares(world.resource_uses) if steering else ():
         for sizer in steering.get(use.scaler.target, ()) if use.scaler.target is not None else ():

@@ -5,7 +5,7 @@ from hypot.core.axes.interval import whole_limit
 from hypot.core.bank.decide import advise, changes_size, is_warm, planned_size
 from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, Observed
 from hypot.kinds.autoscaler import WorkloadAutoscaler
-from hypot.kinds.autoscaler.status import READY
+from hypot.kinds.autoscaler.status import BLOCKED, READY
 from hypot.policy.autoscaler.observed import observed
 from hypot.policy.autoscaler.report import COUNT, SIZE, AutoscalerFindings
 from hypot.policy.autoscaler.rule import CPU, rule_of, sized_container
@@ -66,6 +66,7 @@ class _AutoscalerPass(AutoscalerFindings):
         past = learned.past
         advise(rule, past, o, self.now)
         self.state = self.state._replace(autoscaler=learned)
+        self.condition(BLOCKED, "False", "NotBlocked", "nothing is blocked")
         if o.known:
             self._explain(rule, past, o, container.container)
         else:

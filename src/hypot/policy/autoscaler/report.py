@@ -23,6 +23,8 @@ from hypot.policy.stages.report import Effect, Findings, Refusal, sentence, summ
 CONTAINERS, DESIRED = "containers", "desiredReplicas"
 # A count and a size in the same words as numbers of a step.
 COUNT, SIZE = "replicas", "size"
+# The reasons of ScalingBlocked that are its own.
+NO_METRICS, SATURATED = "NoMetrics", "Saturated"
 
 
 class AutoscalerFindings(Findings):
@@ -40,7 +42,7 @@ class AutoscalerFindings(Findings):
     def report_blind(self, past: AutoscalerPast, current: int) -> None:
         """No pod has metrics."""
         message = "no pod that serves has a sample of its usage"
-        self.condition(BLOCKED, "True", "NoMetrics", f"{message}: nothing is scaled down")
+        self.condition(BLOCKED, "True", NO_METRICS, f"{message}: nothing is scaled down")
         self.unknown.append(f"{message}; nothing is scaled down until one has")
         if past.proposal.replicas[0] > current:
             demand = cores(past.proposal.demand[0])
@@ -60,7 +62,7 @@ class AutoscalerFindings(Findings):
                 f"{container} is at its cap of {cores(o.cap)} cores, so usage hides the demand: {demand} cores, {why}."
             )
             self.step("observe", "saturated", None, None, text, numbers)
-            self.condition(BLOCKED, "True", "Saturated", f"{container} is at its cap: nothing is scaled down")
+            self.condition(BLOCKED, "True", SATURATED, f"{container} is at its cap: nothing is scaled down")
             return
         each = f"{cores(o.use)} of {cores(o.cap)} cores in each of {count_of(o.ready, 'pod')}"
         self.step("observe", "demand", None, None, f"{container} uses {demand} cores: {each}.", numbers)
@@ -173,8 +175,6 @@ class AutoscalerFindings(Findings):
                 }.items()
                 if value is not None
             },
-            CONTAINERS: listed_containers(self.desired_sizes),
-            "size": in_words(_shown(self.desired_sizes)),
         }
 
 
@@ -220,17 +220,22 @@ def recorded_containers(status: Any) -> Any:
     return status.get(CONTAINERS) if isinstance(status, Mapping) else None
 
 
-def report(_spec: WorkloadAutoscaler, move: Move, _state: State, _settings: Settings, effect: Effect) -> MoveReport:
-    """The report of a written move."""
-    status: dict[str, Any] = {}
+def report(spec: WorkloadAutoscaler, move: Move, _state: State, _settings: Settings, effect: Effect) -> MoveReport:
+    """The report of a written move. One that only reports records no size for new pods."""
+    status: dict[str, Any] = {CONTAINERS: None if move.dry_run else _recorded(spec, move, effect)}
     if move.decided:
-        status[DESIRED] = move.desired
-    if effect.sizes_differ:
-        status[CONTAINERS] = effect.recorded
+        status |= {DESIRED: move.desired, "size": in_words(_shown(move.desired_sizes)) or None}
     events: tuple[Event, ...] = ()
     if move.moves and not move.dry_run:
         events = (Event("Normal", "Scaled", f"{summary(move)}; reason: {move.reason}"),)
     return MoveReport(move.unwritten, events, status)
+
+
+def _recorded(spec: WorkloadAutoscaler, move: Move, effect: Effect) -> Any:
+    """The size for new pods: that of a move, else what is recorded already."""
+    if effect.sizes_differ:
+        return effect.recorded
+    return listed_containers(move.desired_sizes) if move.moves else recorded_containers(spec.status)
 
 
 def refused(_autoscaler: WorkloadAutoscaler, _move: Move, state: State, message: str) -> Refusal:
