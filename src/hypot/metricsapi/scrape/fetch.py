@@ -19,8 +19,8 @@ from hypot.metricsapi.body.unpack import ACCEPTED, UnpackError, unpacker
 # Why a scrape failed.
 Fault = Literal["connection", "credentials", "status", "timeout", "too-large", "body"]
 _READ_AT_ONCE = 256 * 1024
-# asyncio gives each TLS connection a buffer of 256 KiB for as long as it is open, and thousands are. It may keep as much
-# again of what arrived. Bodies that are not packed take a little more processor time with small buffers.
+# asyncio gives each TLS connection a buffer of 256 KiB for as long as it is open, and thousands are; it may keep as
+# much again of what arrived. With small buffers, bodies that are not packed take a little more processor time.
 _TLS_BUFFER = 32 * 1024
 # What identifies the format; most pods write the plain text format whatever is asked for.
 _ACCEPT = "application/openmetrics-text;version=1.0.0;q=0.9,text/plain;version=0.0.4"
