@@ -36,11 +36,11 @@ setup: $(READY) ## Create the virtual environment
 test: $(READY) ## Run the unit, property and conformance tests
 	$(BIN)/pytest -n auto --dist loadfile
 
-fuzz: $(READY) ## Run the property tests on new random examples: N=100000 hostile specs per kind, SEED=1 repeats a run, ONLY=vpa selects tests
+fuzz: $(READY) ## Run the property tests on new random examples: N=100000 hostile specs per kind, SEED=1 repeats a run, ONLY=vpa selects tests, IN=tests/property a folder
 	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')); \
 	echo "to repeat this run: make fuzz N=$(or $(N),1000) SEED=$$seed"; \
 	HYPOT_FUZZ=$(or $(N),1000) $(BIN)/pytest -n auto --dist loadgroup -m hypothesis --hypothesis-seed=$$seed -o faulthandler_timeout=0 \
-	  $(if $(ONLY),-k "$(ONLY)")
+	  $(if $(ONLY),-k "$(ONLY)") $(IN)
 
 test-cluster: $(READY) ## Test against a real Kubernetes control plane (built once with Go, 5 to 15 minutes)
 	$(BIN)/python tests/cluster/plane/binaries.py
@@ -113,8 +113,9 @@ demo: $(READY) ## Replay a week of a shop under five policies, and open the repo
 scenarios: $(READY) ## Run all scenarios in full: known problems of autoscalers, and policies that solve them
 	$(BIN)/hypot scenarios
 
-results: $(READY) ## Write docs/results.md again, from the shared traces
+results: $(READY) ## Write docs/results.md and docs/autoscaler-results.md again, from the shared traces
 	$(BIN)/python docs/results.py
+	$(BIN)/python docs/results_autoscaler.py
 
 docs: $(READY) ## Write the generated pages again
 	$(BIN)/python docs/generate.py

@@ -20,7 +20,7 @@ CHECKS = (
     ("bin/python", "-c", "import hypot.run.app, hypot.metricsapi.app"),
     ("bin/hypot", "run", "--help"),
     ("bin/hypot", "metrics", "--help"),
-    ("bin/hypot", "manifests"),
+    ("bin/hypot", "manifests", "--image", "hypot"),
     ("bin/hypot", "crds"),
 )
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}

@@ -6,6 +6,7 @@ from typing import Any
 from hypot.replay.score.scorecard import Scores
 
 _TEXT = {"type": "string"}
+_OF_TRACES = "Of how a trace is read, traces and a key of --trace."
 _TEXTS = {"type": "array", "items": _TEXT}
 
 
@@ -37,7 +38,7 @@ def _score(metadata: Any) -> dict[str, Any]:
 def _number() -> dict[str, Any]:
     described = "A number of the world that matters for these policies and traces, and that no world file gives."
     properties = {
-        "parameter": {"description": "Its name in a world file, such as service.work.", **_TEXT},
+        "parameter": {"description": f"Its name in a world file, such as service.work. {_OF_TRACES}", **_TEXT},
         "value": {"type": ["number", "boolean", "string", "null"]},
         "text": {"description": "The value with its unit.", **_TEXT},
         "from": {"description": "A default is an assumption.", "enum": ["default", "manifest", "trace"]},

@@ -28,6 +28,7 @@ from click.testing import CliRunner
 from hypot.cli.main import cli
 
 ROOT = Path(__file__).resolve().parents[1]
+IMAGE = ("--image", "hypot:0.1.0")
 SHARED = ROOT.parent / "shared"
 HYPOT = [sys.executable, "-c", "from hypot.cli.main import main; main()"]
 VARIANTS = 150
@@ -148,12 +149,23 @@ def asked(folder: Path) -> Iterator[tuple[str, list[str]]]:
     yield from replays()
     yield "scenarios.json", ["scenarios", "-o", "json"]
     yield "crds.yaml", ["crds"]
-    yield "manifests.yaml", ["manifests"]
+    yield "manifests.yaml", ["manifests", *IMAGE]
     yield (
         "manifests-all.json",
-        ["manifests", "--with", "template", "--with", "children", "--target", "rollouts.argoproj.io", "-o", "json"],
+        [
+            "manifests",
+            *IMAGE,
+            "--with",
+            "template",
+            "--with",
+            "children",
+            "--target",
+            "rollouts.argoproj.io",
+            "-o",
+            "json",
+        ],
     )
-    yield "manifests-some.json", ["manifests", "--watch-namespace", "shop", "--replicas", "1", "-o", "json"]
+    yield "manifests-some.json", ["manifests", *IMAGE, "--watch-namespace", "shop", "--replicas", "1", "-o", "json"]
 
 
 def replays() -> Iterator[tuple[str, list[str]]]:

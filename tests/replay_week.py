@@ -154,7 +154,7 @@ def run_of(policy: str, days: int = 7, world: World = WORLD) -> Run:
         asked = [shape.replicas, shape.cpu, shape.memory]
         there = [shape.replicas, ready, *(count * size for count in (shape.replicas, ready) for size in shape[1:])]
         busy = [used, 0.4 * GIB * ready, ready if rho >= 0.99 else 0.0, cap]
-        felt = [requests * world.tick - lost, lost, backlog, late, latency, latency * 4.6 + backlog / 50.0 / cap]
+        felt = [requests * world.tick - lost, lost, lost, backlog, late, latency, latency * 4.6 + backlog / 50.0 / cap]
         rows.append([now, work[i], efficiency[i], requests, *asked, *there, *busy, *felt, evicted, killed, 3.0])
     ticks = Ticks(*np.array(rows).T)
     watch = watch_of(at, np.array(watched).T) if policy.startswith("watermark") else None

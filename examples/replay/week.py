@@ -28,7 +28,7 @@ def requests(second: int, noise: Random) -> float:
 
 def main() -> None:
     noise = Random(20260105)  # noqa: S311  not used for secrets
-    rows = ["timestamp,requests"]
+    rows = ["timestamp,rps"]
     rows += [f"{MONDAY + second},{requests(second, noise):.2f}" for second in range(0, 7 * DAY + 1, MINUTE)]
     Path(__file__).with_name("week.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
 

@@ -26,6 +26,8 @@ BLOCKS = [block for block in command_blocks() if not block.reason and block.need
 OWN, SHOP = "hypot-system", "shop"
 # Its commands are for a hypot that runs.
 RUNBOOK = "runbook.md"
+# Files that a user has kept, and the flags that they were printed with.
+PRINTED = {"hypot.yaml": "", "hypot-metrics.yaml": "--metrics rules.yaml"}
 # What never ends by itself gets Ctrl-C once it has decided, a loop ends where it would wait, and to find nothing is an
 # answer.
 BEFORE = f"""
@@ -161,6 +163,9 @@ def test_commands_run_on_a_cluster(block: Block, stage: Docs, program: str, tmp_
     file = folder / "kubeconfig"
     file.write_text(yaml.safe_dump(config), encoding="utf-8")
     (folder / "interrupted.py").write_text(INTERRUPTED, encoding="utf-8")
+    for name, flags in PRINTED.items():
+        if f"-f {name}" in block.commands and f"> {name}" not in block.commands:
+            assert ran(f"hypot manifests {flags} --image hypot > {name}", folder, {}).returncode == 0
     ports = dict(zip(("probePort", "metricsPort", "webhookPort"), free_ports(3), strict=True))
     (folder / "ports.json").write_text(json.dumps(ports), encoding="utf-8")
     stage.until_namespaces(SHOP, "blog", OWN, "default")

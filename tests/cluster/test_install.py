@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from hypot.run.rights import said_by
 from tools import tool
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+# That of the chart and of the kustomize base.
+IMAGE = f"hypot:{version('hypot')}"
 PATHS = {
     "Namespace": "/api/v1/namespaces",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
@@ -41,6 +44,7 @@ RECOMMENDER = {
     "WatermarkPodAutoscaler": "off",
     "Hvpa": "off",
     "Tortoise": "off",
+    "Autoscaler": "off",
     "VerticalPodAutoscaler": "recommend",
 }
 # The API server reads a CA bundle before it accepts it.
@@ -134,7 +138,7 @@ def printed(case: str, folder: Path) -> list[Object]:
     _, config, flags = CONFIGS[case]
     file = folder / "config.yaml"
     file.write_text(to_yaml(config), encoding="utf-8")
-    result = CliRunner().invoke(command, ["--config", str(file), *flags], catch_exceptions=False)
+    result = CliRunner().invoke(command, ["--image", IMAGE, "--config", str(file), *flags], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return list(yaml.safe_load_all(result.output))
 
@@ -331,7 +335,7 @@ def test_helm_refuses_what_no_configuration_may_say(case: str, tmp_path: Path) -
 
 def test_a_bare_off_is_taken_by_the_chart(tmp_path: Path) -> None:
     """YAML reads a bare `off` as false; the configuration file says `off`."""
-    manifests = rendered({"config": {"kinds": {"Hvpa": False, "Tortoise": False}}}, tmp_path)
+    manifests = rendered({"config": {"kinds": {"Hvpa": False, "Tortoise": False, "Autoscaler": False}}}, tmp_path)
     (found,) = (yaml.safe_load(each["data"][CONFIG_KEY]) for each in manifests if each["kind"] == "ConfigMap")
     assert (found["kinds"]["Hvpa"], found["webhookPort"]) == ("off", 0)
 

@@ -15,7 +15,7 @@ from cluster.crds import reported
 from cluster.plane.api import APPLY, Api, Object
 from cluster.plane.controlplane import ControlPlane
 from cluster.plane.waiting import eventually
-from cluster.test_install import DEPLOY, helm, judged, kustomized, ready, rendered
+from cluster.test_install import DEPLOY, IMAGE, helm, judged, kustomized, ready, rendered
 from hypot.cli.run.manifests import command
 from hypot.kinds.text.write import to_yaml
 from hypot.metricsapi.install import CONFIG_KEY, RULES_KEY, TRUST_NAMESPACE
@@ -133,8 +133,8 @@ def printed(rules: list[Object], config: Object, folder: Path, *flags: str) -> l
     files = {"rules.yaml": {**HEAD, "spec": {"rules": rules}}, "config.yaml": config}
     for name, content in files.items():
         (folder / name).write_text(to_yaml(content), encoding="utf-8")
-    asked = ["--metrics", str(folder / "rules.yaml"), "--config", str(folder / "config.yaml"), "-o", "json", *flags]
-    done = CliRunner().invoke(command, asked, catch_exceptions=False)
+    asked = ["--metrics", str(folder / "rules.yaml"), "--config", str(folder / "config.yaml"), "--image", IMAGE]
+    done = CliRunner().invoke(command, [*asked, "-o", "json", *flags], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return list(json.loads(done.output)["items"])
 
@@ -224,7 +224,7 @@ def test_the_chart_refuses_the_same(case: str, tmp_path: Path) -> None:
     for name, content in files.items():
         (tmp_path / name).write_text(to_yaml(content), encoding="utf-8")
     asked = ["--metrics", str(tmp_path / "rules.yaml"), "--config", str(tmp_path / "config.yaml")]
-    assert CliRunner().invoke(command, asked).exit_code == 2
+    assert CliRunner().invoke(command, [*asked, "--image", IMAGE]).exit_code == 2
     values = tmp_path / "values.yaml"
     values.write_text(to_yaml({"metrics": {"enabled": True, "rules": rules, "config": config}}), encoding="utf-8")
     done = subprocess.run(

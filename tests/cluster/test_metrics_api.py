@@ -75,7 +75,7 @@ def rules(fronted: FrontedPlane, pods: CountingPods) -> Path:
 @pytest.fixture(scope="module")
 def installed(stage: Stage, rules: Path) -> list[Object]:
     """What `hypot manifests` prints is applied, but for the APIServices: they lead to the forwarder."""
-    done = CliRunner().invoke(command, ["--metrics", str(rules), "-o", "json"])
+    done = CliRunner().invoke(command, ["--metrics", str(rules), "--image", "hypot", "-o", "json"])
     assert done.exit_code == 0, done.output
     made: list[Object] = json.loads(done.output)["items"]
     for each in made:

@@ -24,8 +24,9 @@ from hypot.cli.terminal import safe_for
 from hypot.cli.verdict import Verdict, glyphs_for, report, summary, width_of
 from hypot.core.dataclass import dataclass
 from hypot.core.instant import show_time
-from hypot.kinds.base import Ref
+from hypot.kinds.base import Ref, count_of
 from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
+from hypot.kinds.hpa import HPA
 from hypot.kinds.problem import Problem, some
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.text.write import to_yaml
@@ -35,9 +36,11 @@ from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
 from hypot.policy.hold import other_hpa_hold
+from hypot.policy.horizontal.without_values import pods_without_values, thresholds_without_values
 from hypot.policy.model.decision import Decision, MoveReport
 from hypot.policy.model.seen import Scale
 from hypot.policy.model.settings import Settings
+from hypot.policy.model.threshold import described
 from hypot.policy.observe.absent import IN_CLUSTER, IN_DUMP
 from hypot.policy.observe.snapshot import (
     Key,
@@ -54,6 +57,8 @@ if TYPE_CHECKING:
     from hypot.cli.live.reader import ClusterReader
     from hypot.cli.live.session import LiveCluster
 
+# So many kinds are counted one by one.
+_MOST_KINDS = 8
 _ORIGINS = {
     "given": "as given",
     "input": "the newest time in the input",
@@ -71,6 +76,8 @@ class _Run:
     now: float
     origin: str
     states: dict[str, Remembered] = field(default_factory=dict)
+    # Whether there is nothing but manifests: no time, so no pods and no values of metrics.
+    manifests_only: bool = False
 
     def outcome(self, autoscaler: Autoscaler, source: Source | None) -> Verdict:
         problems = _filled_in(autoscaler, autoscaler.problems(self.settings.kubernetes, self.settings.gates))
@@ -78,7 +85,8 @@ class _Run:
         if in_the_way:
             refused = refusal(autoscaler, in_the_way, self.now)
             return Verdict(Decision.of(refused, MoveReport()), source, problems)
-        return Verdict(self._decision(autoscaler), source, problems)
+        values = _without_values(autoscaler, self.settings) if self.manifests_only else None
+        return Verdict(self._decision(autoscaler), source, problems, values)
 
     def _decision(self, autoscaler: Autoscaler) -> Decision:
         seen = seen_by(self.snapshot, autoscaler, self.now, self.settings)
@@ -93,6 +101,13 @@ class _Run:
         known = current if current is not None or earlier is None else earlier.replicas
         self.states[key] = Remembered(after, known, self.now)
         return decision
+
+
+def _without_values(autoscaler: Autoscaler, settings: Settings) -> tuple[str, ...]:
+    if not isinstance(autoscaler, HPA):
+        return ()
+    pods = pods_without_values(autoscaler)
+    return tuple([described(pods, found) for found in thresholds_without_values(autoscaler, settings)])
 
 
 def _filled_in(autoscaler: Autoscaler, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
@@ -220,7 +235,8 @@ def command(
         raise none_chosen(asked, snapshot.autoscalers(), given.place)
     with alone(state_file):
         states = read_state(state_file) if state_file else {}
-        run = _Run(settings, snapshot, *_moment(now, snapshot, given), states)
+        manifests_only = given.cluster is None and snapshot.newest_time() is None
+        run = _Run(settings, snapshot, *_moment(now, snapshot, given), states, manifests_only)
         if state_file:
             _check_order(state_file, states.values(), run.now)
         outcomes = [run.outcome(one, given.sources[_key(one)]) for one in chosen]
@@ -298,7 +314,10 @@ def _instead(given: _Input) -> str:
 
 
 def _counted(kinds: Counter[str]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    if len(kinds) <= _MOST_KINDS:
+        return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    most = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(_MOST_KINDS - 1))
+    return f"{most} and {count_of(len(kinds) - _MOST_KINDS + 1, 'other kind')}"
 
 
 def _moment(now: float | None, snapshot: Snapshot, given: _Input) -> tuple[float, str]:
@@ -321,7 +340,10 @@ def _check_order(file: str, states: Iterable[Remembered], now: float) -> None:
 
 def _print_text(run: _Run, outcomes: list[Verdict], given: _Input, *, with_state: bool) -> None:
     glyphs, version = glyphs_for(sys.stdout), show_version(run.settings.kubernetes)
-    lines = [f"{show_time(run.now)}, {_ORIGINS[run.origin]}; Kubernetes {version}", ""]
+    lines = [f"{show_time(run.now)}, {_ORIGINS[run.origin]}; Kubernetes {version}"]
+    if run.manifests_only:
+        lines.append("The input has manifests only, no pods and no values of metrics; --live reads a cluster.")
+    lines.append("")
     lines += report(outcomes, glyphs, width_of(sys.stdout))
     lines.append(summary(outcomes))
     if not with_state and any(outcome.decision.unknown for outcome in outcomes):

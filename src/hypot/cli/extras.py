@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import click
@@ -23,6 +24,8 @@ EXTRA_OF = {
     "polars": "replay",
     "rich": "replay",
 }
+# Programs that give a command an environment of its own: a file in it -> how to install it again, with more.
+TOOLS = {"pipx_metadata.json": "pipx install --force", "uv-receipt.toml": "uv tool install"}
 
 
 class MissingPackage(click.ClickException):
@@ -64,26 +67,45 @@ def _text(module: str, extra: str) -> str:
 
 
 def install_command(extra: str) -> str:
-    """The command for the way in which hypot was installed: from an index, a folder, a file, or a repository."""
-    name, about = f"hypot[{extra}]", _installed_from()
-    match about:
+    """The command for the way in which hypot was installed: by what, and from an index, a folder, a file or a URL."""
+    return f"{_program()} {_requirement(f'hypot[{extra}]', installed_from())}"
+
+
+def _program() -> str:
+    for file, command in TOOLS.items():
+        if Path(sys.prefix, file).exists():
+            return command
+    return "uv pip install" if _noted("INSTALLER").strip() == "uv" else "pip install"
+
+
+def _requirement(name: str, origin: Any) -> str:
+    """What to install again, from where hypot came."""
+    match origin:
         case {"dir_info": folder, "url": url} if url.startswith("file:"):
             from urllib.parse import unquote, urlsplit  # noqa: PLC0415  only here
 
-            return f"pip install {'-e ' if folder.get('editable') else ''}'{unquote(urlsplit(url).path)}[{extra}]'"
+            path = name.replace("hypot", unquote(urlsplit(url).path), 1)
+            return f"-e '{path}'" if folder.get("editable") else f"'{path}'"
         case {"archive_info": _, "url": url}:
-            return f"pip install '{name} @ {url}'"
+            return f"'{name} @ {url}'"
         case {"vcs_info": {"vcs": system, "commit_id": commit}, "url": url}:
-            return f"pip install '{name} @ {system}+{url}@{commit}'"
+            return f"'{name} @ {system}+{url}@{commit}'"
         case _:
-            return f"pip install '{name}'"
+            return f"'{name}'"
 
 
-def _installed_from() -> Any:
-    """What the installer noted of its source; nothing if it was an index."""
+def installed_from() -> Any:
+    """What the installer noted of its source; nothing if it was an index, as with a released version."""
+    with suppress(ValueError):
+        return json.loads(_noted("direct_url.json") or "{}")
+    return {}
+
+
+def _noted(file: str) -> str:
+    """What the installer wrote next to the package."""
     # Importing this takes as long as all of click, and only few need it.
     from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
 
-    with suppress(PackageNotFoundError, ValueError):
-        return json.loads(distribution("hypot").read_text("direct_url.json") or "{}")
-    return {}
+    with suppress(PackageNotFoundError):
+        return distribution("hypot").read_text(file) or ""
+    return ""

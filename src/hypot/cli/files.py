@@ -13,13 +13,16 @@ from hypot.cli.bar import can_draw
 from hypot.cli.left_out import PATCH, is_broken, line_of
 from hypot.face.style import printable
 from hypot.kinds.catalogue import find_autoscaler
+from hypot.kinds.known_kinds import WORKLOAD_GROUPS
 from hypot.kinds.text.folder import Exclude
 from hypot.kinds.text.kustomize import is_in_overlay, patches_among
 from hypot.kinds.text.load import LoadedFiles, LoadError, Reader, Source
 from hypot.kinds.values.names import group_of
+from hypot.kinds.values.nested import inner
 
 # Smaller inputs are read before a bar would be visible.
 _WORTH_A_BAR = 4 * 2**20
+_TWICE = 2
 
 
 manifests_named = click.option(
@@ -127,11 +130,11 @@ def report_left_out(given: GivenFiles) -> None:
 def _without_patches(
     loaded: list[LoadedFiles], files: set[str], patches: frozenset[str]
 ) -> tuple[list[LoadedFiles], list[LoadError]]:
-    """Without the patches among files in folders: what a kustomization names, and autoscalers without a target."""
+    """Without the patches among files in folders: what a kustomization names, and what is only a part of an object."""
     objects, left_out = [], []
     for one in loaded:
         file = one.source.file
-        if file in patches or (file in files and _lacks_target(one.data) and is_in_overlay(file)):
+        if file in patches or (file in files and _is_part(one)):
             left_out.append(_patch(file, one.source.line, frozenset({one.data["kind"]})))
         else:
             objects.append(one)
@@ -140,6 +143,15 @@ def _without_patches(
 
 def _patch(file: str, line: int | None, kinds: frozenset[str]) -> LoadError:
     return LoadError(file, line, PATCH, "patch", kinds)
+
+
+def _is_part(one: LoadedFiles) -> bool:
+    """Whether it is only a part of an object, to be merged into it: an API server would refuse it."""
+    data = one.data
+    if WORKLOAD_GROUPS.get(data["kind"]) == group_of(data["apiVersion"]):
+        template = inner(data, "spec", "template") or inner(data, "spec", "jobTemplate", "spec", "template")
+        return bool(template) and "containers" not in inner(template, "spec")
+    return _lacks_target(data) and is_in_overlay(one.source.file)
 
 
 def _lacks_target(data: dict[str, Any]) -> bool:
@@ -154,14 +166,17 @@ def last_of_each(
     loaded: Iterable[LoadedFiles], key: Callable[[dict[str, Any]], tuple[str, str, str]]
 ) -> dict[tuple[str, str, str], Source]:
     """The place of each object by kind, namespace and name; of several the last counts, as with kubectl apply."""
-    found: dict[tuple[str, str, str], Source] = {}
+    found: dict[tuple[str, str, str], list[Source]] = {}
     for one in loaded:
-        name = key(one.data)
-        if name in found:
-            places = " and ".join(f"{source.file}:{source.line}" for source in (found[name], one.source))
-            click.echo(f"{name[1]}/{name[2]} is in the input twice, {places}: the last one counts", err=True)
-        found[name] = one.source
-    return found
+        found.setdefault(key(one.data), []).append(one.source)
+    for (_, namespace, name), sources in found.items():
+        places = [f"{source.file}:{source.line}" for source in sources]
+        if len(places) > 1:
+            how_often = "twice" if len(places) == _TWICE else f"{len(places)} times"
+            shown = " and ".join([*places[: _TWICE - 1], *places[-1:]])
+            message = f"{namespace}/{name} is in the input {how_often}, {'' if how_often == 'twice' else 'such as '}"
+            click.echo(printable(f"{message}{shown}: the last one counts"), err=True)
+    return {name: sources[-1] for name, sources in found.items()}
 
 
 @contextmanager

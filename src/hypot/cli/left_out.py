@@ -59,7 +59,9 @@ def how_to_render(left_out: Iterable[LoadError]) -> str | None:
     if not sources:
         return None
     named = [source for source in sources if source is not None]
-    commands = [f"`hypot lint --render {source}`" for source in named[:_MOST_NAMED]] or ["`hypot lint --render DIR`"]
+    if not named:
+        return "to check the result of templates, render them and pass the result: `hypot lint -`"
+    commands = [f"`hypot lint --render {source}`" for source in named[:_MOST_NAMED]]
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
     return f"to check the result of templates and patches: {', '.join(commands)}{more}"
 

@@ -2,7 +2,8 @@
 
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, get_args
 
 import click
@@ -40,6 +41,10 @@ _SECTIONS = {
 _WIDEST = 110
 # So many workloads that are not in the input are named in one line.
 _MANY = 2
+# So many findings with one fix are shown together, also if their messages differ.
+_MANY_ALIKE = 3
+# So many other places of the same problem are named.
+_MOST_PLACES = 10
 _COLOURS = {"error": "red", "warning": "yellow", "advice": "cyan"}
 
 
@@ -90,7 +95,7 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> froz
 @click.option("--write-baseline", metavar="FILE", help="Write all findings to a file, as known ones.")
 @configuration_named
 @click.option("-o", "--output", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
-@click.option("-v", "--verbose", is_flag=True, help="List what was not read, and why.")
+@click.option("-v", "--verbose", is_flag=True, help="List what was not read, and all places of a finding.")
 @live_options
 @click.option("-n", "--namespace", metavar="NS", help="Read this namespace instead of the kubeconfig's own.")
 @click.pass_context
@@ -147,11 +152,13 @@ def command(
         write_known(write_baseline, report, found)
         return
     report, gone = without_known(report, baseline, places_for(found.baseline)) if baseline else (report, baseline)
-    _print(report, output)
+    _print(report, output, verbose=verbose)
     if verbose and found.file:
         click.echo(f"configuration: {printable(found.file)}", err=True)
     report_gone(gone, found.baseline, given.files, ignore, verbose=verbose)
     _report_left_out(given, verbose=verbose)
+    if report.variants:
+        click.echo(_variants(report.variants), err=True)
     if save and cluster:
         _save(save, cluster, version)
     failing = _FAILING[fail_level or found.values.fail_level]
@@ -202,8 +209,8 @@ def _known(found: ConfigurationFile, written: str | None) -> Baseline:
     return read_baseline(found.baseline) if found.baseline and written is None else Baseline()
 
 
-def _print(report: LintReport, output: str) -> None:
-    text = _rendered(report, output)
+def _print(report: LintReport, output: str, *, verbose: bool) -> None:
+    text = _rendered(report, output, verbose=verbose)
     if output == "text":
         click.echo(safe_for(sys.stdout, text), nl=False, color=in_colour(sys.stdout))
     else:
@@ -221,7 +228,13 @@ def _report_left_out(given: GivenFiles, *, verbose: bool) -> None:
         click.echo(printable(remedy), err=True)
 
 
-def _rendered(report: LintReport, output: str) -> str:
+def _variants(names: tuple[str, ...]) -> str:
+    objects = "1 object has" if len(names) == 1 else f"{len(names)} objects have"
+    nearest = "each autoscaler was checked with the nearest one"
+    return printable(f"{objects} several definitions, in several folders or bundles, such as {names[0]}: {nearest}")
+
+
+def _rendered(report: LintReport, output: str, *, verbose: bool) -> str:
     if output == "json":
         return to_json(report.to_dict())
     if output == "sarif":
@@ -232,31 +245,60 @@ def _rendered(report: LintReport, output: str) -> str:
 
         return to_json(sarif(report, package_version("hypot")))
     width = min(_WIDEST, columns_of_terminal(_WIDEST))
-    return as_text(report, width=max(40, width), colour=in_colour(sys.stdout))
+    return as_text(report, width=max(40, width), colour=in_colour(sys.stdout), verbose=verbose)
 
 
-def as_text(report: LintReport, *, width: int = _WIDEST, colour: bool = False) -> str:
-    """Text for people: the place, then the problem and the fix; a manifest in the fix keeps its lines."""
+def as_text(report: LintReport, *, width: int = _WIDEST, colour: bool = False, verbose: bool = False) -> str:
+    """Text for people: the place, then the problem and the fix; a manifest in the fix keeps its lines.
+
+    The same problem in several places is explained once. All of these are named if `verbose`.
+    """
     absent = [finding for finding in report.findings if finding.rule == TARGET_NOT_GIVEN]
-    shown = report.findings if len(absent) < _MANY else [each for each in report.findings if each not in absent]
-    blocks = ["\n".join(_block(finding, width, colour=colour)) + "\n" for finding in shown]
-    if len(absent) >= _MANY:
-        names = some([finding.message.partition(" is not in the input")[0] for finding in absent])
-        note = f"{names} are not in the input, so nothing that depends on their pods was checked: {absent[0].hint}"
+    absent = absent if len(absent) >= _MANY else []
+    most = None if verbose else _MOST_PLACES
+    alike = _alike([finding for finding in report.findings if finding not in absent])
+    blocks = ["\n".join(_block(found, width, most, colour=colour)) + "\n" for found in alike]
+    if absent:
+        targets = dict.fromkeys(finding.message.partition(" is not in the input")[0] for finding in absent)
+        names = some(list(targets))
+        are, their = ("is", "its") if len(targets) == 1 else ("are", "their")
+        note = f"{names} {are} not in the input, so nothing that depends on {their} pods was checked: {absent[0].hint}"
         blocks.append("\n".join(_wrapped(note, "", "    ", width)) + "\n")
     return "\n".join([*blocks, _summary(report, colour=colour) + "\n"])
 
 
-def _block(finding: Finding, width: int, *, colour: bool) -> Iterator[str]:
+def _alike(findings: list[Finding]) -> Iterable[list[Finding]]:
+    """The findings with one message and one fix; those with other messages too, if they are many."""
+    kinds = Counter((finding.severity, finding.rule, finding.hint) for finding in findings)
+    found: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in findings:
+        kind = (finding.severity, finding.rule, finding.hint)
+        key = kind if kinds[kind] >= _MANY_ALIKE else (*kind, finding.message)
+        found.setdefault(key, []).append(finding)
+    return found.values()
+
+
+def _block(alike: list[Finding], width: int, most: int | None, *, colour: bool) -> Iterator[str]:
+    finding, *others = alike
     severity = click.style(finding.severity, fg=_COLOURS[finding.severity], bold=True) if colour else finding.severity
-    line = " (rendered)" if finding.rendered else "" if finding.line is None else f":{finding.line}"
-    place = f"{printable(finding.file)}{line}"
-    parts = (place, severity, finding.rule, printable(finding.object), printable(finding.field))
-    yield "  ".join(part for part in parts if part)
+    yield _place(finding, severity, finding.rule)
     yield from _wrapped(finding.message, "    ", "    ", width)
     message, _, shown = finding.hint.partition("\n")
     yield from _wrapped(message, "    fix: ", "         ", width)
     yield from (f"    {printable(line)}" for line in shown.split("\n") if shown)
+    if others:
+        yield f"    the same in {count_of(len(others), 'other place')}:"
+        for each in others[:most]:
+            yield f"      {_place(each)}"
+            yield from _wrapped(each.message, "        ", "        ", width) if each.message != finding.message else ()
+        if len(others) > len(others[:most]):
+            yield f"      and {len(others) - len(others[:most])} more; -v lists them"
+
+
+def _place(finding: Finding, *about: str) -> str:
+    line = " (rendered)" if finding.rendered else "" if finding.line is None else f":{finding.line}"
+    place = f"{printable(finding.file)}{line}"
+    return "  ".join(part for part in (place, *about, printable(finding.object), printable(finding.field)) if part)
 
 
 def _wrapped(message: str, first: str, rest: str, width: int) -> list[str]:

@@ -16,6 +16,7 @@ from hypot.kinds.values.version import NEWEST, Version, show_version
 if TYPE_CHECKING:
     from hypot.policy.model.settings import Settings
     from hypot.replay.traces.history import TraceFiles
+    from hypot.replay.traces.reading import TraceReading
     from hypot.replay.traces.trace import Trace
 
 Entry = TypeVar("Entry")
@@ -116,6 +117,7 @@ def check_traces(traces: Sequence[str], prometheus: str | None, query: str | Non
 
 def read_given_traces(
     traces: Sequence[str],
+    said: "TraceReading",
     start: float | None,
     end: float | None,
     prometheus: str | None,
@@ -128,16 +130,16 @@ def read_given_traces(
     Prometheus is asked for the last `span` seconds, unless a start is given, in steps of `step`.
     """
     if prometheus and query:
-        from hypot.replay.traces.prometheus import from_prometheus  # noqa: PLC0415  only if it is used
+        from hypot.replay.traces.prometheus.query import from_prometheus  # noqa: PLC0415  only if it is used
 
         until = time.time() if end is None else end
         since = until - span if start is None else start
         with bar("querying Prometheus", None) as progress:
-            return from_prometheus(prometheus, query, since, until, step, progress=progress.at)
+            return from_prometheus(prometheus, query, since, until, step, progress=progress.at, said=said)
     from hypot.replay.traces.history import read_history  # noqa: PLC0415  only if it is used
 
     with bar("reading", None) as progress:
-        return read_history(traces, start, end, progress.at)
+        return read_history(traces, start, end, said, progress.at)
 
 
 def chosen_by_name(

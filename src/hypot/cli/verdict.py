@@ -36,6 +36,8 @@ class Verdict:
     # None for an object of a cluster.
     source: Source | None
     problems: tuple[Problem, ...] = ()
+    # If the input has no values of metrics at all: at which of them the autoscaler would ask for more.
+    without_values: tuple[str, ...] | None = None
 
     @property
     def verdict(self) -> str:
@@ -150,7 +152,7 @@ def _message(outcome: Verdict) -> str:
     """The reason in a few words."""
     decision = outcome.decision
     if outcome.verdict == "undecided":
-        return _clean(_error(decision))
+        return _NOT_MEASURED if _is_not_measured(outcome) else _clean(_error(decision))
     if outcome.verdict != "hold":
         reason = decision.reason.replace(" (percentage of request)", "")
         return _clean(f"dry run: {reason}" if decision.dry_run else reason)
@@ -160,6 +162,19 @@ def _message(outcome: Verdict) -> str:
     if not held and not decision.readings:
         held = list(decision.steps)
     return f"hold: {_gist(held[-1])}" if held else f"hold: the metrics ask for {_figure(decision.current)}"
+
+
+_NOT_MEASURED = "no values of its metrics in the input"
+
+
+def _is_not_measured(outcome: Verdict) -> bool:
+    """Whether it is undecided only because manifests have no values of metrics."""
+    readings = outcome.decision.readings
+    return (
+        outcome.without_values is not None
+        and bool(readings)
+        and all(reading.proposal is None and reading.error_kind != "spec" for reading in readings)
+    )
 
 
 def _error(decision: Decision) -> str:
@@ -192,7 +207,7 @@ def _gist(step: Step) -> str:
 
 def _details(outcome: Verdict, glyphs: Glyphs, width: int) -> Iterator[str]:
     decision = outcome.decision
-    steps = _worth_reporting(decision)
+    steps = [] if _is_not_measured(outcome) else _worth_reporting(decision)
     before = _widest(_figure(step.before) for step in steps)
     after = _widest(_figure(step.after) for step in steps)
     for step in steps:
@@ -201,6 +216,8 @@ def _details(outcome: Verdict, glyphs: Glyphs, width: int) -> Iterator[str]:
         limits = reading.band.thresholds() if reading.band else ()
         if limits:
             yield from _entry("thresholds", described(decision.current or 0, limits), glyphs, width)
+    for line in outcome.without_values or () if not any(reading.band for reading in decision.readings) else ():
+        yield from _entry("thresholds", line, glyphs, width)
     yield from _sizes(decision, glyphs, width)
     yield from _hpa(decision, glyphs, width)
     for sentence in decision.unknown:
@@ -261,7 +278,8 @@ def _worth_reporting(decision: Decision) -> list[Step]:
     proposals = [reading for reading in decision.readings if reading.proposal is not None]
     said = {"largest"} if len(decision.readings) == 1 else set()
     said |= set() if proposals else {"hold-on-failure"}
-    return [step for step in decision.steps if step.rule not in said]
+    headline = "" if decision.decided else _error(decision).partition(" (")[0]
+    return [step for step in decision.steps if step.rule not in said and not (headline and headline in step.sentence)]
 
 
 def _move(step: Step, before: int, after: int, glyphs: Glyphs) -> str:

@@ -51,8 +51,8 @@ class KindInfo:
     claims_pods: bool = False
     # What the controller does for it by default.
     mode: Mode = "act"
-    # Whether the controller can decide for it at all. Other parts know the kind anyway.
-    managed: bool = True
+    # Whether one that sizes pods goes by histograms of usage, which are kept as VerticalPodAutoscalerCheckpoints.
+    histograms: bool = True
     # The Leases of other controllers that act on it.
     leases: tuple[str, ...] = ()
     # The key of the list of conditions in its status' `conditions`; empty if `conditions` is that list.
@@ -160,8 +160,7 @@ CATALOGUE: dict[str, KindInfo] = {
             sizes=True,
             target_field="targetRef",
             crd="hypot.kinds.autoscaler.crd",
-            mode="off",
-            managed=False,
+            histograms=False,
         ),
     )
 }
@@ -176,18 +175,32 @@ def sizes_pods(autoscaler: Kind) -> TypeGuard[Sizing]:
     return info_of(autoscaler).sizes
 
 
+def sets_replicas(autoscaler: Kind) -> bool:
+    """Whether its kind, and its axes if it has any, say so."""
+    return autoscaler.counts if isinstance(autoscaler, WorkloadAutoscaler) else info_of(autoscaler).counts
+
+
+def sets_sizes(autoscaler: Kind) -> bool:
+    """Whether its kind, and its axes if it has any, say so."""
+    return autoscaler.sizes if isinstance(autoscaler, WorkloadAutoscaler) else info_of(autoscaler).sizes
+
+
 def autoscalers() -> tuple[KindInfo, ...]:
     return tuple([info for info in CATALOGUE.values() if info.is_autoscaler])
 
 
 def controlled() -> tuple[KindInfo, ...]:
     """In the controller's order: first the kinds that it acts on by default, last the kinds built into Kubernetes."""
-    managed = [info for info in autoscalers() if info.managed]
-    return tuple(sorted(managed, key=lambda info: (info.mode != "act", not info.crd)))
+    return tuple(sorted(autoscalers(), key=lambda info: (info.mode != "act", not info.crd)))
 
 
 def sizing() -> tuple[KindInfo, ...]:
     return tuple([info for info in autoscalers() if info.sizes])
+
+
+def measuring() -> tuple[KindInfo, ...]:
+    """Those that size pods by histograms of their usage."""
+    return tuple([info for info in sizing() if info.histograms])
 
 
 def names_of(infos: Iterable[KindInfo]) -> tuple[str, ...]:

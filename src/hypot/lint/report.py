@@ -16,7 +16,7 @@ from hypot.lint.input.placeholders import placeholder_at
 from hypot.lint.input.world import InputWorld, kinds_of
 from hypot.lint.rule import Rule
 from hypot.lint.rule_list import RULES, known_ids, rule_of
-from hypot.lint.rules.given import PLACEHOLDER, UNREADABLE, ignored_by
+from hypot.lint.rules.given import PLACEHOLDER, UNREADABLE, ignored_by, objects_that_matter
 
 # Errors that a wrong unit leads to.
 _FROM_UNITS = frozenset({"allowed-range", "whole-amount"})
@@ -83,6 +83,8 @@ class LintReport:
     autoscalers: int
     silenced: int
     known: int = 0
+    variants: tuple[str, ...] = ()
+    """The autoscalers and targets that several folders define."""
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -147,12 +149,16 @@ def check(
     files = {item.source.file for item in world.items if item.source is not None} | {one.file for one in broken}
     autoscalers = sum(1 for _ in world.autoscalers) + len(world.scaled_objects)
     findings = sorted([*broken, *_placed(world, heard)], key=lambda finding: (finding.file, finding.line or 0))
-    return LintReport(tuple(findings), len(world.items), len(files), autoscalers, silenced)
+    mattering = {key._replace(variant="") for key in objects_that_matter(world) if key is not None}
+    variants = tuple(str(key) for key in world.variants if key in mattering)
+    return LintReport(tuple(findings), len(world.items), len(files), autoscalers, silenced, variants=variants)
 
 
 def _unreadable(error: LoadError) -> Finding:
     rule = rule_of(UNREADABLE)
-    return Finding(rule.id, rule.severity, error.file, error.line, "", "", "", "", "", error.message, rule.fix)
+    return Finding(
+        rule.id, rule.severity, error.file, error.line, "", "", "", "", "", error.message, error.hint or rule.fix
+    )
 
 
 def _item(one: Kind | Mapping[str, Any] | LoadedFiles) -> Item:

@@ -5,6 +5,7 @@ by how much. What neither of them says is unknown and never guessed.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -34,11 +35,20 @@ class Remembered:
         cold = {} if self.cold is None else {"cold": self.cold}
         return {**self.state.to_dict(), "seen": {"replicas": self.replicas, "at": self.at, **of, **cold}}
 
+    def to_entry(self) -> dict[str, Any]:
+        """As the controller saves it: of what an Autoscaler learned, only a checkpoint."""
+        learned = self.state.autoscaler
+        if learned is None:
+            return self.to_dict()
+        rest = replace(self, state=self.state._replace(autoscaler=None))
+        return {**rest.to_dict(), "autoscaler": learned.to_checkpoint()}
+
     def essence(self) -> tuple[Any, ...]:
         """All that must not be lost.
 
         A crash may lose the rest: when the object was last observed, how long its last recommendation lasted, the texts
-        of conditions, the sizes that were recommended last, and what utilization lately asked for.
+        of conditions, the sizes that were recommended last, what utilization lately asked for, and what an Autoscaler
+        learned since its last checkpoint.
         """
         state, sizes = self.state, self.state.vertical
         known = state.recommendations

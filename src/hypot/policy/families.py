@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from hypot.core.bank.bank import HOLDS
 from hypot.core.dataclass import dataclass
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.autoscaler.status import READY
@@ -166,10 +167,13 @@ FAMILIES: dict[str, Family] = {
         report=autoscaler_report.report,
         refused=autoscaler_report.refused,
         questions=questions.of_autoscaler,
-        longest_window=lambda _autoscaler, settings: settings.downscale_window,
+        # The longest hold of a rule.
+        longest_window=lambda _autoscaler, settings: HOLDS[-1] * settings.sync_period,
         is_off=lambda spec: not spec.acts,
         is_undecidable=lambda problem: problem.kind == DECODE or problem.where[0] == "spec",
         undecidable=(READY, "False", "InvalidSpec"),
+        unmeasured=lambda _autoscaler, seen: freshness.not_folded(seen),
+        holds_for=lambda reason: reason in {autoscaler_report.NO_METRICS, autoscaler_report.SATURATED},
         record=SizeRecord(autoscaler_report.listed_containers, autoscaler_report.recorded_containers),
     ),
 }

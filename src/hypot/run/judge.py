@@ -113,7 +113,7 @@ class Judge:
         known, written = self.states[key], self._entries.get(key)
         essence = known.essence()
         if written is None or renewed or essence != written.essence:
-            written = self._entries[key] = _Written(essence, replace(known, at=None).to_dict())
+            written = self._entries[key] = _Written(essence, replace(known, at=None).to_entry())
         return written.entry
 
     def saved(self, key: Key) -> dict[str, Any] | None:
@@ -123,7 +123,7 @@ class Judge:
 
     def last_entry(self, key: Key) -> dict[str, Any]:
         """The state of one autoscaler when hypot stops: the next leader continues as if there were no restart."""
-        return self.states[key].to_dict()
+        return self.states[key].to_entry()
 
     def forget(self, keys: set[Key], rows: Mapping[Key, AutoscalerRow]) -> None:
         """Drop the state of these; for those that still have a row, ignore the status of the former target too."""

@@ -7,7 +7,7 @@ import structlog
 
 from hypot.cluster.clock import Clock
 from hypot.cluster.time_slice import TimeSlice, rest
-from hypot.kinds.catalogue import info_of, sizing
+from hypot.kinds.catalogue import measuring, names_of, sizing
 from hypot.kinds.vpa import VPA
 from hypot.policy.continuity import Remembered
 from hypot.policy.governor import Governor
@@ -138,8 +138,9 @@ class Reconciler:
     def _cold(self, loaded: LoadedState, now: float, boot: float) -> dict[Key, ColdSince]:
         """The objects that start without state because it did not fit, now or at an earlier start."""
         since = {key: _since({"since": known.cold}, now) for key, known in self.judge.states.items()}
-        for key, row in self._rows().items():
-            if loaded.lost("/".join(key)) or (info_of(row.autoscaler).sizes and loaded.lost(entry_key(key))):
+        kinds = names_of(measuring())
+        for key in self._rows():
+            if loaded.lost("/".join(key)) or (key[0] in kinds and loaded.lost(entry_key(key))):
                 since[key] = now
         return {key: ColdSince(at, boot - (now - at)) for key, at in since.items() if at is not None}
 
@@ -266,12 +267,12 @@ class Reconciler:
         )
 
     async def _learn(self, view: WorldView) -> None:
-        """Add the usage of pods to the histograms of the autoscalers that size them."""
-        time_slice = TimeSlice()
+        """Add the usage of pods to the histograms of the autoscalers that size them by it."""
+        time_slice, kinds = TimeSlice(), names_of(measuring())
         pods = {}
         for key, row in view.rows.items():
             autoscaler = row.autoscaler
-            if not info_of(autoscaler).sizes:
+            if key[0] not in kinds:
                 continue
             try:
                 pods[key] = view.snapshot.target_pods(autoscaler)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hypot.kinds.catalogue import CATALOGUE, controlled, names_of
+from hypot.kinds.catalogue import CATALOGUE, controlled, measuring, names_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.tortoise import Tortoise
@@ -88,6 +88,7 @@ def features() -> tuple[Feature, ...]:
     every = names_of(controlled())
     counts = tuple([info.name for info in controlled() if info.counts])
     sizes = tuple([info.name for info in controlled() if info.sizes])
+    histograms = tuple([info.name for info in controlled() if info in measuring()])
     return (
         Feature("always"),
         Feature(FOR_REAL, without=_WRITES),
@@ -102,7 +103,8 @@ def features() -> tuple[Feature, ...]:
         Feature("count", counts),
         Feature("scale", counts, _ACT, without=_WRITES),
         Feature("measure", sizes),
-        Feature("store usage", sizes, _REPORTED, without=_WRITES),
+        Feature("histograms", histograms),
+        Feature("store usage", histograms, _REPORTED, without=_WRITES),
         Feature("resize", sizes, _ACT, without=_WRITES),
         Feature("webhook", sizes, _ACT, given=("webhook_port",), without=_WRITES),
         Feature(
@@ -188,7 +190,7 @@ def _reporting_rights() -> Iterable[Right]:
     why = "report what was done and what was refused"
     yield Right("", "events", ("create", "patch"), why, "watched", ("report",))
     group, resource = "autoscaling.k8s.io", "verticalpodautoscalercheckpoints"
-    yield Right(group, resource, ("list",), "know usage from before a restart", "watched", ("measure",))
+    yield Right(group, resource, ("list",), "know usage from before a restart", "watched", ("histograms",))
     kept = "store usage where other recommenders store it"
     yield Right(group, resource, ("create", "update"), kept, "watched", ("store usage",))
 

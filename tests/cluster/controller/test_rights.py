@@ -195,7 +195,7 @@ def stage(plane: ControlPlane) -> Iterator[Stage]:
 
 def printed(config: Path, *flags: str) -> list[Object]:
     """What `hypot manifests` prints for the configuration that runs."""
-    command = [*HYPOT, "manifests", "--config", str(config), *flags, "-o", "json"]
+    command = [*HYPOT, "manifests", "--image", "hypot", "--config", str(config), *flags, "-o", "json"]
     made: list[Object] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["items"]
     return made
 

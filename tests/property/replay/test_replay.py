@@ -147,6 +147,15 @@ def check_no_request_is_forgotten(case, ticks):
     assert held_conservation(ticks, case.world.tick) < 1e-9
 
 
+def check_no_request_counts_twice(case, ticks):
+    """Answered late or lost: together no more than came, at any time."""
+    assert np.all(ticks.late_lost <= ticks.lost * (1 + 1e-9))
+    late = np.cumsum(ticks.late * ticks.requests * case.world.tick - ticks.late_lost)
+    came = np.cumsum(ticks.requests * case.world.tick)
+    assert np.all(late >= -1e-6 * came)
+    assert np.all(late + np.cumsum(ticks.lost) <= came * (1 + 1e-6))
+
+
 def check_no_pod_does_what_it_cannot(case, ticks, seen):
     """Usage stays below the cap, memory below its limit or the pod is killed, and every pod is paid for."""
     cpu, memory, caps, within, counts = (np.array(column) for column in zip(*seen, strict=True))
@@ -190,6 +199,7 @@ class TestConservation:
         watcher = Looking(seen_of_pods)
         ticks, _ = play(case, watcher=watcher)
         check_no_request_is_forgotten(case, ticks)
+        check_no_request_counts_twice(case, ticks)
         check_no_pod_does_what_it_cannot(case, ticks, watcher.found)
         check_every_figure_is_a_number(case, ticks)
 

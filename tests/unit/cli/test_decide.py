@@ -272,6 +272,80 @@ def test_an_autoscaler_that_comes_twice(tmp_path):
     assert [d["desired"]["replicas"] for d in result.json["decisions"]] == [3]
 
 
+def test_an_autoscaler_that_comes_often(tmp_path):
+    """One message for each, however often it comes."""
+    path = written(tmp_path, *world(), HPA, HPA, HPA)
+    result = hypot("-f", path)
+    (message,) = [line for line in result.err.splitlines() if "is in the input" in line]
+    assert message.startswith(f"shop/web is in the input 4 times, such as {path}:1 and {path}:")
+    assert message.endswith(": the last one counts")
+
+
+def test_many_ignored_kinds_are_not_listed(tmp_path):
+    """The most frequent ones are."""
+    others = [{"apiVersion": "v1", "kind": f"Kind{i}"} for i in range(20) for _ in range(i + 1)]
+    shown = hypot("-f", written(tmp_path, *world(), *others)).err
+    assert shown.startswith("ignored: 20 Kind19, 19 Kind18, ")
+    assert shown.endswith(", 14 Kind13 and 13 other kinds\n")
+
+
+MANIFEST = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"}}
+MEMORY = {"type": "AverageValue", "averageValue": "512Mi"}
+QUEUE = {"metric": {"name": "queue"}, "target": {"type": "Value", "value": "30"}}
+METRICS = [
+    CPU,
+    {"type": "Resource", "resource": {"name": "memory", "target": MEMORY}},
+    {"type": "ContainerResource", "containerResource": {**CPU["resource"], "container": "app"}},
+    {"type": "Pods", "pods": {"metric": {"name": "hits"}, "target": {"type": "AverageValue", "averageValue": "10"}}},
+    {"type": "External", "external": QUEUE},
+]
+
+
+def test_manifests_alone_say_at_which_values_an_hpa_asks_for_more(tmp_path):
+    """The input has no pods and no metrics: one line says so, and the count is undecided."""
+    hpa = {**HPA, "spec": {**HPA["spec"], "minReplicas": 2, "metrics": METRICS}}
+    deploy = {**MANIFEST, "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}}}
+    result = hypot("-f", written(tmp_path, hpa, deploy))
+    assert result.status == 1
+    assert result.out.splitlines()[1:] == [
+        "The input has manifests only, no pods and no values of metrics; --live reads a cluster.",
+        "",
+        "shop/web  HPA → Deployment/web  ✗ undecided: no values of its metrics in the input",
+        "    thresholds at 2 replicas: above 55 % cpu asks for more than the minimum of 2",
+        "    thresholds at 2 replicas: above 590558003 memory per pod asks for more than the minimum of 2",
+        "    thresholds at 2 replicas: above 55 % cpu of container app asks for more than the minimum of 2",
+        "    thresholds at 2 replicas: above 11 hits per pod asks for more than the minimum of 2",
+        "    thresholds at 2 replicas: above 33 queue asks for more than the minimum of 2",
+        "",
+        "1 autoscaler: 1 undecided.",
+    ]
+
+
+def test_they_are_the_values_of_a_decision_at_its_target(tmp_path):
+    """With two pods at 50 % of their requests, the same HPA asks for more above the same value."""
+    hpa, deploy, *_ = world(replicas=2, spec={**HPA["spec"], "minReplicas": 2})
+    deploy.pop("status")
+    without = hypot("-f", written(tmp_path, hpa, deploy)).out
+    dump = hypot("-f", written(tmp_path, *world(cpu="250m", spec=hpa["spec"]))).out
+    line = "    thresholds at 2 replicas: above 55 % cpu asks for more than the minimum of 2\n"
+    assert line in without
+    assert line in dump
+
+
+def test_manifests_below_the_minimum(tmp_path):
+    """What is decided without metrics is decided, and the thresholds are those of the default metric."""
+    spec = {"scaleTargetRef": REF, "minReplicas": 3, "maxReplicas": 9}
+    shown = hypot("-f", written(tmp_path, {**HPA, "spec": spec}, {**MANIFEST, "spec": {"selector": {}}})).out
+    assert "▲ 1 → 3" in shown
+    assert "    thresholds at 3 replicas: above 88 % cpu asks for more than the minimum of 3\n" in shown
+
+
+def test_the_same_reason_is_given_once(tmp_path):
+    """A target that is not in the input is the headline, and no step repeats it."""
+    shown = hypot("-f", written(tmp_path, HPA)).out
+    assert shown.count('deployments.apps "web" is not in the input') == 1
+
+
 # Bad input: exit status 2, one line that says what to do, never a traceback.
 
 

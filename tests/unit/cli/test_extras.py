@@ -29,12 +29,11 @@ def test_each_extra_has_the_package():
 
 
 class Installed:
-    def __init__(self, url=None):
-        self.url = url
+    def __init__(self, url=None, installer=None):
+        self.files = {"direct_url.json": None if url is None else json.dumps(url), "INSTALLER": installer}
 
     def read_text(self, name):
-        assert name == "direct_url.json"
-        return None if self.url is None else json.dumps(self.url)
+        return self.files[name]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +54,24 @@ def test_the_command_fits_the_installation(monkeypatch, found, command):
     """From an index, a folder, a checkout, a file, or a repository."""
     monkeypatch.setattr("importlib.metadata.distribution", lambda _: Installed(found))
     assert install_command("run") == command
+
+
+@pytest.mark.parametrize(
+    ("installer", "file", "command"),
+    [
+        ("pip\n", None, "pip install"),
+        ("uv", None, "uv pip install"),
+        ("uv", "uv-receipt.toml", "uv tool install"),
+        ("pip", "pipx_metadata.json", "pipx install --force"),
+    ],
+)
+def test_the_command_is_that_of_the_installer(monkeypatch, tmp_path, installer, file, command):
+    """Pip would install into another environment than that of uv or pipx."""
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _: Installed(installer=installer))
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    if file:
+        (tmp_path / file).touch()
+    assert install_command("run") == f"{command} 'hypot[run]'"
 
 
 def test_another_module_that_is_missing_is_an_error_of_hypot():

@@ -121,6 +121,9 @@ REPOSITORY = {
     "chart/templates/hpa.yaml": "kind: HorizontalPodAutoscaler\nspec: {{ toYaml .Values.hpa }}\n",
     "overlay/kustomization.yaml": "patches:\n- path: more.yaml\n- path: part.yaml\n- patch: |-\n    kind: Deployment\n",
     "overlay/more.yaml": to_yaml({**hpa(maxReplicas=9), "spec": {"maxReplicas": 9}}),
+    "patches/api.yaml": to_yaml(
+        {**workload("api"), "spec": {"template": {"spec": {"terminationGracePeriodSeconds": 9}}}}
+    ),
     "overlay/part.yaml": "kind: Deployment\nmetadata: {name: any}\nspec: {paused: true}\n",
     "overlay/fragment.yaml": to_yaml({**hpa("api"), "spec": {"minReplicas": 3}}),
     "ignored/hpa.yaml": to_yaml(hpa(maxReplicas=0)),
@@ -149,7 +152,7 @@ def test_a_repository():
     assert {file for file, _ in found} == {"broken.yaml", "k8s/web.yaml", "k8s/wpa.yaml"}
     jsonschema.validate(json.loads(result.stdout), SCHEMA)
     assert result.stderr.splitlines() == [
-        "not read: 7 files without Kubernetes objects, 1 template, 3 kustomize patches; -v lists them",
+        "not read: 7 files without Kubernetes objects, 1 template, 4 kustomize patches; -v lists them",
         "to check the result of templates and patches: `hypot lint --render chart`, `hypot lint --render overlay`",
     ]
 
@@ -162,7 +165,7 @@ def test_what_was_not_read_is_listed():
     lines = result.stderr.splitlines()
     assert "chart/templates/hpa.yaml: this is a template; render it first: `hypot lint --render CHART`" in lines
     assert "template.yaml:2: the tag !Ref is not supported; remove it (column 6)" in lines
-    assert lines[-2] == "not read: 5 files without Kubernetes objects, 1 template"
+    assert lines[-2] == "not read: 5 files without Kubernetes objects, 1 template, 1 kustomize patch"
 
 
 @pytest.mark.usefixtures("repository")
@@ -188,6 +191,18 @@ def test_an_object_without_its_version(folder):
     ]
 
 
+def test_a_key_that_is_given_twice(folder):
+    """A kubectl takes the last one, so the fix does not say that it reports the same."""
+    (folder / "twice.yaml").write_text("apiVersion: apps/v1\nkind: Deployment\nkind: Deployment\n", encoding="utf-8")
+    assert "    fix: remove one of the two: kubectl takes the last one and says nothing" in run("twice.yaml").stdout
+
+
+def test_templates_that_nothing_renders(folder):
+    """Without a chart there is no folder to name."""
+    (folder / "job.yaml").write_text("apiVersion: batch/v1\nkind: Job\nspec: {{ spec }}\n", encoding="utf-8")
+    assert "to check the result of templates, render them and pass the result: `hypot lint -`" in run(".").stderr
+
+
 def test_a_dump_that_is_cut_off():
     """As when kubectl was interrupted; what came before is not checked as if it were everything."""
     result = run("-", input="apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  spec: {\n")
@@ -202,6 +217,45 @@ def test_targets_that_are_not_in_the_input_are_named_together():
     assert shown.startswith("Deployment shop/a, Deployment shop/b, Deployment shop/c and 2 more are not in the input")
     assert shown.endswith("0 errors, 0 warnings, 5 advice in 1 file, 5 objects")
     assert len(json.loads(run("-", "-o", "json", input=text).stdout)["findings"]) == 5
+
+
+def places(count):
+    return "---\n".join(to_yaml(hpa(f"web-{i}", minReplicas=1, target={"name": f"web-{i}"})) for i in range(count))
+
+
+def test_a_problem_in_several_places_is_explained_once():
+    """The other places are listed below it; ten of them, and all with -v."""
+    text = "---\n".join(to_yaml(workload(f"web-{i}")) for i in range(14)) + "---\n" + places(14)
+    shown = run("-", input=text).stdout
+    assert shown.count("minReplicas is 1") == shown.count("fix: set minReplicas") == 1
+    assert "    the same in 13 other places:\n" in shown
+    assert shown.count("  HorizontalPodAutoscaler shop/web-") == 11
+    assert "      and 3 more; -v lists them\n" in shown
+    shown = run("-", "-v", input=text).stdout
+    assert shown.count("  HorizontalPodAutoscaler shop/web-") == 14
+    assert "more; -v" not in shown
+
+
+def test_the_messages_of_one_fix_are_shown_together_if_they_are_many():
+    """Each place has its own message; two of them stay on their own."""
+    for count, times in ((2, 2), (3, 1)):
+        text = "---\n".join(to_yaml(workload(f"web-{i}", replicas=3)) for i in range(count)) + "---\n" + places(count)
+        shown = run("-", input=text).stdout
+        assert shown.count("every apply sets 3 replicas and overrides") == count
+        assert shown.count("fix: leave spec.replicas out") == times
+
+
+@pytest.mark.usefixtures("folder")
+def test_variants_are_mentioned(folder):
+    """On standard error, with one of them."""
+    (folder / "copy").mkdir()
+    (folder / "copy" / "web.yaml").write_text((folder / "k8s" / "web.yaml").read_text(encoding="utf-8"))
+    result = run(".")
+    assert "duplicate-object" not in result.stdout
+    about = (
+        "2 objects have several definitions, in several folders or bundles, such as HorizontalPodAutoscaler shop/web"
+    )
+    assert result.stderr == f"{about}: each autoscaler was checked with the nearest one\n"
 
 
 @pytest.mark.parametrize(

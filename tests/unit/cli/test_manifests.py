@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.metadata import version
 
 import pytest
 import yaml
@@ -22,7 +23,9 @@ from hypot.serving.config import ConfigError
 
 
 def run(*arguments):
-    return CliRunner().invoke(command, arguments)
+    """With an image, if the arguments have none."""
+    image = () if "--image" in arguments else ("--image", "registry.example/hypot:1")
+    return CliRunner().invoke(command, (*image, *arguments))
 
 
 def printed(*arguments):
@@ -135,7 +138,7 @@ def test_a_failing_webhook_does_not_block_pods():
 def test_without_sizes_there_is_no_webhook(tmp_path):
     """Its configuration, Service and port are absent, and the controller's configuration switches it off."""
     file = tmp_path / "config.yaml"
-    file.write_text("kinds: {Hvpa: off, Tortoise: off}\n", encoding="utf-8")
+    file.write_text("kinds: {Hvpa: off, Tortoise: off, Autoscaler: off}\n", encoding="utf-8")
     objects = printed("--config", str(file))
     assert "MutatingWebhookConfiguration" not in kinds_of(objects)
     assert kinds_of(objects).count("Service") == 1
@@ -317,6 +320,24 @@ def test_invalid_names(target):
         "image: 'a b' has a blank; write an image that the nodes can pull, such as registry.example/hypot:0.1.0",
         f"target: {target.lstrip('.')!r} is not a resource; write the plural and the group, as in rollouts.argoproj.io",
     ]
+
+
+@pytest.mark.parametrize("more", [(), ("--metrics", "gardener")])
+def test_without_an_image(monkeypatch, more):
+    """A released version, which comes from an index, has one; for any other it must be built."""
+    monkeypatch.setattr("hypot.cli.run.manifests.installed_from", lambda: {"url": "file:///src", "dir_info": {}})
+    result = CliRunner().invoke(command, more)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--image is needed, because this is no released version of hypot" in result.stderr
+    monkeypatch.setattr("hypot.cli.run.manifests.installed_from", dict)
+    result = CliRunner().invoke(command, more)
+    assert f"image: hypot:{version('hypot')}\n" in result.stdout
+
+
+def test_a_role_needs_no_image(monkeypatch):
+    """Nothing runs with it."""
+    monkeypatch.setattr("hypot.cli.run.manifests.installed_from", lambda: {"url": "file:///src", "dir_info": {}})
+    assert CliRunner().invoke(command, ["--reader"]).exit_code == 0
 
 
 def test_an_image_by_its_digest():

@@ -61,7 +61,7 @@ def test_the_objects_are_printed(rules):
 
 
 def test_a_preset_has_a_name():
-    printed, _ = run(manifests, "--metrics", "gardener", "-o", "json")
+    printed, _ = run(manifests, "--metrics", "gardener", "--image", "hypot", "-o", "json")
     assert json.loads(printed)["kind"] == "List"
 
 

@@ -82,7 +82,7 @@ def test_assumed_numbers_are_above_the_table():
     assert above[0].startswith("These numbers are assumed; --world FILE gives yours")
     assert "  service  timeout 10s, baseCpu 0.05, useful 0.8" in above
     assert "  prices   cpu $0.04048, memory $0.004445, late 10, restart 5m" in above
-    assert "From the trace: demand unit requests" in above
+    assert "From the trace: demand unit rps" in above
     assert f"From Deployment/shop ({POLICIES}:4): workload replicas 4, cpu 1," in " ".join(" ".join(above).split())
 
 
@@ -185,7 +185,7 @@ def test_windows_and_tuning_are_reported(tmp_path):
 def test_the_time_before_the_trace_is_bounded_too(tmp_path, hpa):
     """Not only the trace: ten years before it would take as long as ten years of it."""
     trace, world = tmp_path / "day.csv", tmp_path / "world.yaml"
-    trace.write_text("timestamp,requests\n0,50\n86400,50\n")
+    trace.write_text("timestamp,rps\n0,50\n86400,50\n")
     world.write_text("demand: {leadIn: 87600h}\n")
     result = replay(trace, "-f", hpa, "--world", world)
     assert result.exit_code == 2
@@ -197,7 +197,7 @@ def test_one_trace_that_is_too_short_is_left_out(tmp_path, hpa):
     lengths = {"long": 240, "short": 10, "tiny": 5}
     rows = [f"{name},{60 * i},50" for name, count in lengths.items() for i in range(count)]
     trace, world = tmp_path / "fleet.csv", tmp_path / "world.yaml"
-    trace.write_text("\n".join(["workload,timestamp,requests", *rows]) + "\n")
+    trace.write_text("\n".join(["workload,timestamp,rps", *rows]) + "\n")
     world.write_text("scoring: {skip: 1h}\n")
     result = replay(trace, "-f", hpa, "--world", world, "-o", "json")
     assert result.exit_code == 0
@@ -212,7 +212,7 @@ def test_a_fleet_has_the_median_and_the_worst(tmp_path, hpa):
     """Many workloads in one file have one line per policy."""
     rows = [f"{name},{60 * i},{rate + i % 7}" for name, rate in (("a", 50), ("b", 300)) for i in range(120)]
     trace = tmp_path / "fleet.csv"
-    trace.write_text("\n".join(["workload,timestamp,requests", *rows]) + "\n")
+    trace.write_text("\n".join(["workload,timestamp,rps", *rows]) + "\n")
     result = replay(trace, "-f", hpa)
     assert result.exit_code == 0
     assert "median" in result.stdout
@@ -224,7 +224,7 @@ def test_all_errors_are_reported_at_once(tmp_path):
     policy = tmp_path / "bad.yaml"
     policy.write_text(HPA.replace("averageUtilization: 70", "averageUtilization: -1"))
     trace = tmp_path / "bad.csv"
-    trace.write_text("timestamp,requests\n0,1\n60,-5\n")
+    trace.write_text("timestamp,rps\n0,1\n60,-5\n")
     result = replay(trace, "-f", policy)
     assert result.exit_code == 2
     assert "bad.yaml:" in result.stderr
@@ -270,7 +270,7 @@ def test_a_server_that_is_not_there_is_reported(hpa):
 def test_a_replay_of_too_many_ticks_is_refused(tmp_path, hpa):
     """It is refused before memory is full, and the message says what to do."""
     trace = tmp_path / "long.csv"
-    trace.write_text("timestamp,requests\n0,1\n400000000,1\n")
+    trace.write_text("timestamp,rps\n0,1\n400000000,1\n")
     result = replay(trace, "-f", hpa)
     assert result.exit_code == 2
     assert "--from and --to" in result.stderr
@@ -313,7 +313,7 @@ def test_a_trace_too_short_to_judge_is_refused(tmp_path, hpa, scoring):
 def test_windows_of_equal_demand_are_judged_alike(tmp_path, hpa):
     """Also where the trace has memory: each window is compared with the bound of its own ticks."""
     trace = tmp_path / "even.csv"
-    trace.write_text("\n".join(["timestamp,requests,memory", *(f"{60 * i},50,900000000" for i in range(181))]) + "\n")
+    trace.write_text("\n".join(["timestamp,rps,memory", *(f"{60 * i},50,900000000" for i in range(181))]) + "\n")
     result = replay(trace, "-f", hpa, "--world", world_with(tmp_path, "scoring: {windows: 3}\n"), "-o", "json")
     workload = json.loads(result.stdout)["workloads"][0]
     whole = workload["scores"]["web"]["to_lower_bound"]
@@ -376,7 +376,7 @@ spec:
 def test_samples_before_time_zero_count(tmp_path):
     """A trace may start at second 0, and metrics are older than that: pods still count as hot."""
     trace, policy = tmp_path / "hot.csv", tmp_path / "hot.yaml"
-    trace.write_text("timestamp,requests\n0,3000\n3600,3000\n")
+    trace.write_text("timestamp,rps\n0,3000\n3600,3000\n")
     policy.write_text(HOT)
     given = (trace, "-f", policy, "--world", world_with(tmp_path, "metrics: {lag: 1m}\n"), "-o", "json")
     compiled, plain = (replay(*given, "--engine", engine) for engine in ("fleet", "plain"))

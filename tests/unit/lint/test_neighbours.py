@@ -290,6 +290,11 @@ class TestVpa:
         assert not findings("vpa-conflict", scaler, workload(), vpa())
 
 
+REPLACE, RAISE = "replace minAvailable by maxUnavailable: 1", "or raise minReplicas to"
+ALONE = "; with one pod, each eviction is an outage"
+ALL = "all pods to be healthy, however many there are: no pod can ever be evicted"
+
+
 class TestBudget:
     @pytest.mark.parametrize(
         ("spec", "blocks"),
@@ -324,10 +329,53 @@ class TestBudget:
         assert findings("pdb-blocks-evictions", hpa(), workload(), budget({}, minAvailable=2))
         assert not findings("pdb-blocks-evictions", hpa(), workload(), budget({}, "policy/v1beta1", minAvailable=2))
 
-    def test_one_pod(self):
-        """The message says pod, not pods."""
-        (found,) = findings("pdb-blocks-evictions", hpa(minReplicas=1), workload(), budget(minAvailable=1))
-        assert found.message.startswith("requires 1 healthy pod of 1, the minimum of")
+    @pytest.mark.parametrize(
+        ("least", "spec", "message", "hint"),
+        [
+            (
+                1,
+                {"minAvailable": 1},
+                "1 healthy pod, and there is 1 at the minimum of @",
+                f"{REPLACE}, {RAISE} 2{ALONE}",
+            ),
+            (
+                1,
+                {"minAvailable": 2},
+                "2 healthy pods, and there is 1 at the minimum of @",
+                f"{REPLACE}, {RAISE} 3{ALONE}",
+            ),
+            (2, {"minAvailable": 2}, "2 healthy pods, and there are 2 at the minimum of @", f"{REPLACE}, {RAISE} 3"),
+            (
+                None,
+                {"minAvailable": "50%"},
+                "50% of the pods, which is 1 of 1 at the minimum of @",
+                f"{REPLACE}, {RAISE} 2{ALONE}",
+            ),
+            (
+                3,
+                {"minAvailable": "90%"},
+                "90% of the pods, which is 3 of 3 at the minimum of @",
+                f"{REPLACE}, {RAISE} 10",
+            ),
+            (3, {"minAvailable": "100%"}, ALL, REPLACE),
+            (3, {"maxUnavailable": 0}, ALL, "set maxUnavailable: 1"),
+            (1, {"maxUnavailable": "0%"}, ALL, f"set maxUnavailable: 1{ALONE}"),
+        ],
+    )
+    def test_what_helps(self, least, spec, message, hint):
+        """More replicas help only if the budget then lets one go; a budget has one of both fields."""
+        (found,) = findings("pdb-blocks-evictions", hpa(minReplicas=least), workload(), budget(**spec))
+        when = "HorizontalPodAutoscaler shop/web: no pod can be evicted then"
+        assert (found.message, found.hint) == (f"requires {message.replace('@', when)}", hint)
+
+    def test_of_several_workloads(self):
+        """The minimums of all that it covers count together."""
+        both = {"matchLabels": {"part": "shop"}}
+        covered = [workload(n, labels={"app": n, "part": "shop"}) for n in ("web", "api")]
+        (found,) = findings("pdb-blocks-evictions", hpa(), *covered, budget(both, minAvailable=3))
+        pods = "3 at the minimum of the 2 workloads that it covers: no pod can be evicted then"
+        assert found.message == f"requires 3 healthy pods, and there are {pods}"
+        assert found.hint == f"{REPLACE}, or raise minReplicas until there are 4"
 
     def test_workload_that_is_not_scaled(self):
         """Budgets of other workloads are not checked."""

@@ -238,12 +238,13 @@ class TestSizes:
         ("policy", "reported"),
         [
             (None, "updateMode is not set"),
-            ({"updateMode": "Auto"}, "updateMode Auto evicts"),
+            ({"updateMode": "Recreate"}, "updateMode Recreate evicts"),
+            ({"updateMode": "Auto"}, ""),
             ({"updateMode": "InPlace"}, ""),
         ],
     )
     def test_eviction_where_a_resize_would_do(self, policy, reported):
-        """Recreate is the default, and what Auto means."""
+        """Recreate is the default. What Auto means has a finding of its own."""
         found = findings("recreates-pods", vpa(updatePolicy=policy))
         assert [one.message.startswith(reported) for one in found] == ([True] if reported else [])
 

@@ -19,9 +19,11 @@ def blocks():
 
 
 def metrics_in_page():
-    """The blocks that are a part of a rule: metrics."""
+    """The blocks that are a part of a rule: metrics, or the weights of one."""
     page = PAGE.read_text(encoding="utf-8")
-    return [yaml.safe_load(text) for text in re.findall(r"```yaml\n(  .*?)```", page, re.DOTALL)]
+    found = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(  .*?)```", page, re.DOTALL)]
+    weighted = {"counter": "http_requests_total", "names": ["requests_per_second"]}
+    return [one if isinstance(one, list) else [{**weighted, **one}] for one in found]
 
 
 def test_rules():

@@ -1,18 +1,23 @@
 """Outcomes of a reconcile for tests, made by real decisions: objects of each kind, in the states that matter."""
 
+from dataclasses import replace
+
 from builders import KNOWN, NOW, busy, hpa, queue, refused, seen, wpa
+from hypot.core.bank.bank import RULES
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.hpa.fields import cpu
 from hypot.kinds.node import replaced
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, Recommender, WatermarkRules, band
 from hypot.policy.decide import decide
+from hypot.policy.model.autoscaler_state import AutoscalerState
 from hypot.policy.model.decision import Hold
 from hypot.policy.model.seen import Bounds, Controller, Failure, Owner, Recommendation, Reply, Seen, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.run.outcome import Outcome
-from unit.policy.hvpa.hvpa_world import box, hvpa, pods, world
+from unit.policy.hvpa.hvpa_world import box, hvpa, pods, used, world
 from unit.policy.sizes_world import vpa as vpa_manifest
 from unit.policy.tortoise import tortoise_world
 
@@ -78,6 +83,27 @@ def tortoise(**more):
     return (*there.seen(), there.state)
 
 
+def learner(mode="Auto", **spec):
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    body = {"targetRef": target, "updateMode": mode, **spec}
+    return WorkloadAutoscaler.from_dict({"metadata": {"name": "web", "namespace": "shop"}, "spec": body})
+
+
+def using(cpu, millicores=500, count=4):
+    """What an Autoscaler observes of pods of this size that use so many millicores each."""
+    container = box(cpu=millicores, memory=2**30)
+    there = world(count, container, pods=pods(count, container, owners=(OWNER,)))
+    return replace(there, pod_metrics=used(count, app={"cpu": cpu, "memory": 2**29}))
+
+
+def priced():
+    """The state of an Autoscaler whose rules cost three quarters of what an HPA at 70 % would have cost."""
+    learned = AutoscalerState.new()
+    for bank in (learned.past.counts, learned.past.sizes):
+        bank.prices[:], bank.priced[0] = [30.0] * RULES + [40.0], 9
+    return State(autoscaler=learned)
+
+
 NAMING = tortoise_world.tortoise(refs={"horizontalPodAutoscalerName": "mine"})
 
 
@@ -119,6 +145,14 @@ def representative():
         "hvpa without scale": outcome(hvpa(), NO_SCALE),
         "hvpa refused": outcome(hvpa(), grown, refusal="409 conflict"),
         "hvpa paused": outcome(hvpa(), grown, holds=(PAUSED,)),
+        "autoscaler moves": outcome(learner(), using(400)),
+        "autoscaler knows": outcome(learner(), using(400), priced()),
+        "autoscaler sizes": outcome(learner(axes="Size"), using(400)),
+        "autoscaler only says": outcome(learner("Off"), using(400)),
+        "autoscaler blind": outcome(learner(), replace(using(400), pod_metrics={})),
+        "autoscaler without scale": outcome(learner(), NO_SCALE),
+        "autoscaler refused": outcome(learner(), using(400), refusal="409 conflict"),
+        "autoscaler paused": outcome(learner(), using(400), holds=(PAUSED,)),
         "tortoise edits": outcome(*tortoise()),
         "tortoise begins": outcome(*tortoise(hpa=None, state=State())),
         "tortoise gathers": outcome(

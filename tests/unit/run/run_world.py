@@ -35,6 +35,7 @@ KINDS = {
     "WatermarkPodAutoscaler": f"/apis/datadoghq.com/v1alpha1/namespaces/{NAMESPACE}/watermarkpodautoscalers",
     "Hvpa": f"/apis/autoscaling.k8s.io/v1alpha1/namespaces/{NAMESPACE}/hvpas",
     "Tortoise": f"/apis/autoscaling.mercari.com/v1beta3/namespaces/{NAMESPACE}/tortoises",
+    "Autoscaler": f"/apis/hypot.dev/v1alpha1/namespaces/{NAMESPACE}/autoscalers",
     "VerticalPodAutoscaler": f"/apis/autoscaling.k8s.io/v1/namespaces/{NAMESPACE}/verticalpodautoscalers",
     "HorizontalPodAutoscaler": f"/apis/autoscaling/v2/namespaces/{NAMESPACE}/horizontalpodautoscalers",
 }
@@ -74,6 +75,12 @@ def hpa(name="web", *, target=TARGET, utilization=50, status=None, annotations=N
     body = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 20, "metrics": [metric], **spec}
     more = {"annotations": annotations} if annotations else {}
     return made("autoscaling/v2", "HorizontalPodAutoscaler", name, body, status, **more)
+
+
+def learner(mode="Auto", name="web", *, annotations=None, status=None, **spec):
+    """An Autoscaler of web."""
+    body = {"targetRef": TARGET, **({"updateMode": mode} if mode else {}), **spec}
+    return made("hypot.dev/v1alpha1", "Autoscaler", name, body, status, annotations=annotations or {})
 
 
 def items(*values: Any, at: float = NOW, window: float | None = None) -> Answer:

@@ -16,7 +16,12 @@ def test_the_default_is_careful():
     config = RunConfig()
     assert (config.opt_in, config.dry_run, config.namespace) == ("label", False, "hypot-system")
     assert config.kinds == default_kinds()
-    assert [kind for kind in KINDS if config.enabled(kind)] == ["WatermarkPodAutoscaler", "Hvpa", "Tortoise"]
+    assert [kind for kind in KINDS if config.enabled(kind)] == [
+        "WatermarkPodAutoscaler",
+        "Hvpa",
+        "Tortoise",
+        "Autoscaler",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -51,12 +56,14 @@ def test_a_file_has_the_same_names():
 
 def test_a_bare_off_is_the_mode_off():
     """YAML reads a bare off as false; here it means the mode off."""
-    config = RunConfig.from_dict(yaml.safe_load("kinds: {Hvpa: off, Tortoise: off, WatermarkPodAutoscaler: act}"))
+    config = RunConfig.from_dict(
+        yaml.safe_load("kinds: {Hvpa: off, Tortoise: off, Autoscaler: off, WatermarkPodAutoscaler: act}")
+    )
     assert config.mode("Hvpa") == "off"
     assert not config.sizes_pods
 
 
-@pytest.mark.parametrize("kind", ["Hvpa", "Tortoise", "VerticalPodAutoscaler"])
+@pytest.mark.parametrize("kind", ["Hvpa", "Tortoise", "Autoscaler", "VerticalPodAutoscaler"])
 def test_kinds_that_size_pods(kind):
     """These kinds need nodes and LimitRanges."""
     kinds = {**dict.fromkeys(KINDS, "off"), kind: "observe"}

@@ -283,3 +283,10 @@ def test_what_is_watched_is_allowed_and_what_is_allowed_is_watched(config):
     needed = {(f"{each.api_version.rpartition('/')[0]}/{each.plural}".lstrip("/"), "watch") for each in watched}
     assert {each for each in allowed(config) if each[1] == "watch"} == needed
     assert {(resource, "list") for resource, _ in needed} <= allowed(config)
+
+
+def test_an_autoscaler_needs_no_checkpoints():
+    """It goes by what it learned itself; nodes and LimitRanges bound the size of pods."""
+    needed = {resource for resource, _ in allowed(only(Autoscaler="act"))}
+    assert "autoscaling.k8s.io/verticalpodautoscalercheckpoints" not in needed
+    assert {"hypot.dev/autoscalers", "hypot.dev/autoscalers/status", "nodes", "limitranges", "pods/resize"} <= needed

@@ -20,6 +20,9 @@ true
 {{- define "hypot.may.watch-Tortoise" -}}
 {{- if (has (index .Values.config.kinds "Tortoise") (list "recommend" "observe" "act")) }}true{{ end }}
 {{- end -}}
+{{- define "hypot.may.watch-Autoscaler" -}}
+{{- if (has (index .Values.config.kinds "Autoscaler") (list "recommend" "observe" "act")) }}true{{ end }}
+{{- end -}}
 {{- define "hypot.may.watch-VerticalPodAutoscaler" -}}
 {{- if (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend" "observe" "act")) }}true{{ end }}
 {{- end -}}
@@ -41,6 +44,9 @@ true
 {{- define "hypot.may.report-on-Tortoise" -}}
 {{- if (and (has (index .Values.config.kinds "Tortoise") (list "recommend" "act")) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
+{{- define "hypot.may.report-on-Autoscaler" -}}
+{{- if (and (has (index .Values.config.kinds "Autoscaler") (list "recommend" "act")) (not .Values.config.dryRun)) }}true{{ end }}
+{{- end -}}
 {{- define "hypot.may.report-on-VerticalPodAutoscaler" -}}
 {{- if (and (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend" "act")) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
@@ -48,34 +54,37 @@ true
 {{- if (and (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "recommend" "act")) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.report" -}}
-{{- if (and (or (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "recommend" "act")) (has (index .Values.config.kinds "Hvpa") (list "recommend" "act")) (has (index .Values.config.kinds "Tortoise") (list "recommend" "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend" "act")) (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "recommend" "act"))) (not .Values.config.dryRun)) }}true{{ end }}
+{{- if (and (or (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "recommend" "act")) (has (index .Values.config.kinds "Hvpa") (list "recommend" "act")) (has (index .Values.config.kinds "Tortoise") (list "recommend" "act")) (has (index .Values.config.kinds "Autoscaler") (list "recommend" "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend" "act")) (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "recommend" "act"))) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.act" -}}
-{{- if (and (or (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "act")) (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "Tortoise") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act")) (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "act"))) (not .Values.config.dryRun)) }}true{{ end }}
+{{- if (and (or (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "act")) (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "Tortoise") (list "act")) (has (index .Values.config.kinds "Autoscaler") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act")) (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "act"))) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.usage" -}}
 {{- if (not .Values.config.prometheus) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.count" -}}
-{{- if (or (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "recommend" "observe" "act")) (has (index .Values.config.kinds "Hvpa") (list "recommend" "observe" "act")) (has (index .Values.config.kinds "Tortoise") (list "recommend" "observe" "act")) (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "recommend" "observe" "act"))) }}true{{ end }}
+{{- if (or (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "recommend" "observe" "act")) (has (index .Values.config.kinds "Hvpa") (list "recommend" "observe" "act")) (has (index .Values.config.kinds "Tortoise") (list "recommend" "observe" "act")) (has (index .Values.config.kinds "Autoscaler") (list "recommend" "observe" "act")) (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "recommend" "observe" "act"))) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.scale" -}}
-{{- if (and (or (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "act")) (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "Tortoise") (list "act")) (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "act"))) (not .Values.config.dryRun)) }}true{{ end }}
+{{- if (and (or (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "act")) (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "Tortoise") (list "act")) (has (index .Values.config.kinds "Autoscaler") (list "act")) (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "act"))) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.measure" -}}
+{{- if (or (has (index .Values.config.kinds "Hvpa") (list "recommend" "observe" "act")) (has (index .Values.config.kinds "Tortoise") (list "recommend" "observe" "act")) (has (index .Values.config.kinds "Autoscaler") (list "recommend" "observe" "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend" "observe" "act"))) }}true{{ end }}
+{{- end -}}
+{{- define "hypot.may.histograms" -}}
 {{- if (or (has (index .Values.config.kinds "Hvpa") (list "recommend" "observe" "act")) (has (index .Values.config.kinds "Tortoise") (list "recommend" "observe" "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend" "observe" "act"))) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.store-usage" -}}
 {{- if (and (or (has (index .Values.config.kinds "Hvpa") (list "recommend" "act")) (has (index .Values.config.kinds "Tortoise") (list "recommend" "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend" "act"))) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.resize" -}}
-{{- if (and (or (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "Tortoise") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act"))) (not .Values.config.dryRun)) }}true{{ end }}
+{{- if (and (or (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "Tortoise") (list "act")) (has (index .Values.config.kinds "Autoscaler") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act"))) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.webhook" -}}
-{{- if (and (or (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "Tortoise") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act"))) .Values.config.webhookPort (not .Values.config.dryRun)) }}true{{ end }}
+{{- if (and (or (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "Tortoise") (list "act")) (has (index .Values.config.kinds "Autoscaler") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act"))) .Values.config.webhookPort (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.webhook-with-its-own-certificate" -}}
-{{- if (and (or (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "Tortoise") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act"))) .Values.config.webhookPort (not .Values.config.dryRun) (not .Values.config.webhookCertificate)) }}true{{ end }}
+{{- if (and (or (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "Tortoise") (list "act")) (has (index .Values.config.kinds "Autoscaler") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act"))) .Values.config.webhookPort (not .Values.config.dryRun) (not .Values.config.webhookCertificate)) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.metrics-auth" -}}
 {{- if .Values.config.metricsAuth }}true{{ end }}
@@ -84,7 +93,7 @@ true
 {{- if (and .Values.config.metricsAuth (not .Values.config.webhookCertificate)) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.template" -}}
-{{- if (and (or (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "Tortoise") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act"))) .Values.grants.template (not .Values.config.dryRun)) }}true{{ end }}
+{{- if (and (or (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "Tortoise") (list "act")) (has (index .Values.config.kinds "Autoscaler") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act"))) .Values.grants.template (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.edit-HPAs" -}}
 {{- if (and (has (index .Values.config.kinds "Tortoise") (list "act")) (not .Values.config.dryRun)) }}true{{ end }}

@@ -136,6 +136,23 @@
   verbs:
   - patch
 {{- end }}
+{{- if (include "hypot.may.watch-Autoscaler" $) }}
+- apiGroups:
+  - hypot.dev
+  resources:
+  - autoscalers
+  verbs:
+  - list
+  - watch
+{{- end }}
+{{- if (include "hypot.may.report-on-Autoscaler" $) }}
+- apiGroups:
+  - hypot.dev
+  resources:
+  - autoscalers/status
+  verbs:
+  - patch
+{{- end }}
 {{- if (include "hypot.may.watch-VerticalPodAutoscaler" $) }}
 - apiGroups:
   - apps
@@ -260,12 +277,6 @@
   verbs:
   - list
   - watch
-- apiGroups:
-  - autoscaling.k8s.io
-  resources:
-  - verticalpodautoscalercheckpoints
-  verbs:
-  - list
 {{- end }}
 {{- if (include "hypot.may.usage" $) }}
 - apiGroups:
@@ -298,6 +309,14 @@
   - create
   - patch
 {{- end }}
+{{- if (include "hypot.may.histograms" $) }}
+- apiGroups:
+  - autoscaling.k8s.io
+  resources:
+  - verticalpodautoscalercheckpoints
+  verbs:
+  - list
+{{- end }}
 {{- if (include "hypot.may.store-usage" $) }}
 - apiGroups:
   - autoscaling.k8s.io
@@ -307,7 +326,7 @@
   - create
   - update
 {{- end }}
-{{- if (or (include "hypot.may.watch-Hvpa" $) (include "hypot.may.watch-Tortoise" $)) }}
+{{- if (or (include "hypot.may.watch-Hvpa" $) (include "hypot.may.watch-Tortoise" $) (include "hypot.may.watch-Autoscaler" $)) }}
 - apiGroups:
   - autoscaling.k8s.io
   resources:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_
 
 from hypot.core.dataclass import dataclass
 from hypot.kinds.values.version import Version, parse_version
+from hypot.replay.traces.reading import TraceReading, TraceUnit
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 FailLevel = Literal["error", "warning", "never"]
-TraceUnit = Literal["rps", "requests", "cores"]
 Read = Callable[[Any], Any]
 Path = tuple[str, ...]
 _C = TypeVar("_C", bound="DataclassInstance")
@@ -89,6 +89,25 @@ def _one_of(*words: str) -> Read:
     return read
 
 
+def _text_or_texts(value: Any) -> tuple[str, ...]:
+    return (_text(value),) if isinstance(value, str) else _texts(value)
+
+
+def _zone(value: Any) -> str:
+    from zoneinfo import available_timezones  # noqa: PLC0415  only for traces
+
+    zone = _text(value)
+    if zone not in available_timezones():
+        raise _WrongValue.of(f"{zone!r} is not a time zone such as Europe/Berlin{near(zone, available_timezones())}")
+    return zone
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _WrongValue.of("write true or false")
+    return value
+
+
 def _key(read: Read, why: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"read": read, "why": why, "schema": schema}
 
@@ -98,23 +117,51 @@ def _words(why: str, *words: str) -> dict[str, Any]:
 
 
 _NAME: Final = {"type": "string", "minLength": 1}
+_NAMES: Final = {"anyOf": [_NAME, {"type": "array", "items": _NAME}]}
 _RULE: Final = {"type": "string", "pattern": "^[a-z]+(-[a-z]+)*$"}
 _VERSION: Final = {"type": "string", "pattern": r"^v?1\.[0-9]{1,3}"}
 
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredTraces:
-    """The columns of CSV traces, and the unit of the values; what is empty was not given."""
+    """How to read traces; what is empty was not given."""
 
-    time: str = field(default="", metadata=_key(_text, "The column with the time.", _NAME))
-    value: str = field(default="", metadata=_key(_text, "The column with the value.", _NAME))
-    name: str = field(default="", metadata=_key(_text, "The column with the name of the workload.", _NAME))
+    time: str = field(default="", metadata=_key(_text, "The column with the time, by name or number.", _NAME))
+    value: tuple[str, ...] = field(
+        default=(),
+        metadata=_key(_text_or_texts, "The column with the value, or several: each is a workload of its own.", _NAMES),
+    )
+    name: str = field(
+        default="",
+        metadata=_key(_text, "The column with the name of the workload; of Prometheus, the label.", _NAME),
+    )
+    workload: tuple[str, ...] = field(
+        default=(), metadata=_key(_text_or_texts, "The only workloads that are used, by name.", _NAMES)
+    )
     unit: TraceUnit | None = field(
         default=None,
         metadata=_words(
             "What a value is: requests per second, requests since the row before, or used cores.", *get_args(TraceUnit)
         ),
     )
+    zone: str = field(
+        default="",
+        metadata=_key(_zone, "The time zone of times that have none, such as Europe/Berlin.", _NAME),
+    )
+    decimal: Literal["", ".", ","] = field(
+        default="", metadata=_words("The mark before decimals, if numbers such as 1,234 leave it open.", ".", ",")
+    )
+    sum: bool = field(
+        default=False,
+        metadata=_key(
+            _truth,
+            "Add up the values of one time: of all rows of a workload, of all value columns, or of all series.",
+            {"type": "boolean"},
+        ),
+    )
+
+    def reading(self) -> TraceReading:
+        return TraceReading(**{one.name: getattr(self, one.name) for one in fields(self)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +191,13 @@ class Configuration:
         metadata=_key(_text, "The file with known findings, which are not reported; relative to this file.", _NAME),
     )
     traces: ConfiguredTraces = field(
-        default=ConfiguredTraces(), metadata={"section": ConfiguredTraces, "why": "How to read CSV traces."}
+        default=ConfiguredTraces(), metadata={"section": ConfiguredTraces, "why": "How to read traces."}
     )
+
+
+def checked_traces(data: Mapping[str, Any]) -> tuple[ConfiguredTraces, list[ConfigurationProblem]]:
+    """The part about traces."""
+    return _checked(ConfiguredTraces, data, ())
 
 
 def key_of(name: str) -> str:

@@ -22,6 +22,7 @@ from hypot.cli.options import (
 )
 from hypot.cli.statefile import alone, read_state, write_state
 from hypot.cli.terminal import safe_for
+from hypot.cli.trace_keys import reading_given, trace_keys
 from hypot.cli.verdict import glyphs_for
 from hypot.core.amount import CPU, brief
 from hypot.core.instant import show_time
@@ -36,6 +37,7 @@ from hypot.policy.model.state import State
 from hypot.policy.model.tortoise_state import TortoiseState, key_of
 from hypot.policy.tortoise.needs import amount_of
 from hypot.policy.tortoise.phases import gathers_for
+from hypot.replay.traces.reading import FIRST_DATE
 
 if TYPE_CHECKING:
     from hypot.policy.tortoise.history import LearnedHistory, UsageSeries
@@ -46,8 +48,6 @@ WEEK = 7 * DAY
 # The step of Prometheus queries in seconds: a rate over five minutes leaves nothing out.
 STEP = 300.0
 QUERY = 'sum(rate(container_cpu_usage_seconds_total{namespace="shop", pod=~"web-.*", container="app"}[5m]))'
-# Times before this count from another beginning than 1970.
-FIRST_DATE = 1e8
 _SHOWN_NAMES = 8
 
 
@@ -100,6 +100,7 @@ class _Taught(NamedTuple):
 @settings_named
 @prometheus_named("usage", "as many weeks as are learned from")
 @query_named("Cores")
+@trace_keys
 @start_given
 @end_given
 def command(
@@ -109,12 +110,14 @@ def command(
     settings_file: str | None,
     prometheus: str | None,
     query: str | None,
+    trace_keys: tuple[str, ...],
     start: float | None,
     end: float | None,
 ) -> int:
     """Let Tortoises learn from recorded usage, in cores.
 
-    TRACE is a CSV or Parquet file: columns timestamp and cores, and workload if it holds several.
+    TRACE is a file of recorded usage, as for hypot replay: CSV with columns such as time and cores, and workload if it
+    holds several, a CSV export of Grafana, the JSON of a Prometheus range query, or Parquet.
 
     Exit status: 0 all Tortoises learned, 1 some did not, 2 bad usage or input.
     """
@@ -125,7 +128,7 @@ def command(
     entries = read_tortoises(paths, settings)
     span = max(entry.own.window_weeks for entry in entries) * WEEK
     try:
-        found = read_given_traces(traces, start, end, prometheus, query, span, STEP)
+        found = read_given_traces(traces, reading_given(trace_keys, traces), start, end, prometheus, query, span, STEP)
         with alone(state_file):
             states = read_state(state_file)
             lesson = _Lesson(entries, states)
@@ -207,7 +210,8 @@ class _Lesson:
         past = _past(self._states.get(entry.key))
         known = {} if past is None else past.targets
         targets = {each: known.get(key_of(each)) or entry.targets[each] for each in entry.targets}
-        return _Match(entry, place, targets, float(trace.times[-1]), trace.notes)
+        notes = (*(f"assumed: {one}" for one in trace.assumed), *trace.notes)
+        return _Match(entry, place, targets, float(trace.times[-1]), notes)
 
     def _problem(self, trace: "Trace", found: list[tuple[TortoiseEntry, Place | None]]) -> str:
         if len(found) > 1:
@@ -216,7 +220,7 @@ class _Lesson:
         entry, place = found[0]
         if (entry.key, place) in self._taken:
             return f"and {self._taken[entry.key, place]!r} are both that of {entry.name}: keep one of them"
-        if trace.unit == "requests":
+        if trace.unit == "rps":
             return f"is in requests/s, and a Tortoise learns from usage: record cores, such as {QUERY}"
         if trace.times[0] < FIRST_DATE:
             return "has times that do not count from 1970, so the slots of a week are unknown: write dates"

@@ -1,6 +1,7 @@
 """hypot pair: replicas by request rate and sizes by usage, two autoscalers that do not disturb each other."""
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,11 @@ from hypot.cli.files import BadInput, read_objects
 from hypot.cli.pair.manifests import Signal, by_rate, by_usage, rule_text, rules_text, text_of, written
 from hypot.cli.pair.rules_file import RuleText, add_rule
 from hypot.cli.pair.subject import PairSubject, read_subject
+from hypot.cli.trace_keys import reading_given, trace_keys
 from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.base import Ref, refer, target_problems
 from hypot.kinds.values.names import dns_subdomain
+from hypot.replay.traces.reading import TraceReading
 
 if TYPE_CHECKING:
     from hypot.replay.traces.trace import Trace
@@ -78,7 +81,8 @@ def _counter(_: click.Context, __: click.Parameter, text: str) -> str:
     help="The counter of requests that the pods expose.",
 )
 @click.option("--replicas", metavar="MIN..MAX", callback=_replicas, help="The bounds of replicas.")
-@click.option("--history", metavar="TRACE", help="Requests/s, CSV or Parquet, for --rate auto.")
+@click.option("--history", metavar="TRACE", help="Recorded requests, a file as for hypot replay, for --rate auto.")
+@trace_keys
 @click.option("--world", "world_file", metavar="FILE", help="What a request costs, for --rate auto; see docs/world.md.")
 @click.option("--rules", "rules_file", metavar="FILE", help="Add the rule to this file of hypot metrics.")
 def command(
@@ -90,6 +94,7 @@ def command(
     counter: str,
     replicas: tuple[int, int] | None,
     history: str | None,
+    trace_keys: tuple[str, ...],
     world_file: str | None,
     rules_file: str | None,
 ) -> int:
@@ -99,10 +104,11 @@ def command(
 
     Exit status: 0 success, 2 bad usage or input.
     """
-    _check(rate, cpu, history, world_file, rules_file)
+    _check(rate, cpu, history, (history, world_file, *trace_keys), rules_file)
     loaded = read_objects(paths)[0] if paths else []
     subject = read_subject(target, namespace, loaded, replicas)
-    signal = by_usage(cpu) if cpu is not None else _signal(subject, counter, rate or "", history, world_file)
+    said = reading_given(trace_keys, [history] if history else [])
+    signal = by_usage(cpu) if cpu is not None else _signal(subject, counter, rate or "", history, said, world_file)
     pair = written(subject, signal)
     if rules_file is not None and pair.rule is not None:
         text = RuleText(partial(rules_text, subject), partial(rule_text, subject))
@@ -113,7 +119,7 @@ def command(
 
 
 def _check(
-    rate: str | None, cpu: str | None, history: str | None, world_file: str | None, rules_file: str | None
+    rate: str | None, cpu: str | None, history: str | None, for_auto: Sequence[str | None], rules_file: str | None
 ) -> None:
     if rate is not None and cpu is not None:
         raise click.UsageError("replicas follow either --rate or --cpu, not both: leave out one of them")
@@ -123,13 +129,15 @@ def _check(
         raise click.UsageError("--cpu needs a number of cores; only --rate can be auto")
     if rate == AUTO and history is None:
         raise click.UsageError("--rate auto needs --history TRACE: requests/s of this workload, CSV or Parquet")
-    if rate != AUTO and (history is not None or world_file is not None):
-        raise click.UsageError("--history and --world belong to --rate auto")
+    if rate != AUTO and any(one is not None for one in for_auto):
+        raise click.UsageError("--history, --trace and --world belong to --rate auto")
     if cpu is not None and rules_file is not None:
         raise click.UsageError("--rules belongs to --rate: an HPA by usage needs no metrics server")
 
 
-def _signal(subject: PairSubject, counter: str, rate: str, history: str | None, world_file: str | None) -> Signal:
+def _signal(
+    subject: PairSubject, counter: str, rate: str, history: str | None, said: TraceReading, world_file: str | None
+) -> Signal:
     if rate != AUTO:
         return by_rate(counter, rate)
     from hypot.cli.pair.rate import best_rate  # noqa: PLC0415  numpy and all of replay, only for auto
@@ -140,17 +148,18 @@ def _signal(subject: PairSubject, counter: str, rate: str, history: str | None, 
         given = read_world_file(world_file) if world_file else WorldFile()
     except ValueError as error:
         raise BadInput(str(error)) from error
-    choice = best_rate(_trace(history or "", subject), subject, counter, given.world, Settings())
-    return by_rate(counter, choice.rate, choice.reasons(given))
+    trace = _trace(history or "", said, subject)
+    choice = best_rate(trace, subject, counter, given.world, Settings())
+    return by_rate(counter, choice.rate, (*choice.reasons(given), *(f"Assumed: {one}." for one in trace.assumed)))
 
 
-def _trace(history: str, subject: PairSubject) -> "Trace":
+def _trace(history: str, said: TraceReading, subject: PairSubject) -> "Trace":
     """The only trace of the file, or the one that is called like the target."""
     from hypot.cli.options import read_given_traces  # noqa: PLC0415
     from hypot.replay.traces.trace import TraceError  # noqa: PLC0415
 
     try:
-        found = list(read_given_traces([history], None, None, None, None, 0.0, 0.0))
+        found = list(read_given_traces([history], said, None, None, None, None, 0.0, 0.0))
     except TraceError as error:
         raise BadInput(str(error)) from error
     names = {subject.target.name, f"{subject.searched_namespace}/{subject.target.name}"}
@@ -159,5 +168,5 @@ def _trace(history: str, subject: PairSubject) -> "Trace":
         there = ", ".join(one.workload for one in found[:8])
         raise BadInput(f"{history}: no workload is called {subject.target.name}; there are {there}")
     if chosen[0].unit == "cores":
-        raise BadInput(f"{history}: is in cores, and a rate needs requests/s: name the column requests or rps")
+        raise BadInput(f"{history}: is in cores, and a rate needs requests/s: name its unit with --trace unit=rps")
     return chosen[0]

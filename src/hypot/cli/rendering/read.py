@@ -84,7 +84,7 @@ def _placed(one: LoadedFiles, file: str) -> LoadedFiles:
 
 def _without_line(error: LoadError, file: str) -> LoadError:
     return LoadError(
-        file, None, f"in what was rendered, line {error.line or 1}: {error.message}", error.why, error.kinds
+        file, None, f"in what was rendered, line {error.line or 1}: {error.message}", error.why, error.kinds, error.hint
     )
 
 

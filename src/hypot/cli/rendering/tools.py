@@ -31,6 +31,8 @@ _NO_NETWORK: Final = {
 }
 # How tools say that they would need a network.
 _REMOTE: Final = ("proxyconnect", "127.0.0.1:9", "' not allowed", "no 'git' program")
+# How kustomize says that a file is not in the folder of the kustomization.
+_OUTSIDE: Final = "security; file"
 # Charts ask for kinds that a cluster may not have; those that can be checked are rendered.
 _MORE_APIS: Final = ("keda.sh/v1alpha1", "keda.sh/v1alpha1/ScaledObject", "argoproj.io/v1alpha1/Rollout")
 _MOST_QUOTED: Final = 2000
@@ -104,7 +106,9 @@ def _text_of(result: ToolResult, directory: str, tool: str) -> str:
     if result.over:
         raise BadInput(f"{directory}: {tool} was stopped: {result.over}{said}")
     if result.status:
-        raise BadInput(f"{directory}: {tool} failed with exit status {result.status}{said}{_advice(said, directory)}")
+        raise BadInput(
+            f"{directory}: {tool} failed with exit status {result.status}{said}{_advice(said, directory, tool)}"
+        )
     return result.out.decode("utf-8", "replace")
 
 
@@ -115,9 +119,15 @@ def _quoted(err: bytes) -> str:
     return "".join(f"\n    {printable(line)}" for line in text.splitlines() if line.strip())
 
 
-def _advice(said: str, directory: str) -> str:
+def _advice(said: str, directory: str, tool: str) -> str:
     if "helm dependency" in said:
         return f"\nhypot renders without a network; run this once: `helm dependency build {directory}`"
     if any(word in said for word in _REMOTE):
-        return f"\nhypot renders without a network; render it yourself: `kustomize build {directory} | hypot lint -`"
+        return f"\nhypot renders without a network; render it yourself: `{tool} {directory} | hypot lint -`"
+    if _OUTSIDE in said:
+        command = f"{tool} --load-restrictor LoadRestrictionsNone {directory}"
+        return f"\nif it may read files outside its folder, render it yourself: `{command} | hypot lint -`"
+    if is_chart(directory):
+        tried = sorted(Path(directory, "ci").glob("*values.y*ml"))
+        return f"\nif the chart needs values, pass them with --values {tried[0] if tried else 'FILE'}"
     return ""

@@ -23,6 +23,7 @@ from hypot.cli.options import (
 )
 from hypot.cli.replay.comparing import ReplaySubject, compared
 from hypot.cli.terminal import safe_for
+from hypot.cli.trace_keys import reading_given, trace_keys
 from hypot.cli.verdict import glyphs_for, width_of
 from hypot.core.instant import show_time
 from hypot.policy.model.settings import Settings
@@ -30,6 +31,7 @@ from hypot.policy.model.settings import Settings
 if TYPE_CHECKING:
     from hypot.replay.policies.policy import Policy
     from hypot.replay.traces.history import TraceFiles
+    from hypot.replay.traces.reading import TraceReading
     from hypot.replay.traces.trace import Trace
     from hypot.replay.world.file import WorldFile
     from hypot.replay.world.parameters import Span
@@ -74,8 +76,9 @@ def _engine(_: click.Context, __: click.Parameter, engine: str) -> str:
 @click.option(
     "--world", "world_file", metavar="FILE", help="The parameters of the simulated world, YAML; see docs/world.md."
 )
-@click.option("--strict-world", "strict", is_flag=True, help="Refuse to assume numbers of the world.")
+@click.option("--strict-world", "strict", is_flag=True, help="Assume nothing of the world or the traces.")
 @settings_named
+@trace_keys
 @start_given
 @end_given
 @click.option("--grid", "grids", multiple=True, metavar="hpa.cpu=50..90:5", help="Try many values; may be repeated.")
@@ -105,6 +108,7 @@ def command(
     world_file: str | None,
     strict: bool,
     settings_file: str | None,
+    trace_keys: tuple[str, ...],
     start: float | None,
     end: float | None,
     grids: tuple[str, ...],
@@ -117,14 +121,15 @@ def command(
 ) -> int:
     """Show what each policy would have done with recorded demand, and its cost.
 
-    TRACE is a CSV or Parquet file: columns timestamp and value, and workload if it holds several.
+    TRACE is a file of recorded demand, also as .gz: CSV with columns such as time and rps, a CSV export of Grafana, the
+    JSON of a Prometheus range query, or Parquet.
 
     Exit status: 0 success, 2 bad usage or input.
     """
     from hypot.cli.replay import output as out  # noqa: PLC0415  numpy and all of replay, only for this command
     from hypot.cli.replay.numbers import number_lines, refuse_assumed  # noqa: PLC0415
     from hypot.replay.engine.used_numbers import numbers_used  # noqa: PLC0415
-    from hypot.replay.traces.history import units_of  # noqa: PLC0415
+    from hypot.replay.traces.history import assumed_of, units_of  # noqa: PLC0415
 
     if output == "parquet" and sys.stdout.isatty():
         raise click.UsageError("Parquet is binary: redirect it to a file, as in -o parquet > scores.parquet")
@@ -133,9 +138,10 @@ def command(
     for report in reports:
         check_writable(report)
         check_can_draw(report)
-    asked = _read(traces, paths, world_file, read_settings(settings_file), start, end, grids, prometheus, query)
+    said = reading_given(trace_keys, traces)
+    asked = _read(traces, said, paths, world_file, read_settings(settings_file), start, end, grids, prometheus, query)
     explained = _explained_span(explain, asked)
-    numbers = numbers_used(asked.world, asked.policies, units_of(asked.traces))
+    numbers = numbers_used(asked.world, asked.policies, units_of(asked.traces), assumed_of(asked.traces))
     if strict:
         refuse_assumed(numbers, asked.world)
     subject = ReplaySubject(asked.traces, asked.policies, asked.world.world, asked.settings)
@@ -161,6 +167,7 @@ def command(
 
 def _read(
     traces: Sequence[str],
+    said: "TraceReading",
     paths: tuple[str, ...],
     world_file: str | None,
     settings: Settings,
@@ -196,7 +203,7 @@ def _read(
     found: list[Trace] | TraceFiles = []
     try:
         step = max(STEP, world.tick)
-        found = read_given_traces(traces, start, end, prometheus, query, WEEK, step)
+        found = read_given_traces(traces, said, start, end, prometheus, query, WEEK, step)
     except ValueError as error:
         wrong.append(str(error))
     if wrong:

@@ -64,10 +64,11 @@ def as_text(outcome: ReplayOutcome, glyphs: Glyphs, width: int, *, wide: bool) -
     based = [line for lines in [number_lines(numbers, policies, width)] if lines for line in (*lines, "")]
     if len(comparisons) > 1:
         fleet = {one.workload: one.scores for one in comparisons}
+        heads = textwrap.wrap(_fleet_head(comparisons), width, break_on_hyphens=False)
         lines = fleet_table(fleet, notes=[shapes_as_text(world.shapes), *_all_notes(comparisons)], style=style)
         sentences = [fleet_verdict(comparisons), *fleet_text(fleet), *savings(comparisons, policies)]
         message = [line for sentence in sentences for line in textwrap.wrap(sentence, width, break_on_hyphens=False)]
-        return "\n".join([*based, *lines, "", *message]) + "\n"
+        return "\n".join([*heads, "", *based, *lines, "", *message]) + "\n"
     one = comparisons[0]
     head = f"{one.workload}: {show_time(one.start)} to {show_time(one.end)}, from {one.source}"
     notes = [shapes_as_text(world.shapes), *one.notes]
@@ -75,6 +76,15 @@ def as_text(outcome: ReplayOutcome, glyphs: Glyphs, width: int, *, wide: bool) -
     message = [line for sentence in sentences for line in textwrap.wrap(sentence, width)]
     lines = [head, "", *based, *table(one.scores, notes=notes, wide=wide, style=style), "", *message]
     return "\n".join(lines) + "\n"
+
+
+def _fleet_head(comparisons: Sequence[Comparison]) -> str:
+    """Which workloads, when, and where from."""
+    names, sources = (
+        list(dict.fromkeys(each)) for each in zip(*((one.workload, one.source) for one in comparisons), strict=True)
+    )
+    first, last = min(one.start for one in comparisons), max(one.end for one in comparisons)
+    return f"{len(names)} workloads, {some(names)}: {show_time(first)} to {show_time(last)}, from {some(sources)}"
 
 
 def _message(one: Comparison, families: Families, world: World) -> Iterator[str]:
@@ -172,7 +182,12 @@ def equal_costs(one: Comparison, families: Families) -> Iterator[tuple[str, floa
 
 def _all_notes(comparisons: Sequence[Comparison]) -> list[str]:
     """The notes, most frequent first, and only a few of them: gaps differ in every trace."""
-    notes = [note for note, _ in Counter(note for one in comparisons for note in one.notes).most_common()]
+    concerned: dict[str, list[str]] = {}
+    for one in comparisons:
+        for note in one.notes:
+            concerned.setdefault(note, []).append(one.workload)
+    by_frequency = sorted(concerned.items(), key=lambda item: -len(item[1]))
+    notes = [f"{note}{'' if len(names) == len(comparisons) else f' ({some(names)})'}" for note, names in by_frequency]
     if len(notes) <= NOTES:
         return notes
     return [*notes[:NOTES], f"and {count_of(len(notes) - NOTES, 'more note')}: -o json has those of every workload"]

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from hypot.cli.extras import installed_from
 from hypot.cli.files import BadInput
 from hypot.cli.output import to_json
 from hypot.cli.run.config import what_is_usable
@@ -25,7 +26,7 @@ GRANTS = ("template", "children")
     help="Watch only this namespace, without rights in other namespaces. May be given more than once.",
 )
 @click.option("--config", "config_file", metavar="FILE", help="The configuration of hypot run, YAML or JSON.")
-@click.option("--image", metavar="IMAGE", help="The image of the pods; hypot with this version's tag by default.")
+@click.option("--image", metavar="IMAGE", help="The image of the pods. A released version has one of its own.")
 @click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True, help="The number of pods.")
 @click.option(
     "--with",
@@ -65,7 +66,7 @@ def command(
     reader: bool,
     output: str,
 ) -> None:
-    """Print the objects for `kubectl apply --server-side -f -`; to uninstall, delete the same objects.
+    """Print the objects for `kubectl apply --server-side -f`. Keep them in a file: `kubectl delete -f` uninstalls.
 
     The CustomResourceDefinitions are separate, see `hypot crds`: an uninstall keeps them and all autoscalers.
     """
@@ -74,10 +75,10 @@ def command(
 
         _show([reader_role(tuple(map(_target, targets)))], output)
         return
-    image = f"hypot:{version('hypot')}" if image is None else image
+    if rules is not None and (watched or granted or targets):
+        raise BadInput("--watch-namespace, --with and --target belong to the controller, not to the metrics server")
+    image = _image_of_release() if image is None else image
     if rules is not None:
-        if watched or granted or targets:
-            raise BadInput("--watch-namespace, --with and --target belong to the controller, not to the metrics server")
         from hypot.cli.metrics.install import metrics_manifests  # noqa: PLC0415 - only needed here
 
         _show(metrics_manifests(rules, config_file, namespace, image, replicas), output)
@@ -88,6 +89,15 @@ def command(
     if wrong:
         raise BadInput("\n".join(wrong))
     _show(manifests(config, image, replicas, grants=grants), output)
+
+
+def _image_of_release() -> str:
+    if installed_from():
+        raise BadInput(
+            "--image is needed, because this is no released version of hypot: build an image (docs/install.md), push "
+            "it to where the nodes can pull it, and name it, as in --image registry.example/hypot:0.1.0"
+        )
+    return f"hypot:{version('hypot')}"
 
 
 def _show(made: list[dict[str, Any]], output: str) -> None:

@@ -27,6 +27,8 @@ RELEASED_PODS = 0.04
 AHEAD = 0.1
 # Without metrics, demand follows the season, this many steps ahead.
 BLIND_AHEAD = 4
+# Where a change of size restarted pods, sizes stay for this long: a day seven times over, whatever a day's length.
+FIXED_DAYS = 7.0
 
 
 def advise(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
@@ -40,10 +42,22 @@ def advise(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) 
     if rule.counts:
         recommend_count(rule, past, o, now)
         restrain_count(rule, past, o, now)
-    if rule.sizes:
+    if changes_size(rule, o, now):
         pods = max(1, min(o.ready, proposal.replicas[0]))
         recommend_size(rule, past, o, pods, now)
         restrain_size(rule, past, o, now)
+    elif rule.sizes:
+        proposal.cpu[0] = max(rule.least_cpu, min(rule.most_cpu, o.cpu))
+
+
+def changes_size(rule: AutoscalerRule, o: Observed, now: float) -> bool:
+    """Whether the size may change now; if pods had to restart for it lately, only their count changes."""
+    return bool(rule.sizes and now - o.restarted >= FIXED_DAYS * rule.day)
+
+
+def planned_size(rule: AutoscalerRule, o: Observed, now: float) -> int:
+    """The size that the count is planned for: where sizes change too, the largest, and the size is made to fit."""
+    return rule.most_cpu if changes_size(rule, o, now) else o.cpu
 
 
 def lead_of(rule: AutoscalerRule, o: Observed, takes: float, now: float) -> int:
@@ -71,8 +85,7 @@ def recommend_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now
     lead = lead_of(rule, o, learned.start[0], now)
     make_forecasts(rule, past, o, 0, lead)
     hold_forecasts(bank, past.made)
-    # Where sizes change too, the count is what the largest pods would need, and then the size is made to fit.
-    request = (rule.most_cpu if rule.sizes else o.cpu) / 1000.0
+    request = planned_size(rule, o, now) / 1000.0
     cap, price = request * o.ratio, request + o.memory_price
     kappa, late_price = learned.kappa[0], rule.late_price
     use = busiest(cap, kappa, late_price, price)
@@ -128,18 +141,17 @@ def restrain_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now:
     """Only a clear shrink counts, and none while pods are at their cap; bounds always hold."""
     proposal = past.proposal
     count = max(rule.least_pods, min(rule.most_pods, proposal.asked[0]))
-    if count < o.replicas <= rule.most_pods and (
-        not may_release(past, now) or count_with_slack(rule, past, o) >= o.replicas
-    ):
+    releases = may_release(past, now) and count_with_slack(rule, past, o, now) < o.replicas
+    if count < o.replicas <= rule.most_pods and not releases:
         count = o.replicas
     proposal.replicas[0] = count
 
 
-def count_with_slack(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> int:
+def count_with_slack(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> int:
     """The count if a little more demand were planned for: while that is what is there, nothing is released."""
-    request = (rule.most_cpu if rule.sizes else o.cpu) / 1000.0
+    request = planned_size(rule, o, now) / 1000.0
     cap, price = request * o.ratio, request + o.memory_price
-    slack = RELEASED if rule.sizes else RELEASED_PODS
+    slack = RELEASED if changes_size(rule, o, now) else RELEASED_PODS
     demand = past.proposal.planned[0] * (1.0 + slack)
     return pods_for(demand, past.proposal.use[0], cap, past.learned.kappa[0], rule.late_price, price)
 
@@ -169,12 +181,12 @@ def stay_blind(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: flo
     kappa, late_price = learned.kappa[0], rule.late_price
     stay_within(rule, past, o)
     if rule.counts:
-        request = (rule.most_cpu if rule.sizes else o.cpu) / 1000.0
+        request = planned_size(rule, o, now) / 1000.0
         cap, price = request * o.ratio, request + o.memory_price
         use = busiest(cap, kappa, late_price, price)
         count = pods_for(demand, use, cap, kappa, late_price, price)
         proposal.replicas[0] = max(proposal.replicas[0], min(rule.most_pods, count))
-    if rule.sizes:
+    if changes_size(rule, o, now):
         pods = max(1, min(o.ready, proposal.replicas[0]))
         cpu = in_grains(size_for(demand, pods, o.ratio, kappa, late_price), rule.grain)
         proposal.cpu[0] = max(proposal.cpu[0], min(rule.most_cpu, cpu))

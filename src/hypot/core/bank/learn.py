@@ -2,7 +2,7 @@
 
 from math import inf
 
-from hypot.core.bank.bank import HALF_LIFE, HOLDS, UNKNOWN, forget_plans
+from hypot.core.bank.bank import HALF_LIFE, HOLD_COUNT, HOLDS, UNKNOWN, forget_plans
 from hypot.core.bank.forecasts import KEPT
 from hypot.core.bank.lateness import kappa_after, kappa_of
 from hypot.core.bank.rule import COUNTS_KEPT, AutoscalerPast, AutoscalerRule, Learned, Observed
@@ -60,17 +60,17 @@ def middle_of(o: Observed) -> float:
 
 
 def note_gap(rule: AutoscalerRule, past: AutoscalerPast, now: float) -> None:
-    """After a time without decisions nothing is released until the longest hold has passed."""
-    learned = past.learned
+    """At first and after a time without decisions, nothing is released until the longest hold has passed."""
+    learned, keeps_until = past.learned, now + HOLDS[HOLD_COUNT - 1] * rule.step
     if learned.first[0] == -inf:
-        learned.first[0] = now
+        learned.first[0], learned.keeps_until[0] = now, keeps_until
         learned.kappa[0] = kappa_of(rule.late_after, learned.work[0])
     elif now - learned.last[0] > GAP * rule.step:
         forget_plans(past.counts)
         forget_plans(past.sizes)
         learned.known[0] = 0
         learned.missing_since[0] = inf
-        learned.keeps_until[0] = now + HOLDS[len(HOLDS) - 1] * rule.step
+        learned.keeps_until[0] = keeps_until
 
 
 def note_starts(learned: Learned, o: Observed, now: float) -> None:

@@ -18,6 +18,7 @@ def observed_of(
     base: int,
     limit: int,
     memory: int,
+    restarted: float,
 ) -> Observed:
     """The sums are over the measured pods, in milli-units; a negative rate is unknown, a negative limit unlimited.
 
@@ -39,4 +40,5 @@ def observed_of(
         cpu=cpu,
         ratio=max(1.0, limit / base) if limit >= 0 and base > 0 else 1.0,
         memory_price=memory * BYTE_PRICE,
+        restarted=restarted,
     )

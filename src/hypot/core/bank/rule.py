@@ -62,6 +62,8 @@ class Observed(NamedTuple):
     ratio: float
     # The price of a pod's memory, in cores.
     memory_price: float
+    # When pods last restarted for a new size; -inf: never.
+    restarted: float
 
 
 class Learned(NamedTuple):

@@ -108,7 +108,7 @@ class _JsonDocument:
             self._expect('"', at, "Expecting property name")
             key, colon = _DECODER.raw_decode(self._text, at)
             if key in places:
-                raise Fault(at, f"the key {key!r} is given twice, first", places[key])
+                raise Fault.twice(at, key, places[key])
             places[key] = at
             at = self._expect(":", colon, "Expecting ':' delimiter")
             if key == "items" and self._text[at : at + 1] == "[":
@@ -176,7 +176,7 @@ def _look_closely(text: str, start: int, depth: int, above: int = 0) -> None:
     for path, at, piece, is_key in _pieces(text, start):
         level = len(path)
         if is_key and path[-1] in keys[level]:
-            raise Fault(at, f"the key {path[-1]!r} is given twice, first", keys[level][path[-1]])
+            raise Fault.twice(at, path[-1], keys[level][path[-1]])
         if is_key:
             keys[level][path[-1]] = at
         if piece in {"{", "["} and above + level >= depth:

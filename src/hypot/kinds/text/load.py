@@ -34,14 +34,21 @@ class LoadError(Exception):
     """
 
     def __init__(
-        self, file: str, line: int | None, message: str, why: Why = "broken", kinds: frozenset[str] = frozenset()
+        self,
+        file: str,
+        line: int | None,
+        message: str,
+        why: Why = "broken",
+        kinds: frozenset[str] = frozenset(),
+        hint: str = "",
     ) -> None:
-        super().__init__(file, line, message, why, kinds)
+        super().__init__(file, line, message, why, kinds, hint)
         self.file = file
         self.line = line
         self.message = message
         self.why = why
         self.kinds = kinds
+        self.hint = hint
 
     def __str__(self) -> str:
         return f"{self.file}: {self.message}" if self.line is None else f"{self.file}:{self.line}: {self.message}"
@@ -471,7 +478,7 @@ class _FileText:
         kinds = kinds_named_in(document)
         if has_marks(document) and "List" not in kinds:
             return LoadError(self.file, self.line(offset), f"{message}; {RENDER}", "template", kinds)
-        return LoadError(self.file, self.line(offset), message, "broken", kinds)
+        return LoadError(self.file, self.line(offset), message, "broken", kinds, fault.hint)
 
     def _document_at(self, offset: int) -> str:
         """The text between the separators around this place."""

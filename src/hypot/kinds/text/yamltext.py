@@ -36,11 +36,17 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 class Fault(Exception):  # noqa: N818  the caller, which knows the file, turns it into an error
     """A problem in a text and its offset. A message about two places ends with the line of the earlier one."""
 
-    def __init__(self, offset: int, message: str, earlier: int | None = None) -> None:
-        super().__init__(offset, message, earlier)
+    def __init__(self, offset: int, message: str, earlier: int | None = None, hint: str = "") -> None:
+        super().__init__(offset, message, earlier, hint)
         self.offset = offset
         self.message = message
         self.earlier = earlier
+        self.hint = hint
+
+    @classmethod
+    def twice(cls, offset: int, key: str | int, earlier: int) -> "Fault":
+        hint = "remove one of the two: kubectl takes the last one and says nothing, kustomize refuses the file"
+        return cls(offset, f"the key {key!r} is given twice, first", earlier, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +252,7 @@ class _Builder:
 
     def _twice(self, key: str, first: Any, second: Any) -> NoReturn:
         earlier = self._base + first.start_mark.index
-        raise Fault(self._base + second.start_mark.index, f"the key {key!r} is given twice, first", earlier)
+        raise Fault.twice(self._base + second.start_mark.index, key, earlier)
 
     def _merged(self, event: Any, depth: int) -> dict[str, Any]:
         """The keys that "<<" merges in. They overwrite the keys before it: go-yaml v2 merges in order of appearance."""

@@ -60,6 +60,8 @@ _GRAINS = {"cpu": (_NANOS_PER_MILLI, "milli CPUs"), "memory": (_NANOS_PER_UNIT, 
 
 _NO_MODE = 'write updateMode: Recreate, which is the default without an updatePolicy; in Python mode="Recreate"'
 
+INSTEAD_OF_AUTO = "write Recreate, or InPlaceOrRecreate to resize without a restart where that is possible"
+
 
 @dataclass(frozen=True, slots=True)
 class VpaStrictness:
@@ -155,9 +157,7 @@ def _mode_problems(mode: str | None, where: Where, strict: VpaStrictness) -> Ite
         yield _forbidden(IN_PLACE_GATE, where)
     elif mode == AUTO:
         message = "Auto is deprecated; today it means Recreate"
-        yield Problem(
-            "auto-mode", "Deprecated", where, message, mode, "write the mode that you intend", severity="warning"
-        )
+        yield Problem("auto-mode", "Deprecated", where, message, mode, INSTEAD_OF_AUTO, severity="warning")
 
 
 def _requirement_problems(requirement: EvictionRequirement, where: Where) -> Iterator[Problem]:

@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from hypot.kinds.base import DEFAULT_NAMESPACE
 from hypot.kinds.known_kinds import WORKLOAD_GROUPS
 from hypot.kinds.text.load import Source
 from hypot.kinds.values.names import group_of
+
+Folder = tuple[str, ...]
 
 
 class Key(NamedTuple):
@@ -18,6 +21,8 @@ class Key(NamedTuple):
     kind: str
     namespace: str
     name: str
+    # The folder that defines it, if several folders of the input do.
+    variant: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
@@ -29,6 +34,9 @@ class Item:
 
     data: Mapping[str, Any]
     source: Source | None = None
+    variant: str = ""
+    # Whether its file is a variant of others of the same folder, and so is like a folder of its own.
+    bundled: bool = False
 
     @property
     def api_version(self) -> str:
@@ -66,7 +74,15 @@ class Item:
     def key(self) -> Key:
         # Workloads were in the group extensions before Kubernetes 1.16, and their autoscalers mean them as apps.
         group = WORKLOAD_GROUPS.get(self.kind, self.group) if self.group == "extensions" else self.group
-        return Key(group, self.kind, self.namespace, self.name)
+        return Key(group, self.kind, self.namespace, self.name, self.variant)
+
+    @cached_property
+    def folder(self) -> Folder:
+        """The parts of the path of its folder; none for what a program made or rendered, which belongs together."""
+        if self.source is None or self.source.rendered:
+            return ()
+        file = PurePath(self.source.file)
+        return file.parts if self.bundled else file.parent.parts
 
     @property
     def live(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from hypot.core.dataclass import dataclass
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.base import Kind, Ref
-from hypot.kinds.catalogue import CATALOGUE, autoscalers, info_of
+from hypot.kinds.catalogue import CATALOGUE, autoscalers, find_autoscaler, info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Metric
 from hypot.kinds.hpa.resource_metric import ResourceMetric, effective_metrics, resource_metric
@@ -26,12 +26,15 @@ from hypot.kinds.values.version import Version
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.wpa import WPA
-from hypot.lint.input.item import Item, Key, dig, mapping, text, whole
+from hypot.lint.input.item import Folder, Item, Key, dig, mapping, text, whole
 from hypot.lint.input.labels import SelectorIndex
 from hypot.lint.input.limit_ranges import defaults_of
+from hypot.lint.input.placeholders import placeholder_at
+from hypot.lint.input.variants import Variants, with_bundles
 
 K = TypeVar("K", HPA, WPA, VPA, Hvpa, Tortoise, WorkloadAutoscaler)
 
+_MINIMUM = ("spec", "minReplicas")
 _PAUSED = "autoscaling.keda.sh/paused"
 # Kinds whose scaling is done by a HorizontalPodAutoscaler.
 BY_HPA = frozenset({HPA.KIND, "ScaledObject"})
@@ -96,15 +99,18 @@ AnyAutoscaler = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Claim:
-    """An object of any kind that sets the replicas of a target, and the lowest count it sets."""
+    """An object of any kind that sets the replicas of a target, and the lowest count it sets, if that is known."""
 
     item: Item
     target: Key
-    least: int
+    least: int | None
 
     @property
     def reference(self) -> Where:
         return _reference(self.item)
+
+
+Scaler = TypeVar("Scaler", AnyAutoscaler, Claim)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,12 +139,55 @@ class InputWorld:
 
     def __init__(self, items: Iterable[Item], kubernetes: Version, *, complete: bool = False) -> None:
         """If the input is `complete`, what is not in it does not exist."""
-        self.items = tuple(items)
+        given = with_bundles(tuple(items), _is_scaled_or_scales)
+        self._variants = Variants(item for item in given if _is_scaled_or_scales(item))
+        self.items = tuple(self._variants.told_apart(item) for item in given)
+        # What each set of LimitRanges gives.
+        self._given: dict[tuple[int, ...], Defaults] = {}
         self.kubernetes = kubernetes
         self.complete = complete
         self._by_kind: dict[tuple[str, str], list[Item]] = defaultdict(list)
         for item in self.items:
             self._by_kind[item.group, item.kind].append(item)
+
+    def apart(self, one: Item, other: Item) -> bool:
+        """Whether these two do not meet, because their folders define other variants of the same objects."""
+        return self._variants.apart(one, other)
+
+    def governs(self, policy: Item, item: Item) -> bool:
+        """Whether a LimitRange or a quota is for the item, which has its namespace.
+
+        Without a written namespace it is applied anywhere, so it is only for what is above or below it in the folders.
+        """
+        if self.apart(policy, item):
+            return False
+        above, below = sorted((policy.folder, item.folder), key=len)
+        return bool(policy.metadata.get("namespace")) or below[: len(above)] == above
+
+    def meets(self, item: Item, workload: InputWorkload) -> bool:
+        """Whether the item and the workload are of one cluster; of the variants of a workload, the nearest is."""
+        key = workload.key._replace(variant="")
+        return self._variants.nearest(key, item) == workload.key and not self.apart(item, workload.item)
+
+    def met_by(self, item: Item, workloads: tuple[InputWorkload, ...]) -> tuple[InputWorkload, ...]:
+        """Those of the workloads that the item meets; the same tuple if there are no variants."""
+        return tuple(one for one in workloads if self.meets(item, one)) if self.variants else workloads
+
+    def by_what_they_meet(self, those: list[Scaler]) -> Iterator[tuple[list[Scaler], list[Scaler]]]:
+        """Some of them with all that these meet, until each was among the first."""
+        if not self.variants:
+            yield those, those
+            return
+        in_folder: dict[Folder, list[Scaler]] = defaultdict(list)
+        for one in those:
+            in_folder[one.item.folder].append(one)
+        for found in in_folder.values():
+            yield found, [other for other in those if not self.apart(found[0].item, other.item)]
+
+    @cached_property
+    def variants(self) -> tuple[Key, ...]:
+        """The objects that several folders define."""
+        return tuple(self._variants.folders)
 
     def of_kind(self, group: str, kind: str) -> list[Item]:
         return self._by_kind.get((group, kind), [])
@@ -148,36 +197,51 @@ class InputWorld:
         for group in (*info.groups, *info.mistaken_groups):
             yield from self.of_kind(group, cls.KIND)
 
+    def _autoscaler(self, cls: type[K], item: Item) -> Autoscaler[K]:
+        written = cls.from_dict(item.data)
+        spec = written if written.sound() else written.readable()
+        target = _target(item, spec.target)
+        return Autoscaler(item, written, spec, target and self._variants.nearest(target, item))
+
     @cached_property
     def hpas(self) -> tuple[Autoscaler[HPA], ...]:
-        return tuple(_autoscaler(HPA, item) for item in self._items(HPA))
+        return tuple(self._autoscaler(HPA, item) for item in self._items(HPA))
 
     @cached_property
     def wpas(self) -> tuple[Autoscaler[WPA], ...]:
-        return tuple(_autoscaler(WPA, item) for item in self._items(WPA))
+        return tuple(self._autoscaler(WPA, item) for item in self._items(WPA))
 
     @cached_property
     def vpas(self) -> tuple[Autoscaler[VPA], ...]:
-        return tuple(_autoscaler(VPA, item) for item in self._items(VPA))
+        return tuple(self._autoscaler(VPA, item) for item in self._items(VPA))
 
     @cached_property
     def hvpas(self) -> tuple[Autoscaler[Hvpa], ...]:
-        return tuple(_autoscaler(Hvpa, item) for item in self._items(Hvpa))
+        return tuple(self._autoscaler(Hvpa, item) for item in self._items(Hvpa))
 
     @cached_property
     def tortoises(self) -> tuple[Autoscaler[Tortoise], ...]:
-        return tuple(_autoscaler(Tortoise, item) for item in self._items(Tortoise))
+        return tuple(self._autoscaler(Tortoise, item) for item in self._items(Tortoise))
 
     @cached_property
     def workload_autoscalers(self) -> tuple[Autoscaler[WorkloadAutoscaler], ...]:
-        return tuple(_autoscaler(WorkloadAutoscaler, item) for item in self._items(WorkloadAutoscaler))
+        return tuple(self._autoscaler(WorkloadAutoscaler, item) for item in self._items(WorkloadAutoscaler))
 
     @cached_property
     def others(self) -> tuple[Autoscaler[Any], ...]:
         """Autoscalers of kinds that have no rules of their own, only those that all kinds share."""
         known = {HPA, WPA, VPA, Hvpa, Tortoise, WorkloadAutoscaler}
         kinds = [info.kind for info in autoscalers() if info.kind not in known]
-        return tuple(_autoscaler(kind, item) for kind in kinds for item in self._items(kind))
+        return tuple(self._autoscaler(kind, item) for kind in kinds for item in self._items(kind))
+
+    def hpa_of(self, tortoise: Autoscaler[Tortoise]) -> Autoscaler[HPA] | None:
+        """The HPA that a Tortoise names or makes, if it is in the input."""
+        key = Key("autoscaling", HPA.KIND, tortoise.item.namespace, tortoise.spec.hpa_name or "")
+        return self._hpas_by_key.get(self._variants.nearest(key, tortoise.item))
+
+    @cached_property
+    def _hpas_by_key(self) -> dict[Key, Autoscaler[HPA]]:
+        return {one.item.key: one for one in self.hpas}
 
     @cached_property
     def checkpoints(self) -> tuple[tuple[Item, Checkpoint], ...]:
@@ -225,18 +289,20 @@ class InputWorld:
         counted = (one for one in self.others if info_of(one.spec).counts)
         for one in (*self.counting, *self.hvpas, *counted):
             if one.target is not None:
-                least = one.spec.min_replicas
-                found.append(Claim(one.item, one.target, 1 if least is None else least))
+                least = None if placeholder_at(one.item.data, _MINIMUM) else one.spec.min_replicas or 1
+                found.append(Claim(one.item, one.target, least))
         least = TortoiseSettings().minimum_min_replicas
         found += [Claim(one.item, one.target, least) for one in self.tortoises if one.target is not None]
         for item in self.scaled_objects:
             target = _keda_target(item)
             if target is not None:
-                found.append(Claim(item, target, whole(item.spec.get("minReplicaCount")) or 0))
+                target = self._variants.nearest(target, item)
+                unknown = placeholder_at(item.data, ("spec", "minReplicaCount"))
+                found.append(Claim(item, target, None if unknown else whole(item.spec.get("minReplicaCount")) or 0))
         for item in self.of_kind("datadoghq.com", DATADOG):
             ref = mapping(item.spec.get("targetRef"))
             if text(ref.get("name")):
-                target = _key(ref.get("apiVersion"), ref, item.namespace)
+                target = self._variants.nearest(_key(ref.get("apiVersion"), ref, item.namespace), item)
                 found.append(Claim(item, target, whole(dig(item.spec, "constraints", "minReplicas")) or 1))
         return tuple(found)
 
@@ -254,27 +320,39 @@ class InputWorld:
         return found
 
     def _template(self, item: Item, data: Any) -> Template | None:
-        return read_template(data, self.defaults.get(item.namespace, Defaults()), self.kubernetes)
+        return read_template(data, self._defaults(item), self.kubernetes)
+
+    def _defaults(self, item: Item) -> Defaults:
+        """What the LimitRanges of its namespace give to its containers."""
+        found = [one for one in self._limit_ranges.get(item.namespace, ()) if self.governs(one, item)]
+        which = tuple(map(id, found))
+        if which not in self._given:
+            self._given[which] = defaults_of(found)
+        return self._given[which]
 
     @cached_property
-    def kinds_in(self) -> frozenset[tuple[str, str, str]]:
-        """Group, kind and namespace of the workloads in the input that no other object controls."""
-        return frozenset(key[:3] for key, workload in self.workloads.items() if not workload.item.controlled)
+    def workloads_of(self) -> dict[tuple[str, str, str], list[InputWorkload]]:
+        """By group, kind and namespace: the workloads that no other object controls."""
+        found: dict[tuple[str, str, str], list[InputWorkload]] = defaultdict(list)
+        for key, workload in self.workloads.items():
+            if not workload.item.controlled:
+                found[key[:3]].append(workload)
+        return found
 
     @cached_property
     def namespaces_of(self) -> dict[tuple[str, str, str], list[str]]:
         """The namespaces that have a workload of this group, kind and name."""
         found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-        for key in self.workloads:
+        for key in dict.fromkeys(key._replace(variant="") for key in self.workloads):
             found[key.group, key.kind, key.name].append(key.namespace)
         return found
 
     @cached_property
-    def defaults(self) -> dict[str, Defaults]:
+    def _limit_ranges(self) -> dict[str, list[Item]]:
         by_namespace: dict[str, list[Item]] = defaultdict(list)
         for item in self.of_kind("", "LimitRange"):
             by_namespace[item.namespace].append(item)
-        return {namespace: defaults_of(items) for namespace, items in by_namespace.items()}
+        return by_namespace
 
     def target_of(self, scaler: AnyAutoscaler) -> InputWorkload | None:
         return None if scaler.target is None else self.workloads.get(scaler.target)
@@ -288,7 +366,8 @@ class InputWorld:
         borrowed = mapping(workload.item.spec.get(reference))
         if not borrowed:
             return None
-        lender = self.workloads.get(_key(borrowed.get("apiVersion"), borrowed, workload.key.namespace))
+        lending = _key(borrowed.get("apiVersion"), borrowed, workload.key.namespace)
+        lender = self.workloads.get(self._variants.nearest(lending, workload.item))
         return lender.template if lender is not None else None
 
     @cached_property
@@ -309,10 +388,11 @@ class InputWorld:
         return tuple(ResourceUse(hpa, metric) for hpa, metric in made if metric is not None)
 
 
-def _autoscaler(cls: type[K], item: Item) -> Autoscaler[K]:
-    written = cls.from_dict(item.data)
-    spec = written if written.sound() else written.readable()
-    return Autoscaler(item, written, spec, _target(item, spec.target))
+def _is_scaled_or_scales(item: Item) -> bool:
+    """Whether it is an autoscaler or may be the target of one."""
+    if item.kind in {"ScaledObject", DATADOG} or find_autoscaler(item.group, item.kind) is not None:
+        return True
+    return whole(item.spec.get("replicas")) is not None or template_in(item.spec) is not None
 
 
 def _template_of_hpa(hvpa: Autoscaler[Hvpa]) -> Autoscaler[HPA]:
@@ -346,16 +426,6 @@ def _keda_target(item: Item) -> Key | None:
 def mode_of(vpa: Autoscaler[VPA]) -> str:
     """The effective update mode. YAML reads an unquoted Off as false."""
     return OFF if dig(vpa.item.spec, "updatePolicy", "updateMode") is False else vpa.spec.mode
-
-
-def sets_replicas(one: AnyAutoscaler) -> bool:
-    """Whether its kind, and its axes if it has any, say so."""
-    return one.spec.counts if isinstance(one.spec, WorkloadAutoscaler) else info_of(one.spec).counts
-
-
-def sets_sizes(one: AnyAutoscaler) -> bool:
-    """Whether its kind, and its axes if it has any, say so."""
-    return one.spec.sizes if isinstance(one.spec, WorkloadAutoscaler) else info_of(one.spec).sizes
 
 
 def writes(item: Item) -> bool:

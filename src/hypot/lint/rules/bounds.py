@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from hypot.core.quantity import format_milli
 from hypot.kinds.base import count_of
@@ -12,7 +12,7 @@ from hypot.kinds.selector import Selector, selector_of
 from hypot.kinds.values.nested import amount
 from hypot.lint.input.item import Item, mapping, text, whole
 from hypot.lint.input.labels import SelectorIndex
-from hypot.lint.input.world import InputWorkload, InputWorld
+from hypot.lint.input.world import Claim, InputWorkload, InputWorld
 from hypot.lint.rule import AUTOSCALER_ONLY, BOTH, Hit, RuleFamily
 
 # The maximum of a ScaledObject that has none.
@@ -89,22 +89,53 @@ def scaled_object_bounds(world: InputWorld) -> Iterator[Hit]:
     "pdb-blocks-evictions",
     "warning",
     title="A disruption budget that allows no eviction at the minimum",
-    why="While the autoscaler is at its minimum, the budget requires every pod to be healthy. No pod can be "
-    "evicted, so node drains and upgrades hang. Percentages are rounded up, as the disruption controller does.",
-    fix="set maxUnavailable: 1, or raise minReplicas above what the budget requires",
-    example="requires 2 healthy pods of 2, the minimum of HorizontalPodAutoscaler shop/web: no pod can be evicted then",
+    why="The budget requires every pod to be healthy: while the autoscaler is at its minimum, or at any count, as "
+    "maxUnavailable: 0 does. No pod can be evicted, so node drains and upgrades hang. Percentages are rounded up, as "
+    "the disruption controller does.",
+    fix="write maxUnavailable: 1, or raise minReplicas above what the budget requires; the finding says what helps",
+    example="requires 2 healthy pods, and there are 2 at the minimum of HorizontalPodAutoscaler shop/web: no pod can "
+    "be evicted then",
     kinds=("PodDisruptionBudget",),
 )
 def pdb_blocks_evictions(world: InputWorld) -> Iterator[Hit]:
     for budget, workloads in _budgeted(world).items():
-        scalers = [claim.item for one in workloads for claim in world.claims.get(one.key, ())]
-        least = sum(_least(world, one) for one in workloads)
+        claims = [_claims(world, budget, one) for one in workloads]
+        scalers = {str(claim.item): None for found in claims for claim in found}
+        least = _least_of_all(claims, workloads)
         for key in ("minAvailable", "maxUnavailable"):
-            wanted = _wanted(key, budget.spec.get(key), least) if scalers else None
-            if wanted is not None and wanted >= least:
-                needed = f"requires {count_of(wanted, 'healthy pod')} of {least}"
-                message = f"{needed}, the minimum of {some(scalers)}: no pod can be evicted then"
-                yield Hit(budget, ("spec", key), message)
+            value = budget.spec.get(key)
+            wanted = _wanted(key, value, least) if scalers and least is not None else None
+            if wanted is not None and least is not None and wanted >= least:
+                whose = some(list(scalers)) if len(workloads) == 1 else f"the {len(workloads)} workloads that it covers"
+                enough = _enough(key, value, least)
+                message = _blocked(value, wanted, least, whose) if enough else _ALWAYS
+                yield Hit(budget, ("spec", key), message, _remedy(key, least, enough, len(workloads)))
+
+
+_ALWAYS: Final = "requires all pods to be healthy, however many there are: no pod can ever be evicted"
+
+
+def _enough(key: str, value: Any, least: int) -> int | None:
+    """How many pods there must be so that one may go; None if none ever may."""
+    if key == "maxUnavailable":
+        return None
+    if (number := whole(value)) is not None:
+        return number + 1
+    return next((pods for pods in range(least, 101) if (_share(value, pods) or 0) < pods), None)
+
+
+def _blocked(value: Any, wanted: int, least: int, whose: str) -> str:
+    at_least = f"at the minimum of {whose}: no pod can be evicted then"
+    if whole(value) is None:
+        return f"requires {text(value)} of the pods, which is {wanted} of {least} {at_least}"
+    return f"requires {count_of(wanted, 'healthy pod')}, and there {'is' if least == 1 else 'are'} {least} {at_least}"
+
+
+def _remedy(key: str, least: int, enough: int | None, workloads: int) -> str:
+    one = "set maxUnavailable: 1" if key == "maxUnavailable" else "replace minAvailable by maxUnavailable: 1"
+    more = f"raise minReplicas {'to' if workloads == 1 else 'until there are'} {enough}"
+    alone = "; with one pod, each eviction is an outage" if least == 1 else ""
+    return f"{one}, or {more}{alone}" if enough else f"{one}{alone}"
 
 
 def _budgeted(world: InputWorld) -> dict[Item, list[InputWorkload]]:
@@ -122,8 +153,13 @@ def _budgeted(world: InputWorld) -> dict[Item, list[InputWorkload]]:
         if workload.template is None or workload.item.controlled or key.kind in {"Job", "CronJob", "DaemonSet"}:
             continue
         for budget in index.matching(key.namespace, workload.template.labels):
-            found[budget].append(workload)
+            if world.meets(budget, workload):
+                found[budget].append(workload)
     return found
+
+
+def _claims(world: InputWorld, budget: Item, workload: InputWorkload) -> list[Claim]:
+    return [claim for claim in world.claims.get(workload.key, ()) if not world.apart(budget, claim.item)]
 
 
 def _budget_selector(item: Item) -> Selector | None:
@@ -134,11 +170,17 @@ def _budget_selector(item: Item) -> Selector | None:
     return selector
 
 
-def _least(world: InputWorld, workload: InputWorkload) -> int:
-    """The fewest pods that a workload has while it has any."""
-    claims = world.claims.get(workload.key)
+def _least_of_all(claims: list[list[Claim]], workloads: list[InputWorkload]) -> int | None:
+    """The fewest pods of all these workloads together, if that is known."""
+    found = [_least(*each) for each in zip(claims, workloads, strict=True)]
+    return sum(one or 0 for one in found) if None not in found else None
+
+
+def _least(claims: list[Claim], workload: InputWorkload) -> int | None:
+    """The fewest pods that a workload has while it has any; None if a placeholder says it."""
+    known = [claim.least for claim in claims if claim.least is not None]
     if claims:
-        return max(1, *(claim.least for claim in claims))
+        return max(1, *known) if len(known) == len(claims) else None
     replicas = whole(workload.item.spec.get("replicas"))
     return 1 if replicas is None else replicas
 
@@ -177,6 +219,8 @@ def quota_too_small(world: InputWorld) -> Iterator[Hit]:
     for one in world.counting:
         template, most = world.template_of(one), whole(one.item.spec.get("maxReplicas"))
         for quota in quotas.get(one.item.namespace, ()) if template is not None and most is not None else ():
+            if not world.governs(quota, one.item):
+                continue
             for message in _over(quota, template, most or 0):
                 yield Hit(one.item, ("spec", "maxReplicas"), message)
 

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from hypot.kinds.autoscaler import WorkloadAutoscaler
+from hypot.kinds.catalogue import sets_replicas, sets_sizes
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.problem import some
@@ -22,8 +23,6 @@ from hypot.lint.input.world import (
     InputWorld,
     ResourceUse,
     mode_of,
-    sets_replicas,
-    sets_sizes,
     writes,
 )
 from hypot.lint.rule import AUTOSCALER_ONLY, BOTH, HPA_ONLY, HVPA_ONLY, SIZING, TORTOISE_ONLY, Hit, RuleFamily
@@ -57,16 +56,23 @@ _DECIDES = f"delete the HorizontalPodAutoscaler, or remove the annotation {DECID
 )
 def two_autoscalers(world: InputWorld) -> Iterator[Hit]:
     for target, claims in world.claims.items():
-        conflicts = _conflicts(claims) if len(claims) > 1 else {}
-        horizontal = sum(1 for key in conflicts if key.kind in BY_HPA)
-        decides = any(_decides(claim.item) for claim in conflicts.values())
-        both_axes = any(key.kind == Hvpa.KIND for key in conflicts)
-        for one, claim in conflicts.items() if len(conflicts) > 1 else ():
-            alike = one.kind in BY_HPA and horizontal > 1
-            outcome = "such a pair stops with AmbiguousSelector" if alike else "they undo each other's writes"
-            others = some((key for key in conflicts if key != one), len(conflicts) - 1)
-            hint = _THROUGH_HVPA if both_axes and horizontal else _DECIDES if decides and horizontal else ""
-            yield Hit(claim.item, claim.reference, f"{target} is also scaled by {others}: {outcome}", hint)
+        for those, met in world.by_what_they_meet(claims) if len(claims) > 1 else ():
+            yield from _conflicts_of(those, _conflicts(met), target)
+
+
+def _conflicts_of(claims: list[Claim], conflicts: dict[Key, Claim], target: Key) -> Iterator[Hit]:
+    horizontal = sum(1 for key in conflicts if key.kind in BY_HPA)
+    decides = any(_decides(claim.item) for claim in conflicts.values())
+    both_axes = any(key.kind == Hvpa.KIND for key in conflicts)
+    for claim in claims if len(conflicts) > 1 else ():
+        one = claim.item.key
+        if conflicts.get(one) is not claim:
+            continue
+        alike = one.kind in BY_HPA and horizontal > 1
+        outcome = "such a pair stops with AmbiguousSelector" if alike else "they undo each other's writes"
+        others = some((key for key in conflicts if key != one), len(conflicts) - 1)
+        hint = _THROUGH_HVPA if both_axes and horizontal else _DECIDES if decides and horizontal else ""
+        yield Hit(claim.item, claim.reference, f"{target} is also scaled by {others}: {outcome}", hint)
 
 
 def _conflicts(claims: list[Claim]) -> dict[Key, Claim]:
@@ -107,19 +113,19 @@ def _decides(item: Item) -> bool:
 )
 def ambiguous_selector(world: InputWorld) -> Iterator[Hit]:
     shared: dict[Key, tuple[InputWorkload, ...]] = {}
-    seen: set[int] = set()
+    seen: dict[int, tuple[InputWorkload, ...]] = {}
     for key, workload in world.workloads.items():
         if workload.template is None or workload.item.controlled:
             continue
-        group = world.pods_scaled_by_hpa.matching(key.namespace, workload.template.labels)
+        group = world.met_by(workload.item, world.pods_scaled_by_hpa.matching(key.namespace, workload.template.labels))
         if len(group) < 2 or id(group) in seen:
             continue
-        seen.add(id(group))
+        seen[id(group)] = group
         for one in group:
             shared.setdefault(one.key, group)
     for hpa in world.hpas:
-        conflicts = shared.get(hpa.target) if hpa.target is not None else None
-        if conflicts is not None and not hpa.item.owners:
+        conflicts = world.met_by(hpa.item, shared.get(hpa.target, ())) if hpa.target is not None else ()
+        if len(conflicts) > 1 and not hpa.item.owners:
             others = some((other.key for other in conflicts if other.key != hpa.target), len(conflicts) - 1)
             message = f"{hpa.target} and {others} select the same pods: their autoscalers stop with AmbiguousSelector"
             yield Hit(hpa.item, hpa.reference, message)
@@ -144,22 +150,24 @@ def two_sizers(world: InputWorld) -> Iterator[Hit]:
             sizers[vpa.target][vpa.item.key] = vpa
     others: tuple[AnyAutoscaler, ...] = (*world.hvpas, *world.tortoises, *world.workload_autoscalers)
     for one in others:
-        if one.target is not None and one.item.name and writes(one.item) and sets_sizes(one):
+        if one.target is not None and one.item.name and writes(one.item) and sets_sizes(one.spec):
             sizers[one.target][one.item.key] = one
     for target, found in sizers.items():
-        yield from _sizing_conflicts(target, found) if len(found) > 1 else ()
+        for those, met in world.by_what_they_meet(list(found.values())) if len(found) > 1 else ():
+            yield from _sizing_conflicts(those, met, target)
 
 
-def _sizing_conflicts(target: Key, found: dict[Key, AnyAutoscaler]) -> Iterator[Hit]:
-    made = {(key.kind, key.name) for key in found}
-    conflicts = {key: one for key, one in found.items() if not one.item.owners & made}
+def _sizing_conflicts(those: list[AnyAutoscaler], met: list[AnyAutoscaler], target: Key) -> Iterator[Hit]:
+    made = {(one.item.kind, one.item.name) for one in met}
+    conflicts = {one.item.key: one for one in met if not one.item.owners & made}
     vertical = sum(1 for key in conflicts if key.kind == VPA.KIND)
-    if len(conflicts) < 2 or all(sets_replicas(one) for one in conflicts.values()):
+    if len(conflicts) < 2 or all(sets_replicas(one.spec) for one in conflicts.values()):
         return  # two-autoscalers already reports those that set replicas too
     outcome = "only the oldest acts" if vertical == len(conflicts) else "they undo each other's writes"
-    for key, one in conflicts.items():
-        others = some((other for other in conflicts if other != key), len(conflicts) - 1)
-        yield Hit(one.item, one.reference, f"{target} is also sized by {others}: {outcome}")
+    for one in those:
+        if one.item.key in conflicts:
+            others = some((other for other in conflicts if other != one.item.key), len(conflicts) - 1)
+            yield Hit(one.item, one.reference, f"{target} is also sized by {others}: {outcome}")
 
 
 @CONFLICTS.rule(
@@ -182,12 +190,12 @@ def vpa_conflict(world: InputWorld) -> Iterator[Hit]:
         if vpa.target is not None and mode_of(vpa) not in {OFF, INITIAL}:
             steering[vpa.target].append(vpa)
     for one in world.workload_autoscalers:
-        if one.target is not None and writes(one.item) and not sets_replicas(one):
+        if one.target is not None and writes(one.item) and not sets_replicas(one.spec):
             steering[one.target].append(one)
     for use in _shares(world.resource_uses) if steering else ():
         for sizer in steering.get(use.scaler.target, ()) if use.scaler.target is not None else ():
             steered = _steered(world, use, sizer)
-            if steered:
+            if steered and not world.apart(sizer.item, use.scaler.item):
                 what = f"the {use.metric.resource} requests of {_containers(steered)}"
                 yield Hit(use.scaler.item, use.metric.where, f"{sizer.item} sets {what}, which this metric scales on")
 

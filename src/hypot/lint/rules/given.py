@@ -1,6 +1,8 @@
 """Rules for the input itself."""
 
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from hypot.kinds.problem import some
 from hypot.lint.input.item import Item, Key, text
@@ -17,8 +19,9 @@ UNREADABLE = "unreadable"
 GIVEN.known(
     UNREADABLE,
     title="A file that cannot be read, and seems to hold objects that matter",
-    why="kubectl and the API server reject such a file as a whole, and nothing in it is checked here. Files without "
-    "Kubernetes objects, templates, and objects that no rule looks at are not reported; -v lists them.",
+    why="kubectl rejects such a file as a whole, and nothing in it is checked here. Of a key that is given twice, "
+    "kubectl takes the last one and says nothing; kustomize and the API server refuse it. Files without Kubernetes "
+    "objects, templates, and objects that no rule looks at are not reported; -v lists them.",
     fix="correct the text at this place; `kubectl apply --dry-run=client -f FILE` reports the same",
     example="the key 'name' is given twice, first on line 4 (column 3)",
     kinds=("files",),
@@ -29,29 +32,41 @@ GIVEN.known(
     "duplicate-object",
     "warning",
     title="An object that is in the input twice",
-    why="The object that is applied last wins. Rules that need the pods of a workload skip a workload that is in the "
-    "input twice, because it is unclear which of the two applies. A workload that nothing scales is not reported.",
-    fix="pass each object once; for overlays run `hypot lint --render overlays/prod`",
-    example="HorizontalPodAutoscaler shop/web is also defined in base/web.yaml, line 1",
+    why="The object that is applied last wins. Rules that need the pods of a workload skip a workload that is in one "
+    "folder twice, because it is unclear which of the two applies. Definitions in different folders are variants, as "
+    "of overlays and examples: each autoscaler is checked with the nearest one, and variants are not reported. Nor are "
+    "files of a folder that share most of their objects, such as two installations, nor a workload that nothing "
+    "scales.",
+    fix="keep one of them, or move variants into folders of their own",
+    example="HorizontalPodAutoscaler shop/web is also defined in the same file, line 1",
     kinds=(*POINTING, "ScaledObject", "workloads that are scaled"),
 )
 def duplicate_object(world: InputWorld) -> Iterator[Hit]:
-    first: dict[Key, Item] = {}
-    watched = {id(one.item) for one in world.autoscalers} | {id(one) for one in world.scaled_objects}
-    scaled = {one.target for one in world.autoscalers} | set(world.claims)
+    watched = objects_that_matter(world)
+    found: dict[Key, list[Item]] = defaultdict(list)
     for item in world.items:
-        if not item.name or not (id(item) in watched or item.key in scaled):
-            continue
-        earlier = first.setdefault(item.key, item)
-        if earlier is not item:
-            yield Hit(item, ("metadata", "name"), f"{item} is also defined{_place(earlier)}")
+        if item.name and item.key in watched:
+            found[item.key].append(item)
+    for *earlier, item in found.values():
+        if earlier:
+            places = some([place for one in earlier if (place := _place(one, item))])
+            yield Hit(item, ("metadata", "name"), f"{item} is also defined{f' in {places}' if places else ''}")
 
 
-def _place(item: Item) -> str:
-    source = item.source
-    if source is None:
+def objects_that_matter(world: InputWorld) -> set[Key | None]:
+    """The autoscalers and their targets."""
+    scaling = {one.item.key for one in world.autoscalers} | {one.key for one in world.scaled_objects}
+    return scaling | {one.target for one in world.autoscalers} | set(world.claims)
+
+
+def _place(item: Item, beside: Item) -> str:
+    """The file by its name, if it is in the folder of the other one."""
+    if item.source is None:
         return ""
-    return f" in {source.file}" if source.rendered else f" in {source.file}, line {source.line}"
+    file = item.source.file
+    if beside.source is not None and not item.source.rendered:
+        file = "the same file" if beside.source.file == file else PurePath(file).name
+    return file if item.source.rendered else f"{file}, line {item.source.line}"
 
 
 @GIVEN.rule(

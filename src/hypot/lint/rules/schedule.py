@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from hypot.core.amount import brief
 from hypot.kinds.autoscaler import WorkloadAutoscaler
+from hypot.kinds.catalogue import sets_replicas, sets_sizes
 from hypot.kinds.pod_template import Template, unsized_container
 from hypot.kinds.problem import Where
 from hypot.kinds.tortoise import Tortoise
@@ -12,7 +13,7 @@ from hypot.kinds.tortoise.policies import OFF, scales_horizontally, written_poli
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.vpa.allowed import allowed
 from hypot.kinds.vpa.fields import ANY_CONTAINER
-from hypot.lint.input.world import AnyAutoscaler, InputWorld, sets_replicas, sets_sizes
+from hypot.lint.input.world import AnyAutoscaler, InputWorld
 from hypot.lint.rule import POINTING, Hit, RuleFamily
 from hypot.policy.model.schedule import SCHEDULE, PlannedMinimum, ScheduleError, schedule_of
 
@@ -93,9 +94,9 @@ def schedule_unused(world: InputWorld) -> Iterator[Hit]:
     for one, found in _scheduled(world):
         if isinstance(found, ScheduleError):
             continue
-        if not sets_replicas(one) and any(entry.floor.replicas for entry in found):
+        if not sets_replicas(one.spec) and any(entry.floor.replicas for entry in found):
             yield Hit(one.item, _PLACE, f"{_named(one)} does not count replicas, so minReplicas has no effect")
-        if not sets_sizes(one) and any(entry.floor.sizes for entry in found):
+        if not sets_sizes(one.spec) and any(entry.floor.sizes for entry in found):
             yield Hit(one.item, _PLACE, f"{_named(one)} does not size pods, so minAllowed has no effect")
         if isinstance(one.spec, Tortoise):
             yield from (Hit(one.item, _PLACE, text) for text in _unused(one, one.spec, found, world.template_of(one)))

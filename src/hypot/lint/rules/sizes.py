@@ -7,6 +7,7 @@ from typing import NamedTuple
 from hypot.core.quantity import format_milli
 from hypot.kinds.autoscaler.rules import RESOURCE_POLICY
 from hypot.kinds.base import count_of
+from hypot.kinds.catalogue import sets_sizes
 from hypot.kinds.hvpa.rules import IN_VPA
 from hypot.kinds.pod_template import policy_problems
 from hypot.kinds.problem import Where
@@ -25,7 +26,7 @@ from hypot.kinds.vpa.fields import (
 )
 from hypot.kinds.vpa.knobs import Knobs, for_updates, knobs_from
 from hypot.lint.input.item import Item, dig, mapping, sequence, whole
-from hypot.lint.input.world import AnyAutoscaler, Autoscaler, InputWorld, mode_of, sets_sizes, writes
+from hypot.lint.input.world import AnyAutoscaler, Autoscaler, InputWorld, mode_of, writes
 from hypot.lint.rule import SIZING, VPA_ONLY, Hit, RuleFamily
 
 SIZES = RuleFamily("Sizes", "Container policies, and sizes that never reach a pod.")
@@ -59,7 +60,7 @@ def policies_of(world: InputWorld) -> Iterator[_Policy]:
         if writes(hvpa.item):
             yield from _written(hvpa, hvpa.spec.container_policies, (*IN_VPA, "resourcePolicy"))
     for one in world.workload_autoscalers:
-        if writes(one.item) and sets_sizes(one):
+        if writes(one.item) and sets_sizes(one.spec):
             yield from _written(one, one.spec.container_policies, RESOURCE_POLICY)
 
 
@@ -217,7 +218,8 @@ def recreates_pods(world: InputWorld) -> Iterator[Hit]:
         return
     for vpa in world.vpas:
         mode = mode_of(vpa)
-        if mode in {RECREATE, AUTO}:
+        # Of Auto, auto-mode says what to write.
+        if mode == RECREATE:
             written = dig(vpa.item.spec, "updatePolicy", "updateMode")
             said = f"updateMode {mode}" if written else f"updateMode is not set, so it is {mode}, which"
             message = f"{said} evicts each pod to resize it; {IN_PLACE_OR_RECREATE} resizes it in place"

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from hypot.kinds.base import count_of
 from hypot.kinds.catalogue import info_of
@@ -17,6 +18,8 @@ from hypot.lint.rule import HPA_ONLY, POINTING, Hit, RuleFamily
 TARGET_NOT_GIVEN = "target-not-given"
 TARGET = RuleFamily("Target", "The object that an autoscaler points at.", kinds=POINTING)
 
+# How alike a name is that may be meant, as with get_close_matches.
+_SIMILAR = 0.8
 _SPELLINGS = {kind.lower(): kind for kind in WORKLOAD_GROUPS}
 
 
@@ -106,8 +109,16 @@ def _is_well_written(one: AnyAutoscaler) -> bool:
     return known is None or (one.target is not None and one.target[:2] == (WORKLOAD_GROUPS[known], known))
 
 
-def _beside(world: InputWorld, target: Key) -> bool:
-    return world.complete or (target.group, target.kind, target.namespace) in world.kinds_in
+def _beside(world: InputWorld, one: AnyAutoscaler, target: Key) -> tuple[bool, str]:
+    """Whether the target should be in the input, and the name that may be meant.
+
+    Its folder has others of its kind and namespace, or the input has one of a similar name. Far away in a repository,
+    workloads of other names say nothing.
+    """
+    others = world.workloads_of.get(target[:3], [])
+    near = get_close_matches(target.name, {workload.key.name for workload in others}, 1, _SIMILAR)
+    hint = f"did you mean {near[0]}?" if near else ""
+    return bool(near) or any(workload.item.folder == one.item.folder for workload in others), hint
 
 
 def _elsewhere(world: InputWorld, target: Key) -> str:
@@ -121,19 +132,20 @@ def _elsewhere(world: InputWorld, target: Key) -> str:
     "target-missing",
     "warning",
     title="A missing target, although the input has others of its kind",
-    why="The input has workloads of that kind and namespace, or one of that name in another namespace, but not the "
-    "target. With a mistyped name nothing is scaled or sized.",
+    why="The same folder has workloads of that kind and namespace, or the input has one of a similar name or one of "
+    "that name in another namespace, but not the target. With a mistyped name nothing is scaled or sized.",
     fix="correct the name or the namespace, or add the workload to the input",
     example="there is no Deployment shop/wbe in the input, which has others of its kind and namespace",
 )
 def target_missing(world: InputWorld) -> Iterator[Hit]:
     for one, target in _absent(world):
         elsewhere = _elsewhere(world, target)
+        beside, near = _beside(world, one, target)
         if world.complete:
-            yield Hit(one.item, (*one.reference, "name"), f"there is no {target}{elsewhere}")
-        elif _beside(world, target):
+            yield Hit(one.item, (*one.reference, "name"), f"there is no {target}{elsewhere}", near)
+        elif beside:
             message = f"there is no {target} in the input, which has others of its kind and namespace{elsewhere}"
-            yield Hit(one.item, (*one.reference, "name"), message)
+            yield Hit(one.item, (*one.reference, "name"), message, near)
         elif elsewhere:
             yield Hit(one.item, (*one.reference, "name"), f"there is no {target} in the input{elsewhere}")
 
@@ -149,7 +161,7 @@ def target_missing(world: InputWorld) -> Iterator[Hit]:
 )
 def target_not_given(world: InputWorld) -> Iterator[Hit]:
     for one, target in _absent(world):
-        if not _beside(world, target) and not _elsewhere(world, target):
+        if not world.complete and not _beside(world, one, target)[0] and not _elsewhere(world, target):
             message = f"{target} is not in the input, so nothing that depends on its pods was checked"
             yield Hit(one.item, (*one.reference, "name"), message)
 
@@ -178,7 +190,8 @@ def _replicas(world: InputWorld) -> Iterator[tuple[InputWorkload, int, list[Item
 def replicas_on_target(world: InputWorld) -> Iterator[Hit]:
     for workload, replicas, scalers in _replicas(world):
         if replicas and not workload.item.live and workload.key.kind != Hvpa.KIND:
-            message = f"every apply sets {count_of(replicas, 'replica')} and overrides {some(scalers)}"
+            names = some(list(dict.fromkeys(map(str, scalers))))
+            message = f"every apply sets {count_of(replicas, 'replica')} and overrides {names}"
             yield Hit(workload.item, ("spec", "replicas"), message)
 
 
@@ -217,12 +230,15 @@ def foreign_pods(world: InputWorld) -> Iterator[Hit]:
     for key, workload in world.workloads.items():
         if workload.template is None or workload.item.controlled:
             continue
-        selecting = world.pods_scaled_by_hpa.matching(key.namespace, workload.template.labels)
+        selecting = world.met_by(
+            workload.item, world.pods_scaled_by_hpa.matching(key.namespace, workload.template.labels)
+        )
         # A target without pods of its own, such as a Balancer, selects those of the workloads behind it.
         if len(selecting) == 1 and selecting[0].key != key and selecting[0].template is not None:
             strangers[selecting[0].key].append(str(key))
     for hpa in world.hpas:
         others = strangers.get(hpa.target) if hpa.target is not None else None
         if others:
-            message = f"the selector of {hpa.target} also matches the pods of {some(others)}, so their usage is counted"
+            names = some(list(dict.fromkeys(others)))
+            message = f"the selector of {hpa.target} also matches the pods of {names}, so their usage is counted"
             yield Hit(hpa.item, hpa.reference, message)

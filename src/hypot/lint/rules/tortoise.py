@@ -24,9 +24,8 @@ _TARGET_RULE = f"{PREFIX}target-rule"
     example="cpu of app is also measured by the External metric ext-app, which counts",
 )
 def two_targets(world: InputWorld) -> Iterator[Hit]:
-    hpas = {(one.item.namespace, one.item.name): one for one in world.hpas}
     for tortoise in world.tortoises:
-        hpa = hpas.get((tortoise.item.namespace, tortoise.spec.hpa_name))
+        hpa = world.hpa_of(tortoise)
         if hpa is None:
             continue
         metrics = hpa.spec.metrics or ()
@@ -53,9 +52,8 @@ def two_targets(world: InputWorld) -> Iterator[Hit]:
     example="HorizontalPodAutoscaler web scales Deployment shop/other, and this Tortoise Deployment shop/web",
 )
 def hpa_target(world: InputWorld) -> Iterator[Hit]:
-    hpas = {(one.item.namespace, one.item.name): one for one in world.hpas}
     for tortoise in world.tortoises:
-        hpa = hpas.get((tortoise.item.namespace, tortoise.spec.hpa_name))
+        hpa = world.hpa_of(tortoise)
         if hpa is not None and hpa.target and tortoise.target and hpa.target != tortoise.target:
             message = (
                 f"HorizontalPodAutoscaler {hpa.item.name} scales {hpa.target}, and this Tortoise {tortoise.target}"
@@ -73,9 +71,8 @@ def hpa_target(world: InputWorld) -> Iterator[Hit]:
     example="HorizontalPodAutoscaler web measures cpu by pod and nothing by container, so it is not edited",
 )
 def by_pod(world: InputWorld) -> Iterator[Hit]:
-    hpas = {(one.item.namespace, one.item.name): one for one in world.hpas}
     for tortoise in world.tortoises:
-        hpa = hpas.get((tortoise.item.namespace, tortoise.spec.hpa_name))
+        hpa = world.hpa_of(tortoise)
         if hpa is None or not tortoise.spec.names_hpa or tortoise.spec.autoscaling_policy or targets_in(hpa.spec):
             continue
         found = sorted(measured_by_pod(hpa.spec) & set(RESOURCES))

@@ -12,9 +12,9 @@ from hypot.kinds.values.nested import amount
 from hypot.kinds.wpa import DEFAULTS, WPA
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, BandMetric, ResourceBand
 from hypot.kinds.wpa.pods import missed_pods
-from hypot.lint.input.item import Key, annotation_places
+from hypot.lint.input.item import annotation_places
 from hypot.lint.input.labels import SelectorIndex
-from hypot.lint.input.world import Autoscaler, InputWorld
+from hypot.lint.input.world import Autoscaler, InputWorkload, InputWorld
 from hypot.lint.rule import WPA_ONLY, Hit, RuleFamily
 
 WATERMARKS = RuleFamily("Watermarks", "What the WatermarkPodAutoscaler's controller does silently.", kinds=WPA_ONLY)
@@ -87,19 +87,20 @@ class _Chosen:
 
 def _taken_in(world: InputWorld, index: SelectorIndex[_Chosen]) -> Iterator[Hit]:
     """Workloads with equal labels are matched by the same selectors, so they are handled together."""
-    alike: dict[int, tuple[tuple[_Chosen, ...], list[Key]]] = {}
+    alike: dict[int, tuple[tuple[_Chosen, ...], list[InputWorkload]]] = {}
     for key, workload in world.workloads.items():
         if workload.template is not None and not workload.item.controlled:
             matching = index.matching(key.namespace, workload.template.labels)
-            alike.setdefault(id(matching), (matching, []))[1].append(key)
-    groups: dict[_Chosen, list[list[Key]]] = defaultdict(list)
-    for matching, keys in alike.values():
+            alike.setdefault(id(matching), (matching, []))[1].append(workload)
+    groups: dict[_Chosen, list[tuple[InputWorkload, ...]]] = defaultdict(list)
+    for matching, workloads in alike.values():
         for chosen in matching:
-            groups[chosen].append(keys)
+            groups[chosen].append(world.met_by(chosen.wpa.item, tuple(workloads)))
     for chosen, taken in groups.items():
-        total = sum(len(keys) for keys in taken) - chosen.own(world)
+        total = sum(len(workloads) for workloads in taken) - chosen.own(world)
         if total > 0:
-            names = some((key for keys in taken for key in keys if key != chosen.wpa.target), total)
+            others = (one.key for workloads in taken for one in workloads if one.key != chosen.wpa.target)
+            names = some(others, total)
             yield Hit(
                 chosen.wpa.item, chosen.where, f"the selector also matches the pods of {names}, so their usage is added"
             )

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import aiohttp
 import msgspec
@@ -20,10 +20,11 @@ from hypot.metricsapi.prometheus.promql import labels_of_pods, query_of
 from hypot.metricsapi.prometheus.samples import Named, Parts, PodFault, PodFaultError, QueryTime, by_pod, take
 from hypot.metricsapi.served_pods import ServedPod
 from hypot.metricsapi.targets import ScrapeTargets
+from hypot.metricsapi.task_pool import TaskPool
 
 log = structlog.get_logger()
-# How often it is decided which queries begin, how many of a rule begin per period, and how many run at once.
-TICK, PER_PERIOD, MOST_QUERIES = 0.2, 4, 4
+# How many queries of a rule begin per period, and how many run at once.
+PER_PERIOD, MOST_QUERIES = 4, 4
 ANSWER_WITHIN = 10.0
 # How many series are read before other tasks may have their turn.
 AT_ONCE = 200
@@ -92,36 +93,21 @@ class Querier:
         self._api, self._clock, self._active = api, clock, active
         self._turns = {rule.name: _Turn() for rule in targets.plan.rules if rule.prometheus is not None}
         self._rules = [rule for rule in targets.plan.rules if rule.prometheus is not None]
-        self._running: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Run until it is cancelled."""
-        try:
-            while True:
-                self._begin_some()
-                await asyncio.sleep(TICK)
-        finally:
-            for task in self._running:
-                task.cancel()
-            await asyncio.gather(*self._running, return_exceptions=True)
+        await TaskPool(self._following, MOST_QUERIES, "query failed").run()
 
-    def _begin_some(self) -> None:
-        if not self._active():
-            return
-        for rule in sorted(self._rules, key=lambda rule: self._turns[rule.name].due):
+    def _following(self) -> Coroutine[Any, Any, None] | None:
+        """The query of the rule that has been due for longest."""
+        now = self._clock()
+        due = [one for one in self._rules if self._turns[one.name].due <= now] if self._active() else []
+        for rule in sorted(due, key=lambda rule: self._turns[rule.name].due):
             turn = self._turns[rule.name]
-            if len(self._running) >= MOST_QUERIES or turn.due > self._clock():
-                return
             if not turn.running and self.targets.has(rule.name):
-                turn.running, turn.due = True, self._clock() + self.period / PER_PERIOD
-                task = asyncio.ensure_future(self.query(rule))
-                self._running.add(task)
-                task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("query failed", error=repr(task.exception()))
+                turn.running, turn.due = True, now + self.period / PER_PERIOD
+                return self.query(rule)
+        return None
 
     async def query(self, rule: RulePlan) -> None:
         """One query. If it fails, all pods of the rule are faulty, else those that it says nothing about."""

@@ -1,10 +1,10 @@
 """Scrapes all targets, again and again."""
 
-import asyncio
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 import aiohttp
 import structlog
@@ -18,10 +18,9 @@ from hypot.metricsapi.scrape.schedule import Schedule
 from hypot.metricsapi.scrape.secrets import Secrets
 from hypot.metricsapi.served_pods import ServedPod
 from hypot.metricsapi.targets import ScrapeTarget, ScrapeTargets
+from hypot.metricsapi.task_pool import TaskPool
 
 log = structlog.get_logger()
-# How often it is decided which scrapes begin.
-TICK = 0.2
 MOST_SCRAPES = 50
 LARGEST_BODY = 20 * 2**20
 # A pod that does not listen is expected to soon, until it has been ready for so many periods. At most so many periods
@@ -64,39 +63,17 @@ class Scraper:
         self.schedule = Schedule(period, lambda: targets.scraped)
         self._session, self._secrets, self._largest = session, secrets, largest
         self._clock, self._active = clock, active
-        self._running: set[asyncio.Task[None]] = set()
-        self._runs = False
         self._shared = SharedSlice()
         # How often a metric of each rule was found missing.
         self._missed: Counter[str] = Counter()
 
     async def run(self) -> None:
         """Run until it is cancelled."""
-        self._runs = True
-        try:
-            while True:
-                self._begin_some()
-                await asyncio.sleep(TICK)
-        finally:
-            self._runs = False
-            for task in self._running:
-                task.cancel()
-            await asyncio.gather(*self._running, return_exceptions=True)
+        await TaskPool(self._following, MOST_SCRAPES, "scrape failed").run()
 
-    def _begin_some(self) -> None:
-        if not self._active():
-            return
-        while len(self._running) < MOST_SCRAPES and (target := self.schedule.next(self._clock())) is not None:
-            task = asyncio.ensure_future(self.scrape(target))
-            self._running.add(task)
-            task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("scrape failed", error=repr(task.exception()))
-        if self._runs:
-            self._begin_some()
+    def _following(self) -> Coroutine[Any, Any, None] | None:
+        target = self.schedule.next(self._clock()) if self._active() else None
+        return None if target is None else self.scrape(target)
 
     async def scrape(self, target: ScrapeTarget) -> None:
         """One scrape. What fails is the target's own trouble."""

@@ -2,10 +2,10 @@
 
 from hypot.core.axes.gate import UNSET
 from hypot.core.axes.interval import whole_limit
-from hypot.core.bank.decide import advise, is_warm
+from hypot.core.bank.decide import advise, changes_size, is_warm, planned_size
 from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, Observed
 from hypot.kinds.autoscaler import WorkloadAutoscaler
-from hypot.kinds.autoscaler.status import READY
+from hypot.kinds.autoscaler.status import BLOCKED, READY
 from hypot.policy.autoscaler.observed import observed
 from hypot.policy.autoscaler.report import COUNT, SIZE, AutoscalerFindings
 from hypot.policy.autoscaler.rule import CPU, rule_of, sized_container
@@ -60,12 +60,13 @@ class _AutoscalerPass(AutoscalerFindings):
     def _decided(self, scale: Scale, container: CurrentSize) -> tuple[Move, State]:
         current = scale.replicas
         rule = rule_of(self.autoscaler, container.container, self._base(container), self.settings)
-        o = observed(self.autoscaler, self.seen, current, container)
+        o = observed(self.autoscaler, self.seen, self.state.vertical, current, container)
         known = self.state.autoscaler
         learned = AutoscalerState.new() if known is None else known.copy()
         past = learned.past
         advise(rule, past, o, self.now)
         self.state = self.state._replace(autoscaler=learned)
+        self.condition(BLOCKED, "False", "NotBlocked", "nothing is blocked")
         if o.known:
             self._explain(rule, past, o, container.container)
         else:
@@ -87,9 +88,11 @@ class _AutoscalerPass(AutoscalerFindings):
         planned = past.proposal.planned
         if rule.counts:
             self.report_rule(rule, past, past.counts, planned[0], COUNT)
-            cap = (rule.most_cpu if rule.sizes else o.cpu) / 1000.0 * o.ratio
+            cap = planned_size(rule, o, self.now) / 1000.0 * o.ratio
             self.report_count(rule, past, o, cap)
-        if rule.sizes:
+        if rule.sizes and not changes_size(rule, o, self.now):
+            self.report_fixed_size(o, container)
+        elif rule.sizes:
             self.report_rule(rule, past, past.sizes, planned[1], SIZE)
             pods = max(1, min(o.ready, past.proposal.replicas[0]))
             self.report_size(rule, past, o, container, pods)

@@ -1,6 +1,7 @@
 """What an Autoscaler observes of the pods: sums over those that served throughout the window of their samples."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from hypot.core.amount import of_milli
@@ -11,6 +12,7 @@ from hypot.kinds.meta import MetricName
 from hypot.policy.autoscaler.rule import CPU
 from hypot.policy.model.current_size import CurrentSize
 from hypot.policy.model.seen import Pod, PodSample, Seen, metric_key
+from hypot.policy.model.state import Vertical
 
 MEMORY = "memory"
 UNKNOWN, UNLIMITED = -1, -1
@@ -26,7 +28,7 @@ class MeasuredPod(NamedTuple):
     used: int
 
 
-def observed(autoscaler: AutoscalerSpec, seen: Seen, replicas: int, size: CurrentSize) -> Observed:
+def observed(autoscaler: AutoscalerSpec, seen: Seen, past: Vertical, replicas: int, size: CurrentSize) -> Observed:
     """For the container of this size."""
     ready = [pod for pod in seen.pods if pod.ready == "True" and not pod.deleted]
     measured = _measured(seen, ready, size.container)
@@ -39,7 +41,7 @@ def observed(autoscaler: AutoscalerSpec, seen: Seen, replicas: int, size: Curren
         requests += request
         caps += request if limit is None else of_milli(CPU, limit)
     base, limit = size.written.get(CPU, (size.requests[CPU], size.limits.get(CPU, UNLIMITED)))
-    at = min((one.sample.at for one in settled), default=seen.now)
+    sampled = min((one.sample.at for one in settled), default=seen.now)
     return observed_of(
         len(settled),
         sum(one.used for one in settled),
@@ -47,7 +49,7 @@ def observed(autoscaler: AutoscalerSpec, seen: Seen, replicas: int, size: Curren
         caps,
         _total(seen, autoscaler.requests_metric, settled),
         _total(seen, autoscaler.late_metric, settled),
-        at,
+        sampled,
         max((one.sample.window for one in settled), default=0.0),
         replicas,
         len(ready),
@@ -55,6 +57,7 @@ def observed(autoscaler: AutoscalerSpec, seen: Seen, replicas: int, size: Curren
         base,
         limit,
         size.requests.get(MEMORY, 0),
+        max(-inf if at is None else at for at in (past.evicted, past.restarted)),
     )
 
 

@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 from hypot.core.amount import brief, brief_pair
-from hypot.core.bank.bank import RULES, SHADOW, Bank
+from hypot.core.bank.bank import HOLDS, RULES, SHADOW, Bank
 from hypot.core.bank.lateness import late_share
 from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, Observed
 from hypot.core.instant import show_time
@@ -23,6 +23,8 @@ from hypot.policy.stages.report import Effect, Findings, Refusal, sentence, summ
 CONTAINERS, DESIRED = "containers", "desiredReplicas"
 # A count and a size in the same words as numbers of a step.
 COUNT, SIZE = "replicas", "size"
+# The reasons of ScalingBlocked that are its own.
+NO_METRICS, SATURATED = "NoMetrics", "Saturated"
 
 
 class AutoscalerFindings(Findings):
@@ -40,7 +42,7 @@ class AutoscalerFindings(Findings):
     def report_blind(self, past: AutoscalerPast, current: int) -> None:
         """No pod has metrics."""
         message = "no pod that serves has a sample of its usage"
-        self.condition(BLOCKED, "True", "NoMetrics", f"{message}: nothing is scaled down")
+        self.condition(BLOCKED, "True", NO_METRICS, f"{message}: nothing is scaled down")
         self.unknown.append(f"{message}; nothing is scaled down until one has")
         if past.proposal.replicas[0] > current:
             demand = cores(past.proposal.demand[0])
@@ -60,7 +62,7 @@ class AutoscalerFindings(Findings):
                 f"{container} is at its cap of {cores(o.cap)} cores, so usage hides the demand: {demand} cores, {why}."
             )
             self.step("observe", "saturated", None, None, text, numbers)
-            self.condition(BLOCKED, "True", "Saturated", f"{container} is at its cap: nothing is scaled down")
+            self.condition(BLOCKED, "True", SATURATED, f"{container} is at its cap: nothing is scaled down")
             return
         each = f"{cores(o.use)} of {cores(o.cap)} cores in each of {count_of(o.ready, 'pod')}"
         self.step("observe", "demand", None, None, f"{container} uses {demand} cores: {each}.", numbers)
@@ -112,12 +114,17 @@ class AutoscalerFindings(Findings):
         had, gets = brief_pair("cpu", o.cpu, cpu)
         self.step("restrain", "size", None, None, f"{container} gets cpu {gets}, instead of {had}.")
 
+    def report_fixed_size(self, o: Observed, container: str) -> None:
+        ago = show_seconds(self.now - o.restarted)
+        text = f"{container} keeps its size, because pods restarted for the last change of it, {ago} ago"
+        self.step("restrain", "fixed-size", None, None, f"{text}: only the count changes.")
+
     def _why_kept(self, past: AutoscalerPast, usual: str) -> str:
         if past.proposal.saturated[0]:
             return "pods are at their cap"
         if self.now < past.learned.keeps_until[0]:
             wait = show_seconds(past.learned.keeps_until[0] - self.now)
-            return f"after a time without decisions nothing is scaled down for another {wait}"
+            return f"the last {HOLDS[-1]} decisions are not known yet, so nothing is scaled down for another {wait}"
         return usual
 
     def report_learning(self, past: AutoscalerPast, warm: bool) -> None:
@@ -168,8 +175,6 @@ class AutoscalerFindings(Findings):
                 }.items()
                 if value is not None
             },
-            CONTAINERS: listed_containers(self.desired_sizes),
-            "size": in_words(_shown(self.desired_sizes)),
         }
 
 
@@ -215,17 +220,22 @@ def recorded_containers(status: Any) -> Any:
     return status.get(CONTAINERS) if isinstance(status, Mapping) else None
 
 
-def report(_spec: WorkloadAutoscaler, move: Move, _state: State, _settings: Settings, effect: Effect) -> MoveReport:
-    """The report of a written move."""
-    status: dict[str, Any] = {}
+def report(spec: WorkloadAutoscaler, move: Move, _state: State, _settings: Settings, effect: Effect) -> MoveReport:
+    """The report of a written move. One that only reports records no size for new pods."""
+    status: dict[str, Any] = {CONTAINERS: None if move.dry_run else _recorded(spec, move, effect)}
     if move.decided:
-        status[DESIRED] = move.desired
-    if effect.sizes_differ:
-        status[CONTAINERS] = effect.recorded
+        status |= {DESIRED: move.desired, "size": in_words(_shown(move.desired_sizes)) or None}
     events: tuple[Event, ...] = ()
     if move.moves and not move.dry_run:
         events = (Event("Normal", "Scaled", f"{summary(move)}; reason: {move.reason}"),)
     return MoveReport(move.unwritten, events, status)
+
+
+def _recorded(spec: WorkloadAutoscaler, move: Move, effect: Effect) -> Any:
+    """The size for new pods: that of a move, else what is recorded already."""
+    if effect.sizes_differ:
+        return effect.recorded
+    return listed_containers(move.desired_sizes) if move.moves else recorded_containers(spec.status)
 
 
 def refused(_autoscaler: WorkloadAutoscaler, _move: Move, state: State, message: str) -> Refusal:

@@ -1,6 +1,6 @@
 """The settings of an Autoscaler as plain numbers, and the container that it sizes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hypot.core.bank.rule import DAY_LENGTH, STOP, AutoscalerRule
 from hypot.kinds.autoscaler.fields import AutoscalerSpec
@@ -16,13 +16,19 @@ GRAINS = 10
 
 
 def sized_container(autoscaler: AutoscalerSpec, current: Sequence[CurrentSize]) -> CurrentSize | None:
-    """The container whose usage counts: that with the largest cpu request; the others keep their size."""
-    found = [
-        one
-        for one in current
-        if one.requests.get(CPU, 0) > 0 and not (autoscaler.sizes and _is_left_alone(autoscaler, one.container))
-    ]
-    return max(found, key=lambda one: one.requests[CPU], default=None)
+    """The container whose usage counts; the others keep their size."""
+    name = sized_name(autoscaler, {one.container: one.requests for one in current})
+    return next((one for one in current if one.container == name), None)
+
+
+def sized_name(autoscaler: AutoscalerSpec, requests: Mapping[str, Mapping[str, int]]) -> str:
+    """The container with the largest cpu request, and of several the first by name; empty if there is none."""
+    found = {
+        name: each[CPU]
+        for name, each in requests.items()
+        if each.get(CPU, 0) > 0 and not (autoscaler.sizes and _is_left_alone(autoscaler, name))
+    }
+    return max(sorted(found), key=lambda name: found[name], default="")
 
 
 def _is_left_alone(autoscaler: AutoscalerSpec, container: str) -> bool:
@@ -30,11 +36,16 @@ def _is_left_alone(autoscaler: AutoscalerSpec, container: str) -> bool:
     return bounds.switched_off or CPU not in bounds.controlled
 
 
-def rule_of(autoscaler: AutoscalerSpec, container: str, base: int, settings: Settings) -> AutoscalerRule:
-    """`base` is the cpu request in the pod template, in millicores; bounds that are not written follow from it."""
+def bounds_of(autoscaler: AutoscalerSpec, container: str, base: int) -> tuple[int, int]:
+    """The least and the most cpu of a container; those that are not written follow from the template's request."""
     bounds = allowed(autoscaler, container)
     least = bounds.least.get(CPU) or min(base, bounds.most.get(CPU) or base)
-    most = max(least, bounds.most.get(CPU) or GROWTH * max(least, base))
+    return least, max(least, bounds.most.get(CPU) or GROWTH * max(least, base))
+
+
+def rule_of(autoscaler: AutoscalerSpec, container: str, base: int, settings: Settings) -> AutoscalerRule:
+    """`base` is the cpu request in the pod template, in millicores."""
+    least, most = bounds_of(autoscaler, container, base)
     return AutoscalerRule(
         step=float(settings.sync_period),
         counts=autoscaler.counts,

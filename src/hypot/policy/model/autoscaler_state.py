@@ -10,6 +10,7 @@ from typing import Any, Self
 from hypot.core.bank.rule import DAY_LENGTH, AutoscalerPast, nothing_learned
 from hypot.core.bank.season import DAY, WEEK
 from hypot.core.dataclass import dataclass
+from hypot.policy.model.autoscaler_checkpoint import checkpoint, restored
 
 CODE = "d"
 
@@ -30,8 +31,9 @@ class AutoscalerState:
     @property
     def newest(self) -> float:
         """The newest time in it."""
-        last = self.past.learned.last[0]
-        return float(last) if isfinite(last) else 0.0
+        past = self.past
+        times = [past.learned.last[0], past.learned.first[0], past.counts.since[0], past.sizes.since[0]]
+        return max([0.0, *[float(at) for at in times if isfinite(at)]])
 
     def until(self, now: float) -> "AutoscalerState":
         """Without times in the future."""
@@ -55,9 +57,15 @@ class AutoscalerState:
         numbers = array(CODE, [number for column in _columns(self.past) for number in column])
         return {"columns": base64.b64encode(zlib.compress(numbers.tobytes())).decode("ascii")}
 
+    def to_checkpoint(self) -> dict[str, Any]:
+        """A compact form without the last steps: read again, nothing is released until the longest hold has passed."""
+        return {"checkpoint": checkpoint(self.past)}
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Raises ValueError if it cannot be read."""
+        """From either form. Raises ValueError if it cannot be read."""
+        if "checkpoint" in data:
+            return cls(restored(str(data["checkpoint"])))
         past = nothing_learned()
         columns = list(_columns(past))
         size = sum(map(len, columns))

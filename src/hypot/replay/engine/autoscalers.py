@@ -8,7 +8,7 @@ from hypot.policy.decide import decide
 from hypot.policy.model.autoscaler_state import AutoscalerState
 from hypot.policy.model.state import State
 from hypot.replay.engine.acting import size_of
-from hypot.replay.engine.deciders import DisagreementError, Scene
+from hypot.replay.engine.deciders import DisagreementError, Scene, with_restarts
 from hypot.replay.numbers.autoscaler import AutoscalerNumbers, autoscaler_act, autoscaler_step, is_held
 from hypot.replay.numbers.hvpa import HvpaPast, no_hvpa_past
 from hypot.replay.numbers.plan import NumericPlan, no_plan, pursue_plan
@@ -29,7 +29,9 @@ class AutoscalerDecider:
     def step(self, scene: Scene, i: int, now: float) -> None:
         c, s, p, columns = scene.c, scene.s, scene.p, self.columns
         before = AutoscalerState(self.past).copy()
-        changes = autoscaler_step(self.numbers, self.past, columns, c, s, p, i, now, scene.observer.blind(now))
+        changes = autoscaler_step(
+            self.numbers, self.past, columns, self.plan, c, s, p, i, now, scene.observer.blind(now)
+        )
         moves = changes and self.numbers.acts
         held = is_held(self.numbers, columns, self.plan, moves)
         if (moves and not held) or scene.is_explained(now):
@@ -42,7 +44,8 @@ class AutoscalerDecider:
     def _report(self, scene: Scene, i: int, now: float, before: AutoscalerState, *, moves: bool) -> None:
         """Record the full decision, which must agree with the plain numbers."""
         seen = scene.observer.seen(i, now)
-        decision, _ = decide(self.autoscaler, seen, State(autoscaler=before), scene.settings)
+        state = with_restarts(State(autoscaler=before), self.plan)
+        decision, _ = decide(self.autoscaler, seen, state, scene.settings)
         whole = (decision.desired, size_of(decision.desired_sizes, scene.container))
         numeric = (self.columns.desired[0], (*self.columns.size,))
         if decision.moves != moves or (moves and numeric != whole):

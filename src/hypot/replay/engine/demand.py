@@ -73,7 +73,8 @@ def load_of(trace: "Trace", world: World) -> Load:
 def means_of_ticks(times: Floats, values: Floats, count: int, tick: float) -> Floats:
     """The mean of each tick from the first time on. The points of a regular trace are found without a search."""
     step = times[1] - times[0]
-    points, ticks = round(tick / step), round(step / tick)
+    # As floats: steps may be so short that the number of points is infinite.
+    points, ticks = round(min(tick / step, len(times))), round(step / tick)
     if points * step == tick and len(times) > points * count and _is_regular(times, step):
         return _means_of_steps(values[: points * count + 1], points)
     if ticks * tick == step and _is_regular(times, step):
@@ -88,8 +89,9 @@ def means(times: Floats, values: Floats, edges: Floats) -> Floats:
     edges = np.minimum(edges, times[-1])
     place = np.clip(np.searchsorted(times, edges, "right") - 1, 0, len(times) - 2)
     since = edges - times[place]
-    slope = (values[place + 1] - values[place]) / (times[place + 1] - times[place])
-    area = areas[place] + since * (values[place] + slope * since / 2)
+    # A share, not a slope, which would be infinite where times are very close.
+    way = since / (times[place + 1] - times[place])
+    area = areas[place] + since * (values[place] + (values[place + 1] - values[place]) * way / 2)
     found: Floats = np.maximum(np.diff(area) / np.diff(edges), 0.0)
     return found
 
@@ -123,7 +125,7 @@ def _chance(trace: "Trace", world: World) -> "np.random.Generator | None":
 def _cores_each(trace: "Trace", world: World) -> float:
     """The cores per unit of the trace, scaled as the world says."""
     demand = world.demand
-    each = world.service.work if (trace.unit or demand.unit) == "requests" else 1.0
+    each = world.service.work if (trace.unit or demand.unit) == "rps" else 1.0
     if demand.peak is None:
         return each * demand.scale
     return each * demand.peak / max(each * float(np.percentile(trace.values, PEAK)), 1e-12)

@@ -113,7 +113,7 @@ def settle(c: Cohorts, s: Site, p: Params, load: Load) -> None:
     scratch: list[float] = []
     for i in range(p.slots):
         live_through(c, s, p, scratch, i, load.start, load.work[0], load.efficiency[0], load.memory[0])
-        c.backlog[0] = 0.0
+        c.backlog[0] = c.late[0] = 0.0
     c.memory_limit[0] = limit
     s.returning[:] = [0.0] * p.retry_ticks
 

@@ -11,7 +11,6 @@ from hypot.kinds.node import replaced
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.policy.families import family_of
 from hypot.replay.engine.alternatives import Stepping, Weighted, blend_of
 from hypot.replay.engine.autoscalers import AutoscalerDecider
 from hypot.replay.engine.deciders import (
@@ -61,7 +60,7 @@ def deciders_of(policy: Policy, scene: Scene, world: World, start: float) -> Ite
     """The deciders of a policy. Those that size pods come after the usage history that they read."""
     for autoscaler in policy.autoscalers:
         around = _Surroundings(policy, scene, world.metrics.names, start)
-        if sizes_pods(autoscaler) and family_of(autoscaler).goes_by_usage(autoscaler):
+        if sizes_pods(autoscaler) and not isinstance(autoscaler, WorkloadAutoscaler):
             feed = UsageFeed(autoscaler, scene)
             yield feed
             around = around._replace(feed=feed)

@@ -62,7 +62,7 @@ class WorldObserver:
         self._labels = dict(first.labels) or {"app": self._name}
         self._selector = first.selector or f"app={self._name}"
         self._restarting = first.restarts_on_resize
-        unseen = {"used", "serials", "due", "started", "most_cpu", "backlog", "heap", "share"}
+        unseen = {"used", "serials", "due", "started", "most_cpu", "backlog", "late", "heap", "share"}
         unseen |= {"cpu_seen", "heap_seen", "load_seen", "window_end", "peak", "oom_peak", "known_kill"}
         unseen |= {"stuck", "action", "taken", "leader", "mass"}
         self._findings = [column for name, column in zip(Cohorts._fields, c, strict=True) if name not in unseen]

@@ -6,12 +6,16 @@ from typing import Any, Literal, NamedTuple
 from hypot.kinds.catalogue import sizes_pods
 from hypot.replay.engine.engine import may_decide_by_memory
 from hypot.replay.policies.policy import Policy
+from hypot.replay.traces.reading import OPTION, Assumed
 from hypot.replay.traces.trace import Unit
 from hypot.replay.world.file import WorldFile
 from hypot.replay.world.parameters import World
-from hypot.replay.world.units import Parameter, sections, shown_in
+from hypot.replay.world.units import NO_RANGE, Parameter, sections, shown_in
 
 UNIT = "demand.unit"
+# The section of what is assumed of traces; its keys are those of [traces] in the configuration.
+TRACES = "traces"
+NOTHING_SAYS = f"nothing says what a value is; {OPTION} unit=requests if each row counts its requests, or unit=cores"
 _IN_WORKLOAD = "workload."
 
 
@@ -85,11 +89,20 @@ _RULES = (
 )
 
 
-def numbers_used(given: WorldFile, policies: Sequence[Policy], units: Collection[Unit | None]) -> list[UsedNumber]:
-    """Of these policies and of traces in these units, in the order of the world's documentation."""
-    found = [*_of_traces(given, policies, units), *_of_world(given, policies), *_of_workloads(given, policies)]
+def numbers_used(
+    given: WorldFile, policies: Sequence[Policy], units: Collection[Unit | None], assumed: Sequence[Assumed] = ()
+) -> list[UsedNumber]:
+    """Of these policies and of traces in these units, in the order of the world's documentation.
+
+    What was assumed to read the traces comes first.
+    """
+    readings = [one for one in assumed if one.key != "unit" or UNIT not in given.given]
+    stated = {unit for unit in units if not any(one[:2] == ("unit", unit) for one in readings)}
+    if None in units and UNIT not in given.given:
+        readings = [Assumed("unit", given.world.demand.unit, NOTHING_SAYS), *readings]
+    found = [*_of_traces(policies, stated), *_of_world(given, policies), *_of_workloads(given, policies)]
     order = {key: place for place, key in enumerate(_known())}
-    return sorted(found, key=lambda one: order[one.key])
+    return [*_of_readings(readings, policies), *sorted(found, key=lambda one: order[one.key])]
 
 
 def _known() -> dict[str, tuple[str, Parameter]]:
@@ -106,13 +119,17 @@ def _names(policies: Sequence[Policy]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(policy.family or policy.name for policy in policies))
 
 
-def _of_traces(given: WorldFile, policies: Sequence[Policy], units: Collection[Unit | None]) -> Iterator[UsedNumber]:
-    """The unit of a trace is known, or that of the world is used."""
+def _of_readings(readings: Sequence[Assumed], policies: Sequence[Policy]) -> Iterator[UsedNumber]:
+    for key, value, why in readings:
+        parameter = Parameter(key, key, "word", NO_RANGE, None, why)
+        yield UsedNumber(TRACES, parameter, value, "default", "", _names(policies))
+
+
+def _of_traces(policies: Sequence[Policy], units: Collection[Unit | None]) -> Iterator[UsedNumber]:
+    """The units that traces state."""
     parameter, names = _known()[UNIT], _names(policies)
     for unit in sorted({one for one in units if one is not None}):
         yield UsedNumber(*parameter, unit, "trace", "the trace", names)
-    if None in units and UNIT not in given.given:
-        yield UsedNumber(*parameter, given.world.demand.unit, "default", "", names)
 
 
 def _of_world(given: WorldFile, policies: Sequence[Policy]) -> Iterator[UsedNumber]:

@@ -326,7 +326,7 @@ def autoscaler_loop(
         if now < due:
             continue
         due = next_time(now, due, every)
-        moves = autoscaler_step(of, past, columns, c, s, p, i, now, is_blind(gaps, now - start)) and of.acts
+        moves = autoscaler_step(of, past, columns, plan, c, s, p, i, now, is_blind(gaps, now - start)) and of.acts
         if waits_for_plan(of, columns, plan, moves):
             pursue_plan(plan, c, s, p, in_place, now)
         elif moves:

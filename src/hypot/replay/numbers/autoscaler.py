@@ -32,6 +32,7 @@ def autoscaler_step(
     of: AutoscalerNumbers,
     past: AutoscalerPast,
     columns: HvpaPast,
+    plan: NumericPlan,
     c: Cohorts,
     s: Site,
     p: Params,
@@ -46,7 +47,7 @@ def autoscaler_step(
     columns.resizes[0] = 0
     if current == 0:
         return False
-    advise(of.rule, past, look(of, columns, c, s, p, i, now, blind), now)
+    advise(of.rule, past, look(of, columns, plan, c, s, p, i, now, blind), now)
     columns.desired[0] = past.proposal.replicas[0]
     cpu = past.proposal.cpu[0]
     if of.rule.sizes and cpu != columns.request[CPU]:
@@ -62,6 +63,7 @@ def autoscaler_step(
 def look(
     of: AutoscalerNumbers,
     columns: HvpaPast,
+    plan: NumericPlan,
     c: Cohorts,
     s: Site,
     p: Params,
@@ -106,6 +108,7 @@ def look(
         columns.ratio_request[CPU],
         columns.ratio_limit[CPU],
         columns.request[MEMORY],
+        plan.restarted[0],
     )
 
 

@@ -28,7 +28,7 @@ def point_of(scores: Scores, cost: str = "cost") -> PolicyPoint | None:
 
 
 def late_or_lost(scores: Scores) -> float:
-    """Late and lost requests together, in percent; a request that was late first and lost later counts twice."""
+    """Late and lost requests together, in percent."""
     return (scores.late or 0.0) + (scores.lost or 0.0)
 
 

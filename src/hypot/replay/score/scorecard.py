@@ -33,7 +33,7 @@ class Scores:
     to_lower_bound: float | None = _score("x", "low", "Cost over the lower bound.")
     to_static: float | None = _score("x", "low", "Cost over the cost of the static peak.")
     # Quality
-    late: float | None = _score("%", "low", "Requests that took longer than the deadline.", 3)
+    late: float | None = _score("%", "low", "Requests that were answered after the deadline.", 3)
     late_minutes: float | None = _score("min", "low", "Time with more late and lost requests than the SLO allows.", 1)
     lost: float | None = _score("%", "low", "Requests that timed out, or died with their pod.", 3)
     budget: float | None = _score("x", "low", "Late and lost requests over what the SLO allows.")

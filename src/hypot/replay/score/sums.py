@@ -8,7 +8,7 @@ from hypot.replay.score.columns import FIVE_MINUTES, NOTHING, SAME, means_of_win
 from hypot.replay.score.needed import cost_of_sums
 from hypot.replay.score.tally import Account
 from hypot.replay.world.parameters import World
-from hypot.replay.world.record import CPU, EVICTED, LOST, MEMORY, PODS, READY, REQUESTS, Floats
+from hypot.replay.world.record import CPU, EVICTED, LATE_LOST, LOST, MEMORY, PODS, READY, REQUESTS, Floats
 
 
 class Sums(NamedTuple):
@@ -23,7 +23,7 @@ class Sums(NamedTuple):
     ready: float
     waiting: float
     evicted: float
-    # Requests that arrived, were late, and were lost.
+    # Requests that arrived, were answered late, and were lost.
     came: float
     late: float
     lost: float
@@ -41,7 +41,8 @@ def sums_of(account: Account, world: World) -> Sums:
         waiting=float(t.waiting[0]),
         evicted=float(t.sums[EVICTED]),
         came=float(t.sums[REQUESTS]) * tick,
-        late=float(t.late[0]) * tick,
+        # What is lost in a window may have been late before it.
+        late=max(0.0, float(t.late[0]) * tick - float(t.sums[LATE_LOST])),
         lost=float(t.sums[LOST]),
     )
 

@@ -9,64 +9,83 @@ import polars as pl
 
 from hypot.replay.traces.columns import OpenedTable, WorkloadBatch
 from hypot.replay.traces.csv_file import open_csv
-from hypot.replay.traces.format import inspected
+from hypot.replay.traces.format import Inspected
+from hypot.replay.traces.forms import opened_table
 from hypot.replay.traces.parquet import open_parquet
 from hypot.replay.traces.parts import parts_of
+from hypot.replay.traces.reading import Assumed, TraceReading, TraceUnit
 from hypot.replay.traces.rows import Across, traces_of
 from hypot.replay.traces.table import read_table
 from hypot.replay.traces.trace import TimeWindow, Trace, TraceError, fewest
 
 
-class File(NamedTuple):
-    """A file and the parts in which it is read."""
+class TableFile(NamedTuple):
+    """A file with a table, and the parts in which it is read."""
 
     path: str
     opened: OpenedTable
     parts: list[WorkloadBatch]
 
+    @property
+    def part_count(self) -> int:
+        return len(self.parts)
 
-def open_file(path: str, progress: Callable[[int, int], None]) -> File:
-    """Reads what is needed to find the parts: for a large fleet, the workload names, with progress reported in rows."""
-    size, parquet = inspected(path)
-    if not parquet:
-        opened = open_csv(path, size)
-        return File(path, opened, [opened.whole])
-    opened = open_parquet(path)
-    try:
-        return File(path, opened, parts_of(path, opened, progress))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise TraceError(opened.broken(str(error))) from error
+    @property
+    def rows(self) -> int:
+        return self.opened.table.rows * len(self.opened.table.columns.values)
 
+    @property
+    def unit(self) -> TraceUnit | None:
+        return self.opened.unit
 
-def read_file(file: File, window: TimeWindow) -> Iterator[Trace]:
-    """Its traces, part by part. After the first problem, it only looks for further problems and raises all of them.
+    @property
+    def assumed(self) -> tuple[Assumed, ...]:
+        return self.opened.assumed
 
-    Some notes are known only at the end. They are added to the last trace, so one trace is always held back.
-    """
-    across = Across(file.path, window)
-    held: deque[Trace] = deque()
-    problems: list[str] = []
-    for part in file.parts:
+    def about(self, rows: int) -> float:
+        """The estimated number of traces, of `rows` rows each where workloads were not counted."""
+        each = len(self.opened.table.columns.values)
+        return sum(part.workloads or max(1.0, part.rows / rows) for part in self.parts) * each
+
+    def traces(self, window: TimeWindow) -> Iterator[Trace]:
+        """Its traces, part by part. After the first problem, it only looks for further problems and raises all of them.
+
+        Some notes are known only at the end. They are added to the last trace, so one trace is always held back.
+        """
+        across = Across(self.path, window)
+        held: deque[Trace] = deque()
+        problems: list[str] = []
+        for part in self.parts:
+            try:
+                held.extend(self._read(part, across))
+            except TraceError as error:
+                problems += error.problems
+            while not problems and len(held) > 1 and part is not self.parts[-1]:
+                yield held.popleft()
+            if problems:
+                held.clear()
         try:
-            held.extend(_read(file, part, across))
+            notes = across.notes(is_fleet=self.opened.table.columns.workload is not None)
         except TraceError as error:
             problems += error.problems
-        while not problems and len(held) > 1 and part is not file.parts[-1]:
-            yield held.popleft()
         if problems:
-            held.clear()
-    try:
-        notes = across.notes(is_fleet=file.opened.columns.workload is not None)
-    except TraceError as error:
-        problems += error.problems
-    if problems:
-        raise TraceError(*(fewest(problems, file.path) if len(file.parts) > 1 else problems))
-    for trace in held:
-        yield replace(trace, notes=trace.notes + notes)
+            raise TraceError(*fewest(problems, self.path))
+        for trace in held:
+            yield replace(trace, notes=trace.notes + notes)
+
+    def _read(self, part: WorkloadBatch, across: Across) -> list[Trace]:
+        try:
+            return traces_of(read_table(self.path, self.opened, part), across)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise TraceError(self.opened.table.broken(str(error))) from error
 
 
-def _read(file: File, part: WorkloadBatch, across: Across) -> list[Trace]:
+def open_table(path: str, about: Inspected, said: TraceReading, progress: Callable[[int, int], None]) -> TableFile:
+    """Reads what is needed to find the parts: for a large fleet, the workload names, with progress reported in rows."""
+    table = open_parquet(path, said) if about.form == "parquet" else open_csv(path, about.size, about.content, said)
     try:
-        return traces_of(read_table(file.path, file.opened, part), across)
+        opened = opened_table(path, table, said)
+        parts = [table.whole] if about.form == "csv" else parts_of(path, table, progress)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise TraceError(file.opened.broken(str(error))) from error
+        raise TraceError(table.broken(str(error))) from error
+    return TableFile(path, opened, parts)

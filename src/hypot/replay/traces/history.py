@@ -4,11 +4,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hypot.replay.traces.format import inspected
 from hypot.replay.traces.plain_csv import plain_trace
-from hypot.replay.traces.trace import PART_ROWS, TimeWindow, Trace, TraceError, Unit, fewest
+from hypot.replay.traces.reading import NOTHING_SAID, Assumed, TraceReading
+from hypot.replay.traces.trace import PART_ROWS, TimeWindow, Trace, TraceError, Unit, chosen, fewest
 
 if TYPE_CHECKING:
-    from hypot.replay.traces.files import File
+    from hypot.replay.traces.files import TableFile
+    from hypot.replay.traces.prometheus.answer_file import SeriesFile
+
+    TraceFile = TableFile | SeriesFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,27 +21,35 @@ class TraceFiles:
     """The traces of files, read on demand, so that a fleet may be larger than memory."""
 
     # A file that cannot be opened is replaced by its error.
-    files: "tuple[File | TraceError, ...]"
+    files: "tuple[TraceFile | TraceError, ...]"
     window: TimeWindow
+    said: TraceReading = NOTHING_SAID
+
+    @property
+    def opened(self) -> "list[TraceFile]":
+        return [file for file in self.files if not isinstance(file, TraceError)]
 
     @property
     def rows(self) -> int:
-        return sum(file.opened.rows for file in self.files if not isinstance(file, TraceError))
+        return sum(file.rows for file in self.opened)
 
     @property
     def units(self) -> frozenset[Unit | None]:
-        return frozenset(file.opened.columns.unit for file in self.files if not isinstance(file, TraceError))
+        return frozenset("rps" if file.unit == "requests" else file.unit for file in self.opened)
+
+    @property
+    def assumed(self) -> tuple[Assumed, ...]:
+        return tuple(dict.fromkeys(one for file in self.opened for one in file.assumed))
 
     @property
     def is_large(self) -> bool:
         """Whether the traces should not be held in memory all at once."""
-        parts = sum(1 if isinstance(file, TraceError) else len(file.parts) for file in self.files)
+        parts = sum(1 if isinstance(file, TraceError) else file.part_count for file in self.files)
         return parts > 1 and self.rows > PART_ROWS
 
     def about(self, rows: int) -> float:
         """The estimated number of traces; where workloads were not counted, one trace per `rows` rows is assumed."""
-        parts = [part for file in self.files if not isinstance(file, TraceError) for part in file.parts]
-        return sum(part.workloads or max(1.0, part.rows / rows) for part in parts)
+        return sum(file.about(rows) for file in self.opened)
 
     def check_files(self) -> None:
         """Raises if one of several files cannot be opened and the files are too large to read just to find problems."""
@@ -45,6 +58,9 @@ class TraceFiles:
             raise TraceError(*problems)
 
     def __iter__(self) -> Iterator[Trace]:
+        return chosen(self._all(), self.said)
+
+    def _all(self) -> Iterator[Trace]:
         """Yields traces until the first problem, then raises TraceError with every problem of every file."""
         problems: list[str] = []
         twice: list[str] = []
@@ -68,6 +84,7 @@ def open_history(
     paths: Sequence[str],
     start: float | None = None,
     end: float | None = None,
+    said: TraceReading = NOTHING_SAID,
     progress: Callable[[int, int], None] | None = None,
 ) -> TraceFiles:
     """The files, cut to the time from start to end. Counts the workloads of large files; reports progress in rows."""
@@ -76,23 +93,29 @@ def open_history(
         raise TraceError("no history file was given")
     if start is not None and end is not None and not start < end:
         raise TraceError(f"the time range {window} is empty: the end must be later than the start")
-    return TraceFiles(tuple([_opened(path, progress or _silent) for path in paths]), window)
+    return TraceFiles(tuple([_opened(path, said, progress or _silent) for path in paths]), window, said)
 
 
 def read_history(
-    paths: Sequence[str], start: float | None, end: float | None, progress: Callable[[int, int], None]
+    paths: Sequence[str],
+    start: float | None,
+    end: float | None,
+    said: TraceReading,
+    progress: Callable[[int, int], None],
 ) -> list[Trace] | TraceFiles:
     """All traces, or if they do not fit into memory, the files that they come from."""
-    if plain := _plain(paths, TimeWindow(start, end)):
+    if plain := _plain(paths, TimeWindow(start, end), said):
         return plain
-    history = open_history(paths, start, end, progress)
+    history = open_history(paths, start, end, said, progress)
     history.check_files()
     return history if history.is_large else list(history)
 
 
-def read_traces(paths: Sequence[str], start: float | None = None, end: float | None = None) -> list[Trace]:
+def read_traces(
+    paths: Sequence[str], start: float | None = None, end: float | None = None, said: TraceReading = NOTHING_SAID
+) -> list[Trace]:
     """The traces of all files at once. Raises TraceError with every problem of every file."""
-    return _plain(paths, TimeWindow(start, end)) or list(open_history(paths, start, end))
+    return _plain(paths, TimeWindow(start, end), said) or list(open_history(paths, start, end, said))
 
 
 def units_of(traces: "Sequence[Trace] | TraceFiles") -> frozenset[Unit | None]:
@@ -100,30 +123,40 @@ def units_of(traces: "Sequence[Trace] | TraceFiles") -> frozenset[Unit | None]:
     return traces.units if isinstance(traces, TraceFiles) else frozenset(trace.unit for trace in traces)
 
 
-def _plain(paths: Sequence[str], window: TimeWindow) -> list[Trace]:
+def assumed_of(traces: "Sequence[Trace] | TraceFiles") -> tuple[Assumed, ...]:
+    """What was assumed of any of them."""
+    if isinstance(traces, TraceFiles):
+        return traces.assumed
+    return tuple(dict.fromkeys(one for trace in traces for one in trace.assumed))
+
+
+def _plain(paths: Sequence[str], window: TimeWindow, said: TraceReading) -> list[Trace]:
     """The trace of a single plain file. To read several files it pays off to import polars."""
-    trace = plain_trace(paths[0], window) if len(paths) == 1 else None
-    return [] if trace is None else [trace]
+    trace = plain_trace(paths[0], window, said) if len(paths) == 1 else None
+    return [] if trace is None else list(chosen([trace], said))
 
 
-def _opened(path: str, progress: Callable[[int, int], None]) -> "File | TraceError":
-    from hypot.replay.traces.files import open_file  # noqa: PLC0415  polars is slow to import
-
+def _opened(path: str, said: TraceReading, progress: Callable[[int, int], None]) -> "TraceFile | TraceError":
     try:
-        return open_file(path, progress)
+        about = inspected(path)
+        if about.form == "json":
+            from hypot.replay.traces.prometheus.answer_file import open_answer  # noqa: PLC0415  only if it is used
+
+            return open_answer(path, about, said)
+        from hypot.replay.traces.files import open_table  # noqa: PLC0415  polars is slow to import
+
+        return open_table(path, about, said, progress)
     except TraceError as error:
         return error
     except OSError as error:
         return _unreadable(path, error)
 
 
-def _traces(file: "File | TraceError", window: TimeWindow) -> Iterator[Trace]:
-    from hypot.replay.traces.files import read_file  # noqa: PLC0415  as above
-
+def _traces(file: "TraceFile | TraceError", window: TimeWindow) -> Iterator[Trace]:
     if isinstance(file, TraceError):
         raise file
     try:
-        yield from read_file(file, window)
+        yield from file.traces(window)
     except OSError as error:
         raise _unreadable(file.path, error) from error
 

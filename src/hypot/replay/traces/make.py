@@ -1,20 +1,34 @@
-"""Makes a trace of numbers: in time order, each time once, with notes on repairs and gaps."""
+"""Makes a trace of numbers: in time order, each time once, as a rate, with notes on repairs and gaps."""
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hypot.kinds.base import count_of
-from hypot.replay.traces.trace import Trace, TraceError, Unit, moment, span
+from hypot.replay.traces.reading import FIRST_DATE, OPTION, Assumed, TraceUnit
+from hypot.replay.traces.trace import (
+    MAX_VALUE,
+    TooShortError,
+    Trace,
+    TraceError,
+    moment,
+    named,
+    span,
+)
 from hypot.replay.world.record import Floats
 
 # A step longer than this many times the median step is a gap.
 _GAP = 1.5
+# Demand that never falls for so many rows is rather the total of a counter.
+_NEVER_FALLS = 50
+# Series whose times lie between each other: their common step is shorter than this share of their own.
+_INTERLEAVED = 0.75
 
 
 class TraceRows(NamedTuple):
-    """What was read of one workload; `rows` are row numbers as users count them."""
+    """What was read of one workload; `rows` are row numbers as users count them. NaN stands for a missing number."""
 
     times: Floats
     values: Floats
@@ -31,35 +45,132 @@ class Origin(NamedTuple):
     """Where rows come from, and what is known about all of them."""
 
     source: str
-    unit: Unit | None = None
+    unit: TraceUnit | None = None
     notes: tuple[str, ...] = ()
+    assumed: tuple[Assumed, ...] = ()
+    # Whether values at the same time are added up.
+    sum: bool = False
+
+
+def make_traces(found: Iterable[tuple[str, TraceRows]], origin: Origin) -> tuple[list[Trace], list[TooShortError]]:
+    """The traces, and the workloads that have too few values. Raises TraceError with all other problems."""
+    traces: list[Trace] = []
+    short: list[TooShortError] = []
+    problems: list[str] = []
+    for name, rows in found:
+        try:
+            traces.append(make_trace(name, rows, origin))
+        except TooShortError as error:
+            short.append(error)
+        except TraceError as error:
+            problems += error.problems
+    if problems:
+        raise TraceError(*problems)
+    return traces, short
+
+
+def short_note(short: Iterable[TooShortError], window: str = "") -> str:
+    names = sorted({one.workload for one in short})
+    return f"ignored: {named(names, 'workload')} with fewer than two values {window}".rstrip()
 
 
 def make_trace(workload: str, read: TraceRows, origin: Origin) -> Trace:
     """The trace. Raises TraceError if the rows contradict each other or are too few."""
-    inverted = int(np.count_nonzero(np.diff(read.times) < 0))
     notes = list(origin.notes)
+    inverted = int(np.count_nonzero(np.diff(read.times) < 0))
+    missing = np.isnan(read.values)
+    if missing.any():
+        read = read.at(~missing)
+        notes.append(f"{count_of(int(np.count_nonzero(missing)), 'value')} empty or NaN: left out")
     if inverted:
         read = read.at(np.argsort(read.times, kind="stable"))
+    if inverted and not origin.sum:
         notes.append(f"the rows were not in time order ({count_of(inverted, 'step')} back) and were sorted")
     again = np.equal(read.times[1:], read.times[:-1])
-    _refuse_contradictions(workload, read, again, origin.source)
-    if again.any():
-        read = read.at(~np.concatenate(([False], again)))
-        notes.append(f"{count_of(int(np.count_nonzero(again)), 'repeated row')} dropped")
+    if origin.sum:
+        read = _added_up(read, again)
+    else:
+        _refuse_contradictions(workload, read, again, origin)
+        if again.any():
+            read = read.at(~np.concatenate(([False], again)))
+            notes.append(f"{count_of(int(np.count_nonzero(again)), 'repeated row')} dropped")
     if len(read.times) < 2:
-        raise TraceError(
-            f"{origin.source}: workload {workload!r} has {count_of(len(read.times), 'row')}: at least two are needed"
-        )
+        count = count_of(len(read.times), "value")
+        raise TooShortError(workload, f"{origin.source}: workload {workload!r} has {count}: at least two are needed")
     notes += gap_notes(read.times)
-    for column in (read.times, read.values, read.memory, read.replicas):
+    values = _per_second(read) if origin.unit == "requests" else read.values
+    _refuse_too_large(workload, read.times, values, origin.source)
+    notes += _doubts(read.times, values)
+    memory, replicas = (_filled(read.times, column) for column in (read.memory, read.replicas))
+    for column in (read.times, values, memory, replicas):
         if column is not None:
             column.setflags(write=False)
-    numbers = read.times, read.values, read.memory
-    return Trace(workload, *numbers, origin.unit, origin.source, tuple(notes), read.replicas)
+    unit = "rps" if origin.unit == "requests" else origin.unit
+    return Trace(workload, read.times, values, memory, unit, origin.source, tuple(notes), replicas, origin.assumed)
 
 
-def _refuse_contradictions(workload: str, read: TraceRows, again: npt.NDArray[np.bool_], source: str) -> None:
+def _doubts(times: Floats, values: Floats) -> list[str]:
+    """What makes no sense as demand, but cannot be refused."""
+    doubts = []
+    if times[-1] - times[0] < 1 and times[-1] < FIRST_DATE:
+        doubts.append("it covers less than a second: times are seconds, or dates as text")
+    if len(values) >= _NEVER_FALLS and values[-1] > values[0] and (np.diff(values) >= 0).all():
+        doubts.append("the values never fall, as those of a counter: a trace holds rates, such as rate(…[2m])")
+    return doubts
+
+
+def _added_up(read: TraceRows, again: npt.NDArray[np.bool_]) -> TraceRows:
+    """The sum of all rows of one time."""
+    if not again.any():
+        return read
+    starts = np.flatnonzero(np.concatenate(([True], ~again)))
+    values, memory, replicas = (
+        None if column is None else np.add.reduceat(column, starts)
+        for column in (read.values, read.memory, read.replicas)
+    )
+    assert values is not None  # noqa: S101  there are always values
+    return TraceRows(read.times[starts], values, memory, read.rows[starts], replicas)
+
+
+def refuse_interleaved(source: str, series: Sequence[Floats]) -> None:
+    """Raises if a sum of these series would add up only some of them at each time. Each has its times in order."""
+    steps = [float(np.median(np.diff(times))) for times in series if len(times) > 1]
+    together = np.unique(np.concatenate(series)) if len(steps) > 1 else np.empty(0)
+    if len(together) > 1 and np.median(np.diff(together)) < _INTERLEAVED * min(steps):
+        raise TraceError(
+            f"{source}: its series have different times, so their values cannot be added up: "
+            "record their sum, such as sum(rate(…[2m]))"
+        )
+
+
+def _per_second(read: TraceRows) -> Floats:
+    """Requests since the row before as a rate. The first row, and one after a gap, count for a usual step."""
+    steps = np.diff(read.times)
+    usual = np.median(steps)
+    spans = np.concatenate(([usual], np.where(steps > _GAP * usual, usual, steps)))
+    with np.errstate(over="ignore"):
+        rates: Floats = read.values / spans
+    return rates
+
+
+def _refuse_too_large(workload: str, times: Floats, values: Floats, source: str) -> None:
+    largest = int(np.argmax(values))
+    if not values[largest] <= MAX_VALUE:
+        at = moment(float(times[largest]))
+        raise TraceError(f"{source}: workload {workload!r} has {values[largest]:g} at {at}: at most {MAX_VALUE:g} fits")
+
+
+def _filled(times: Floats, column: Floats | None) -> Floats | None:
+    """Missing numbers lie on a line between their neighbours; None if there is no number at all."""
+    if column is None:
+        return None
+    missing = np.isnan(column)
+    if missing.all():
+        return None
+    return np.interp(times, times[~missing], column[~missing]) if missing.any() else column
+
+
+def _refuse_contradictions(workload: str, read: TraceRows, again: npt.NDArray[np.bool_], origin: Origin) -> None:
     differs = np.diff(read.values) != 0
     for column in (read.memory, read.replicas):
         if column is not None:
@@ -69,9 +180,12 @@ def _refuse_contradictions(workload: str, read: TraceRows, again: npt.NDArray[np
         return
     first = int(places[0])
     more = f"; and {count_of(len(places) - 1, 'more pair')}" if len(places) > 1 else ""
+    todo = f"keep one, name the column of the workloads ({OPTION} name=…), or add them up ({OPTION} sum=true)"
+    if any(one.key == "zone" for one in origin.assumed):
+        todo += f"; if an hour occurs twice because clocks change, name the time zone ({OPTION} zone=Europe/Berlin)"
     raise TraceError(
-        f"{source}: rows {read.rows[first]} and {read.rows[first + 1]} give workload {workload!r} different values "
-        f"for the same time ({moment(float(read.times[first]))}){more}: keep one, or name the workload in a column"
+        f"{origin.source}: rows {read.rows[first]} and {read.rows[first + 1]} give workload {workload!r} different "
+        f"values for the same time ({moment(float(read.times[first]))}){more}: {todo}"
     )
 
 

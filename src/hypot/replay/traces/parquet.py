@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
-from hypot.replay.traces.columns import OpenedTable, find_columns
+from hypot.replay.traces.columns import Content, TableScan, find_columns
 from hypot.replay.traces.format import MAGIC
+from hypot.replay.traces.reading import TraceReading
 from hypot.replay.traces.trace import MAX_BYTES, MAX_ROWS, TraceError
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
@@ -127,21 +128,28 @@ class Extent(NamedTuple):
     group: int
 
 
-def open_parquet(file: str) -> OpenedTable:
+def open_parquet(file: str, said: TraceReading) -> TableScan:
     scan = partial(pl.scan_parquet, Path(file).absolute(), glob=False, hive_partitioning=False)
     try:
-        names = list(pl.read_parquet_schema(Path(file).absolute()))
+        schema = pl.read_parquet_schema(Path(file).absolute())
         frame = scan()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise TraceError(broken_parquet(file)) from error
-    columns = find_columns(file, names)
+    names, kinds = list(schema), list(schema.values())
+    columns = find_columns(file, names, said, lambda place: _content(kinds[place]))
     try:
         extent = measure(file, {names[place] for place in columns.wanted()})
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise TraceError(broken_parquet(file)) from error
     if extent.rows > MAX_ROWS or extent.size > MAX_BYTES:
         _refuse_what_cannot_be_parted(file, extent, is_fleet=columns.workload is not None)
-    return OpenedTable(frame, names, columns, 1, extent.rows, lambda _: broken_parquet(file), extent.size, scan)
+    return TableScan(
+        frame, list(schema.items()), names, columns, 1, extent.rows, lambda _: broken_parquet(file), extent.size, scan
+    )
+
+
+def _content(kind: pl.DataType) -> Content:
+    return "number" if kind.is_numeric() else "time" if isinstance(kind, pl.Datetime) else ""
 
 
 def _refuse_what_cannot_be_parted(file: str, extent: Extent, *, is_fleet: bool) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from hypot.replay.traces.columns import OpenedTable, WorkloadBatch
+from hypot.replay.traces.columns import TableScan, WorkloadBatch
 from hypot.replay.traces.table import workload_names
 from hypot.replay.traces.trace import MAX_BYTES, MAX_ROWS, PART_ROWS, TraceError
 
@@ -28,25 +28,25 @@ class RowRange(NamedTuple):
     end: int
 
 
-def parts_of(file: str, opened: OpenedTable, progress: Callable[[int, int], None]) -> list[WorkloadBatch]:
+def parts_of(file: str, table: TableScan, progress: Callable[[int, int], None]) -> list[WorkloadBatch]:
     """A large fleet in parts of whole workloads, in the order in which they appear; any other file as one part."""
-    column = opened.columns.workload
-    most = PART_ROWS if not opened.size else min(PART_ROWS, PART_BYTES * opened.rows // opened.size)
-    if column is None or opened.rows <= most:
-        return [opened.whole]
-    places = survey(file, opened, column, progress)
+    column = table.columns.workload
+    most = PART_ROWS if not table.size else min(PART_ROWS, PART_BYTES * table.rows // table.size)
+    if column is None or table.rows <= most:
+        return [table.whole]
+    places = survey(file, table, column, progress)
     for one in places:
-        _refuse_too_long(file, one, opened)
+        _refuse_too_long(file, one, table)
     return list(_parted(places, max(most, 1)))
 
 
-def survey(file: str, opened: OpenedTable, column: int, progress: Callable[[int, int], None]) -> list[RowRange]:
+def survey(file: str, table: TableScan, column: int, progress: Callable[[int, int], None]) -> list[RowRange]:
     """All workloads, ordered by their first row. Reads only the workload column."""
-    name = workload_names(file, opened, column)
-    raw = opened.names[column]
+    name = workload_names(file, table, column)
+    raw = table.names[column]
     known = pl.DataFrame(schema={_NAME: pl.String, _ROWS: pl.Int64, _FIRST: pl.Int64, _END: pl.Int64})
-    for first in range(0, opened.rows, SEEN_ROWS):
-        rows = opened.frame.select(raw).slice(first, SEEN_ROWS).with_row_index(_FIRST, first)
+    for first in range(0, table.rows, SEEN_ROWS):
+        rows = table.frame.select(raw).slice(first, SEEN_ROWS).with_row_index(_FIRST, first)
         found = rows.group_by(raw).agg(
             pl.len().cast(pl.Int64).alias(_ROWS),
             pl.min(_FIRST).cast(pl.Int64),
@@ -56,14 +56,14 @@ def survey(file: str, opened: OpenedTable, column: int, progress: Callable[[int,
         known = pl.concat([known, seen]).group_by(_NAME).agg(pl.sum(_ROWS), pl.min(_FIRST), pl.max(_END))
         if known.height > MAX_WORKLOADS:
             raise TraceError(f"{file}: has more than {MAX_WORKLOADS:,} workloads: split it by workload")
-        progress(min(first + SEEN_ROWS, opened.rows), opened.rows)
-    if known[_ROWS].sum() != opened.rows:
-        raise TraceError(opened.broken(f"of {opened.rows} rows only {known[_ROWS].sum()} were found"))
+        progress(min(first + SEEN_ROWS, table.rows), table.rows)
+    if known[_ROWS].sum() != table.rows:
+        raise TraceError(table.broken(f"of {table.rows} rows only {known[_ROWS].sum()} were found"))
     return [RowRange(*row) for row in known.sort(_FIRST).iter_rows()]
 
 
-def _refuse_too_long(file: str, one: RowRange, opened: OpenedTable) -> None:
-    size = one.rows * opened.size // opened.rows
+def _refuse_too_long(file: str, one: RowRange, table: TableScan) -> None:
+    size = one.rows * table.size // table.rows
     if one.rows > MAX_ROWS or size > MAX_BYTES:
         raise TraceError(
             f"{file}: workload {one.name!r} would unpack to {one.rows:,} rows and {size / 2**30:.1f} GiB, the limit is "

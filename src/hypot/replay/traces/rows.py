@@ -2,16 +2,27 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from hypot.kinds.base import count_of
-from hypot.replay.traces.make import Origin, TraceRows, make_trace
+from hypot.replay.traces.make import Origin, TraceRows, make_traces, refuse_interleaved, short_note
 from hypot.replay.traces.table import MEMORY, REPLICAS, ROW, RUNS, TIME, VALUE, WORKLOAD, ZONE, TraceTable, wrong_cells
-from hypot.replay.traces.times import EXAMPLE, NO_ZONE, scaled, zone_note
-from hypot.replay.traces.trace import TimeWindow, Trace, TraceError, fewest, moment, named
+from hypot.replay.traces.times import EXAMPLE, scaled, zone_note
+from hypot.replay.traces.trace import (
+    MAX_VALUE,
+    TimeWindow,
+    TooShortError,
+    Trace,
+    TraceError,
+    moment,
+    stem_of,
+)
+
+# The most columns of which wrong cells are shown.
+_SHOWN = 10
+_HINT = ": an empty cell is a gap"
 
 
 class Across:
@@ -21,58 +32,84 @@ class Across:
         self.file, self.window = file, window
         self._first: dict[str, tuple[int, int]] = {}
         self._covered: tuple[float, float] | None = None
-        self._is_empty = True
-        self._lost: list[str] = []
+        self._short: list[TooShortError] = []
+        self._made = 0
 
     def other(self, thing: str, value: int, row: int) -> int | None:
         """The row of an earlier part with another value of `thing`, which must be the same in all rows; or None."""
         known, where = self._first.setdefault(thing, (value, row))
         return None if known == value else where
 
-    def cut(self, first: float, last: float, lost: list[str], *, is_empty: bool) -> None:
-        """Records that a part from time `first` to `last` was cut to the window, and which workloads that removed."""
+    def covers(self, first: float, last: float) -> None:
+        """Records that a part has times from `first` to `last`."""
         begin, end = self._covered or (first, last)
         self._covered = (min(begin, first), max(end, last))
-        self._is_empty &= is_empty
-        self._lost += lost
+
+    def made(self, traces: int, short: list[TooShortError]) -> None:
+        """Records how many traces were made, and which workloads have too few values."""
+        self._made += traces
+        self._short += short
 
     def notes(self, *, is_fleet: bool) -> tuple[str, ...]:
-        """The notes after the last part. Raises if the window leaves no rows in any part."""
-        if self._covered is not None and self._is_empty:
+        """The notes after the last part. Raises if there is no trace."""
+        if self._made:
+            return (short_note(self._short, str(self.window)),) if self._short else ()
+        if self.window != TimeWindow() and self._covered is not None:
             first, last = map(moment, self._covered)
             one = " of one workload" if is_fleet else ""
             raise TraceError(f"{self.file}: has no two rows{one} {self.window}: it covers {first} to {last}")
-        if not self._lost:
-            return ()
-        return (f"ignored: {named(sorted(self._lost), 'workload')} with fewer than two rows {self.window}",)
+        raise TraceError(*(problem for one in self._short for problem in one.problems))
 
 
 def traces_of(table: TraceTable, across: Across) -> list[Trace]:
     """All traces of a part of a file, cut to the window. Rows outside the window need only a valid time."""
     table, problems = _in_seconds(table, across)
     table = _within(table, across) if table.rows.height else table
-    columns = table.opened.columns
-    for alias, place in ((VALUE, columns.value), (MEMORY, columns.memory), (REPLICAS, columns.replicas)):
+    columns = table.opened.table.columns
+    problems += _wrong_values(table)
+    for alias, place in ((MEMORY, columns.memory), (REPLICAS, columns.replicas)):
         if place is not None:
-            wrong = pl.col(alias).is_null() | ~pl.col(alias).is_finite() | (pl.col(alias) < 0)
-            problems += wrong_cells(table, place, wrong, "number")
+            problems += wrong_cells(table, place, _is_wrong(alias), "number", _HINT)
     if columns.workload is not None:
         problems += wrong_cells(table, columns.workload, pl.col(WORKLOAD).is_null(), "name")
     if problems:
         raise TraceError(*problems)
-    return _by_workload(table)
+    traces, short = _by_workload(table)
+    across.made(len(traces), short)
+    return traces
+
+
+def _is_wrong(alias: str) -> pl.Expr:
+    """What is no amount; NaN is a missing one."""
+    one = pl.col(alias)
+    return one.is_null() | (one.is_not_nan() & ((one < 0) | (one > MAX_VALUE)))
+
+
+def _wrong_values(table: TraceTable) -> list[str]:
+    columns, wrong = table.opened.table.columns, _is_wrong(VALUE)
+    if not columns.is_wide:
+        return wrong_cells(table, columns.values[0], wrong, "number", _HINT)
+    names = table.opened.table.names
+    concerned = set(table.rows.filter(wrong)[WORKLOAD].unique())
+    places = [place for place in columns.values if names[place].strip() in concerned]
+    of_one = {place: wrong & (pl.col(WORKLOAD) == names[place].strip()) for place in places[:_SHOWN]}
+    problems = [line for place, its in of_one.items() for line in wrong_cells(table, place, its, "number", _HINT)]
+    more = len(places) - len(of_one)
+    return [*problems, f"{table.file}: and {count_of(more, 'more column')} with such cells"] if more else problems
 
 
 def _in_seconds(table: TraceTable, across: Across) -> tuple[TraceTable, list[str]]:
     """The rows that have a time, and the problems of the others."""
     wrong = pl.col(TIME).is_null() | ~pl.col(TIME).is_finite()
-    problems = wrong_cells(table, table.opened.columns.time, wrong, "time", f": {EXAMPLE}")
-    table = table.now(table.rows.filter(~wrong) if problems else table.rows, table.times.note)
+    zone = table.opened.said.zone
+    hint = f": {EXAMPLE}{f'; clocks in {zone} skip an hour a year' if table.opened.times.late is not None else ''}"
+    problems = wrong_cells(table, table.opened.table.columns.time, wrong, "time", hint)
+    table = table.now(table.rows.filter(~wrong) if problems else table.rows)
     if not table.rows.height:
         return table, problems
-    if table.times.zone is not None:
+    if table.opened.times.zone is not None:
         return _zoned(table, problems, across)
-    if not table.times.plain:
+    if not table.opened.times.plain:
         return table, problems
     read = scaled(table.rows[TIME].to_numpy())
     first = second = int(table.rows[ROW][0])
@@ -95,7 +132,7 @@ def _zoned(table: TraceTable, problems: list[str], across: Across) -> tuple[Trac
     if without in {0, len(zones)}:
         other = across.other("zone", int(without > 0), row)
         if other is None:
-            return table.now(table.rows, NO_ZONE if without else zone_note(zones.unique().to_list())), problems
+            return table.now(table.rows, "" if without else zone_note(zones.unique().to_list())), problems
         row = row if without else other
     else:
         row = int(table.rows.filter(pl.col(ZONE).is_null())[ROW][0])
@@ -104,42 +141,40 @@ def _zoned(table: TraceTable, problems: list[str], across: Across) -> tuple[Trac
 
 
 def _within(table: TraceTable, across: Across) -> TraceTable:
-    """The rows inside the window; workloads with too few rows left are dropped."""
+    """The rows inside the window."""
     window = across.window
     if window == TimeWindow():
         return table
     start = -np.inf if window.start is None else window.start
     end = np.inf if window.end is None else window.end
+    across.covers(*(float(at) for at in table.rows.select(pl.min(TIME), b=pl.max(TIME)).row(0)))
     rows = table.rows.filter(pl.col(TIME).is_between(start, end))
-    named_rows = WORKLOAD in rows.columns
-    enough = pl.len() >= 2
-    known = rows.filter(pl.col(WORKLOAD).is_null() | enough.over(WORKLOAD) if named_rows else enough)
-    lost = set(table.rows[WORKLOAD].unique()) - set(known[WORKLOAD].unique()) if named_rows else set()
-    first, last = (float(at) for at in table.rows.select(pl.min(TIME), b=pl.max(TIME)).row(0))
-    across.cut(first, last, sorted(map(str, lost)), is_empty=not known.height)
-    return table.now(known)
+    if WORKLOAD in rows.columns:
+        lost = set(table.rows[WORKLOAD].unique()) - set(rows[WORKLOAD].unique()) - {None}
+        problem = f"{table.file}: has no rows {window}"
+        across.made(0, [TooShortError(str(name), problem) for name in lost])
+    return table.now(rows)
 
 
-def _by_workload(table: TraceTable) -> list[Trace]:
-    origin = Origin(table.file, table.opened.columns.unit, table.notes)
-    if not table.rows.height:
-        return []
-    if WORKLOAD not in table.rows.columns:
-        return [make_trace(Path(table.file).stem, _numbers(table.rows), origin)]
-    traces: list[Trace] = []
-    problems: list[str] = []
-    for name, rows in _groups(table.rows):
-        try:
-            traces.append(make_trace(name, _numbers(rows), origin))
-        except TraceError as error:
-            problems += error.problems
-    if problems:
-        raise TraceError(*fewest(problems, table.file))
-    return traces
+def _by_workload(table: TraceTable) -> tuple[list[Trace], list[TooShortError]]:
+    opened, rows = table.opened, table.rows
+    origin = Origin(table.file, opened.unit, table.notes, opened.assumed, opened.said.sum)
+    stem = stem_of(table.file)
+    if not rows.height:
+        return [], []
+    if WORKLOAD not in rows.columns:
+        return make_traces([(stem, _numbers(rows))], origin)
+    if origin.sum and opened.table.columns.is_wide:
+        whole = rows.filter(pl.col(VALUE).is_not_nan())
+        refuse_interleaved(table.file, [np.sort(group[TIME].to_numpy()) for _, group in _groups(whole)])
+        return make_traces([(stem, _numbers(rows))], origin)
+    return make_traces(((name, _numbers(group)) for name, group in _groups(rows)), origin)
 
 
 def _groups(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
     """The rows of each workload, in order of appearance; workloads with contiguous rows are not copied."""
+    if not rows.height:
+        return
     starts = rows.select(RUNS).to_series()
     names = rows[WORKLOAD].gather(starts)
     if names.n_unique() < len(names):

@@ -5,12 +5,14 @@ from typing import NamedTuple
 import polars as pl
 
 from hypot.kinds.base import count_of
-from hypot.replay.traces.columns import OpenedTable, WorkloadBatch
-from hypot.replay.traces.times import EXAMPLE, TimeFormat, findings, number, reading
-from hypot.replay.traces.trace import PART_ROWS, TraceError, several
+from hypot.replay.traces.columns import OpenedTable, TableScan, WorkloadBatch
+from hypot.replay.traces.forms import cell_of
+from hypot.replay.traces.times import PARTS, last_of_equal_hours
+from hypot.replay.traces.trace import MAX_VALUE, PART_ROWS, TraceError, several
 
 ROW, TIME, ZONE, VALUE, MEMORY, WORKLOAD = "row", "time", "zone", "value", "memory", "workload"
 REPLICAS = "replicas"
+_LATE, _CLOCK = "late", "clock"
 # A column name that no file has.
 _NUMBERED = "the number of the row"
 _SHOWN_CELLS = 3
@@ -25,7 +27,6 @@ class TraceTable(NamedTuple):
     file: str
     opened: OpenedTable
     part: WorkloadBatch
-    times: TimeFormat
     rows: pl.DataFrame
     notes: tuple[str, ...]
 
@@ -35,76 +36,79 @@ class TraceTable(NamedTuple):
 
 def read_table(file: str, opened: OpenedTable, part: WorkloadBatch) -> TraceTable:
     """Reads a whole part, once, and only the wanted columns. No other function reads whole parts."""
-    columns = opened.columns
-    times = _times(file, opened)
-    cells = [times.seconds.alias(TIME), _numbers(file, opened, columns.value).alias(VALUE)]
-    if times.zone is not None:
-        cells.append(times.zone.alias(ZONE))
-    if columns.memory is not None:
-        cells.append(_numbers(file, opened, columns.memory).alias(MEMORY))
-    if columns.replicas is not None:
-        cells.append(_numbers(file, opened, columns.replicas).alias(REPLICAS))
+    table, times, columns = opened.table, opened.times, opened.table.columns
+    frame = _only(file, table, part)
+    if times.parts is not None:
+        frame = frame.with_columns(times.parts.alias(PARTS))
+    cells = {ROW: pl.col(_NUMBERED), TIME: times.seconds, ZONE: times.zone, _LATE: times.late, _CLOCK: times.clock}
+    for alias, place in ((MEMORY, columns.memory), (REPLICAS, columns.replicas)):
+        cells[alias] = None if place is None else opened.others.read(*cell_of(table, place))
     if columns.workload is not None:
-        names = _name_texts(file, opened, columns.workload)
-        cells.append((names.cast(pl.Categorical) if part.rows > PART_ROWS else names).alias(WORKLOAD))
-    frame = _only(file, opened, part)
-    rows = frame.select(*cells, pl.col(_NUMBERED).alias(ROW)).collect(engine="streaming")
-    if len(rows) != part.rows:
-        raise TraceError(opened.broken(f"of {part.rows} rows only {len(rows)} were found"))
-    table = TraceTable(file, opened, part, times, _with_clean_names(rows), columns.notes)
-    if rows.height and not rows[TIME].null_count():
-        return table
-    filled = pl.any_horizontal(*(_filled(opened, place) for place in columns.wanted()))
-    return _without_empty_rows(table, frame.select(filled).collect(engine="streaming").to_series())
+        names = _name_texts(file, table, columns.workload)
+        cells[WORKLOAD] = names.cast(pl.Categorical) if part.rows > PART_ROWS else names
+    chosen = {alias: cell.alias(alias) for alias, cell in cells.items() if cell is not None}
+    wanted = _wide(opened, frame, chosen) if columns.is_wide else frame.select(*chosen.values(), _value(opened))
+    rows = wanted.collect(engine="streaming")
+    if len(rows) != part.rows * len(columns.values):
+        raise TraceError(table.broken(f"of {part.rows} rows only {len(rows) // len(columns.values)} were found"))
+    read = TraceTable(file, opened, part, _with_clean_names(rows), opened.notes)
+    if not rows.height or rows[TIME].null_count():
+        filled = pl.any_horizontal(*(_filled(table, place) for place in columns.wanted()))
+        read = _without_empty_rows(read, frame.filter(filled).select(pl.col(_NUMBERED).alias(ROW)))
+    return read._replace(rows=_of_equal_hours(read.rows))
 
 
-def _only(file: str, opened: OpenedTable, part: WorkloadBatch) -> pl.LazyFrame:
+def _value(opened: OpenedTable) -> pl.Expr:
+    [place] = opened.table.columns.values
+    return opened.values.read(*cell_of(opened.table, place)).alias(VALUE)
+
+
+def _wide(opened: OpenedTable, frame: pl.LazyFrame, chosen: dict[str, pl.Expr]) -> pl.LazyFrame:
+    """One row for each value, with the name of its workload."""
+    table = opened.table
+    kinds = {table.schema[place][1] for place in table.columns.values}
+    kind = pl.String() if pl.String() in kinds else pl.Float64()
+    names = {str(place): table.names[place].strip() for place in table.columns.values}
+    values = [pl.col(table.schema[int(place)][0]).cast(kind).alias(place) for place in names]
+    found = frame.select(*chosen.values(), *values).unpivot(
+        list(names), index=list(chosen), variable_name=WORKLOAD, value_name=VALUE
+    )
+    workload = pl.col(WORKLOAD).replace_strict(names, return_dtype=pl.Enum(list(names.values())))
+    return found.with_columns(workload, opened.values.read(pl.col(VALUE), kind).alias(VALUE))
+
+
+def _of_equal_hours(rows: pl.DataFrame) -> pl.DataFrame:
+    if _LATE not in rows.columns:
+        return rows
+    newest_first = pl.col(_CLOCK).first() > pl.col(_CLOCK).last()
+    if rows.select(newest_first).item():
+        rows = rows.sort(ROW, descending=True, maintain_order=True)
+    groups = [WORKLOAD] if WORKLOAD in rows.columns else []
+    return last_of_equal_hours(rows, _CLOCK, TIME, _LATE, groups).drop(_LATE, _CLOCK)
+
+
+def _only(file: str, table: TableScan, part: WorkloadBatch) -> pl.LazyFrame:
     """The rows of a part, each with its row number in the file."""
-    if part.length < opened.rows:
-        frame = opened.frame.slice(part.first, part.length).with_row_index(_NUMBERED, opened.first_row + part.first)
+    if part.length < table.rows:
+        frame = table.frame.slice(part.first, part.length).with_row_index(_NUMBERED, table.first_row + part.first)
     else:
-        frame = opened.numbered(_NUMBERED)
-    if part.names is None or opened.columns.workload is None:
+        frame = table.numbered(_NUMBERED)
+    if part.names is None or table.columns.workload is None:
         return frame
-    name = workload_names(file, opened, opened.columns.workload)
+    name = workload_names(file, table, table.columns.workload)
     known = name.is_in([one for one in part.names if one is not None])
     return frame.filter(known | name.is_null() if None in part.names else known)
 
 
-def _cell(opened: OpenedTable, place: int) -> tuple[pl.Expr, pl.DataType]:
-    name, kind = list(opened.frame.collect_schema().items())[place]
-    return pl.col(name), kind
-
-
-def _times(file: str, opened: OpenedTable) -> TimeFormat:
-    cell, kind = _cell(opened, opened.columns.time)
-    dated = False
-    if isinstance(kind, pl.String):
-        first = opened.frame.select(findings(cell).alias(TIME)).drop_nulls().head(1).collect()
-        dated = first.height > 0 and first.item()
-    found = reading(cell, kind, dated)
-    if found is None:
-        name = opened.names[opened.columns.time]
-        raise TraceError(f"{file}: column {name} has type {kind}, not times: {EXAMPLE}")
-    return found
-
-
-def _numbers(file: str, opened: OpenedTable, place: int) -> pl.Expr:
-    cell, kind = _cell(opened, place)
-    if not (kind.is_numeric() or isinstance(kind, pl.String)):
-        raise TraceError(f"{file}: column {opened.names[place]} has type {kind}, not numbers")
-    return number(cell, kind)
-
-
-def workload_names(file: str, opened: OpenedTable, place: int) -> pl.Expr:
+def workload_names(file: str, table: TableScan, place: int) -> pl.Expr:
     """The names without surrounding blanks; null where there is no name."""
-    return _clean(_name_texts(file, opened, place))
+    return _clean(_name_texts(file, table, place))
 
 
-def _name_texts(file: str, opened: OpenedTable, place: int) -> pl.Expr:
-    cell, kind = _cell(opened, place)
+def _name_texts(file: str, table: TableScan, place: int) -> pl.Expr:
+    cell, kind = cell_of(table, place)
     if not (kind.is_integer() or isinstance(kind, pl.String | pl.Categorical | pl.Enum)):
-        raise TraceError(f"{file}: column {opened.names[place]} has type {kind}, not workload names")
+        raise TraceError(f"{file}: column {table.names[place]} has type {kind}, not workload names")
     return cell.cast(pl.String)
 
 
@@ -123,38 +127,39 @@ def _with_clean_names(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(_clean(pl.col(WORKLOAD).cast(pl.String)).cast(kind))
 
 
-def _filled(opened: OpenedTable, place: int) -> pl.Expr:
-    cell, kind = _cell(opened, place)
+def _filled(table: TableScan, place: int) -> pl.Expr:
+    cell, kind = cell_of(table, place)
     return (cell.str.strip_chars() != "").fill_null(value=False) if isinstance(kind, pl.String) else cell.is_not_null()
 
 
-def _without_empty_rows(table: TraceTable, filled: pl.Series) -> TraceTable:
-    """Drops empty rows, with a note unless they are at the end of the file."""
-    kept, opened = table.rows.filter(filled), table.opened
+def _without_empty_rows(table: TraceTable, filled: pl.LazyFrame) -> TraceTable:
+    """Drops empty rows, with a note unless they are at the end of the file. `filled` has the numbers of the others."""
+    numbers, opened = filled.collect(engine="streaming"), table.opened.table
+    kept = table.rows.join(numbers, ROW, "semi", maintain_order="left")
     if not kept.height:
         if table.part.rows < opened.rows:
             return table.now(kept)
         raise TraceError(f"{table.file}: has no data rows: at least two are needed")
-    empty = table.rows[ROW].filter(~filled)
-    is_end = table.rows[ROW][-1] == opened.first_row + opened.rows - 1
-    missing = int((empty < kept[ROW][-1]).sum()) if is_end else len(empty)
+    empty = table.rows.join(numbers, ROW, "anti")[ROW].unique()
+    is_end = table.rows[ROW].max() == opened.first_row + opened.rows - 1
+    missing = int((empty < kept[ROW].max()).sum()) if is_end else len(empty)
     return table.now(kept, f"{count_of(missing, 'empty row')} ignored" if missing else "")
 
 
 def wrong_cells(table: TraceTable, place: int, wrong: pl.Expr, wanted: str, hint: str = "") -> list[str]:
     """One message about all wrong cells of a column: the first ones with their content, and how many more."""
-    rows = table.rows.select(pl.col(ROW).filter(wrong)).to_series()
+    rows = table.rows.select(pl.col(ROW).filter(wrong).unique().sort()).to_series()
     if not len(rows):
         return []
-    cell, _ = _cell(table.opened, place)
-    texts = opened_texts(table.opened, cell, rows.head(_SHOWN_CELLS))
+    scan = table.opened.table
+    texts = opened_texts(scan, cell_of(scan, place)[0], rows.head(_SHOWN_CELLS))
     rows_found = [f"row {row} {_why(text, wanted)}" for row, text in texts]
     if len(rows) > len(rows_found):
         rows_found.append(count_of(len(rows) - len(rows_found), "more row"))
-    return [f"{table.file}: column {table.opened.names[place]}: {several(rows_found)}{hint}"]
+    return [f"{table.file}: column {scan.names[place]}: {several(rows_found)}{hint}"]
 
 
-def opened_texts(opened: OpenedTable, cell: pl.Expr, rows: pl.Series) -> list[tuple[int, str | None]]:
+def opened_texts(opened: TableScan, cell: pl.Expr, rows: pl.Series) -> list[tuple[int, str | None]]:
     """The original content of some cells; `rows` must be sorted."""
     first, last = int(rows[0]), int(rows[-1])
     texts = opened.frame.select(cell.cast(pl.String).alias(VALUE)).slice(first - opened.first_row, last - first + 1)
@@ -166,13 +171,17 @@ def _why(text: str | None, wanted: str) -> str:
     if text is None or not text.strip():
         return "is empty"
     try:
-        value = float(text)
+        value = float(text.replace("\u221e", "inf"))
     except ValueError:
         value = 0.0
     if value != value:  # noqa: PLR0124  only NaN differs from itself
         return "is NaN"
     if abs(value) == float("inf"):
         return "is infinite"
+    if value > MAX_VALUE and wanted == "number":
+        return f"is too large ({text.strip()[:_LONGEST_TEXT]}): at most {MAX_VALUE:g} fits"
     if value < 0 and wanted == "number":
         return f"is negative ({text.strip()[:_LONGEST_TEXT]})"
+    if wanted == "number" and text.rstrip().endswith("%"):
+        return f"({text[:_LONGEST_TEXT]!r}) is a share: record requests/s or cores"
     return f"({text[:_LONGEST_TEXT]!r}) is not a {wanted}"

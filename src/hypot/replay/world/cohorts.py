@@ -42,9 +42,10 @@ class Cohorts(NamedTuple):
     resize_due: Any
     # Since when a resize waits for room on the node; infinite if none waits.
     deferred: Any
-    # Per pod: waiting work, memory, crashes in a row, when the last crash came and after how long a run, and its share
-    # of the load.
+    # Per pod: waiting work, and the part of it that counted as late when it came; memory, crashes in a row, when the
+    # last crash came and after how long a run, and its share of the load.
     backlog: Any
+    late: Any
     heap: Any
     crashes: Any
     killed_at: Any
@@ -138,7 +139,7 @@ def born(
     c.started[k] = inf
     c.cpu[k], c.memory[k], c.cpu_limit[k], c.memory_limit[k] = cpu, memory, cpu_limit, memory_limit
     no_resize(c, k)
-    c.backlog[k] = 0.0
+    c.backlog[k] = c.late[k] = 0.0
     c.heap[k] = 0.0
     c.crashes[k] = 0
     c.killed_at[k] = -inf
@@ -202,6 +203,7 @@ def _copy(c: Cohorts, slots: int, source: int, target: int) -> None:
     c.resize_due[target] = c.resize_due[source]
     c.deferred[target] = c.deferred[source]
     c.backlog[target] = c.backlog[source]
+    c.late[target] = c.late[source]
     c.heap[target] = c.heap[source]
     c.crashes[target] = c.crashes[source]
     c.killed_at[target] = c.killed_at[source]
@@ -304,6 +306,7 @@ def merge(c: Cohorts, slots: int, into: int, k: int) -> None:
     here, there = c.count[into], c.count[k]
     both = here + there
     c.backlog[into] = (c.backlog[into] * here + c.backlog[k] * there) / both
+    c.late[into] = (c.late[into] * here + c.late[k] * there) / both
     c.heap[into] = (c.heap[into] * here + c.heap[k] * there) / both
     c.born[into] = max(c.born[into], c.born[k])
     c.started[into] = max(c.started[into], c.started[k])

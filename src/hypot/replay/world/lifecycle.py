@@ -65,10 +65,17 @@ def grow_up(c: Cohorts, s: Site, p: Params, k: int, now: float) -> bool:
         elif life == CRASHED:
             c.life[k], c.started[k], c.due[k] = STARTING, due, due + p.start - p.create
         else:
-            s.died[0] += c.count[k] * c.backlog[k] / p.work
+            lose_waiting(c, s, p, k)
             remove(c, p.slots, k)
             return False
     return True
+
+
+def lose_waiting(c: Cohorts, s: Site, p: Params, k: int) -> None:
+    """The requests that wait for these pods are lost."""
+    s.died[0] += c.count[k] * c.backlog[k] / p.work
+    s.late_died[0] += c.count[k] * c.late[k] / p.work
+    c.backlog[k] = c.late[k] = 0.0
 
 
 def finish_resize(c: Cohorts, s: Site, p: Params, k: int) -> None:
@@ -79,8 +86,8 @@ def finish_resize(c: Cohorts, s: Site, p: Params, k: int) -> None:
     c.cpu_limit[k], c.memory_limit[k] = c.next_cpu_limit[k], c.next_memory_limit[k]
     no_resize(c, k)
     if restarts and c.life[k] in MORTAL:
-        s.died[0] += c.count[k] * c.backlog[k] / p.work
-        c.backlog[k] = c.heap[k] = 0.0
+        lose_waiting(c, s, p, k)
+        c.heap[k] = 0.0
         c.life[k], c.started[k], c.changed[k], c.due[k] = STARTING, at, at, at + p.start - p.create
         s.evicted[0] += c.count[k]
 
@@ -305,7 +312,7 @@ def let_go(c: Cohorts, s: Site, p: Params, k: int, count: int, now: float) -> No
         c.life[going], c.due[going] = STOPPING, now + p.stop
         no_resize(c, going)
     else:
-        s.died[0] += c.count[going] * c.backlog[going] / p.work
+        lose_waiting(c, s, p, going)
         remove(c, p.slots, going)
     s.due[0] = -inf
 
@@ -322,10 +329,10 @@ def crash(c: Cohorts, s: Site, p: Params, k: int, now: float) -> None:
     healthy = c.life[k] == SERVING and now - c.changed[k] >= p.healthy
     c.crashes[k] = 1 if healthy else c.crashes[k] + 1
     wait = crash_wait(c.crashes[k], p.backoff, p.longest_backoff)
-    s.died[0] += c.count[k] * c.backlog[k] / p.work
+    lose_waiting(c, s, p, k)
     s.killed[0] += c.count[k]
     c.life[k], c.due[k], c.changed[k] = CRASHED, now + wait, now
-    c.backlog[k] = c.heap[k] = 0.0
+    c.heap[k] = 0.0
     c.killed_at[k], c.killed_after[k] = now, now - c.started[k]
     s.due[0] = -inf
 

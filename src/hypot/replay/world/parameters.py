@@ -33,7 +33,7 @@ class Drop(NamedTuple):
 class Demand:
     """How the values of a trace become work."""
 
-    unit: Literal["requests", "cores"] = _given("requests", "word", "Whether trace values are requests/s or cores.")
+    unit: Literal["rps", "cores"] = _given("rps", "word", "Whether trace values are requests/s (rps) or cores.")
     scale: float = _given(1.0, "number", "The factor by which each value of a trace is multiplied.")
     peak: float | None = _given(
         None, "cores", "Scale each trace so that its 99.9th percentile needs this many cores; replaces scale."

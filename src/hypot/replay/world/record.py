@@ -36,10 +36,12 @@ class Ticks(NamedTuple):
     used_memory: Floats
     capped: Floats
     cap_cpu: Floats
-    # What users experience: requests served and lost in this tick, the backlog after it, the share of arriving requests
-    # that is late, and latency in seconds: mean and 99th percentile.
+    # What users experience: requests served and lost in this tick, and those of the lost that had counted as late when
+    # they arrived; the backlog after it, the share of arriving requests that is late, and latency in seconds: mean and
+    # 99th percentile.
     served: Floats
     lost: Floats
+    late_lost: Floats
     backlog: Floats
     late: Floats
     latency: Floats
@@ -54,8 +56,8 @@ class Ticks(NamedTuple):
 (AT, WORK, EFFICIENCY, REQUESTS, REPLICAS, SIZE_CPU, SIZE_MEMORY) = range(7)
 (PODS, READY, CPU, MEMORY, READY_CPU, READY_MEMORY) = range(7, 13)
 (USED_CPU, USED_MEMORY, CAPPED, CAP_CPU) = range(13, 17)
-(SERVED, LOST, BACKLOG, LATE, LATENCY, P99) = range(17, 23)
-(EVICTED, KILLED, NODES) = range(23, 26)
+(SERVED, LOST, LATE_LOST, BACKLOG, LATE, LATENCY, P99) = range(17, 24)
+(EVICTED, KILLED, NODES) = range(24, 27)
 COLUMNS = len(Ticks._fields)
 NO_TICKS = Ticks(*np.empty((COLUMNS, 0)))
 

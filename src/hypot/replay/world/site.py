@@ -34,8 +34,10 @@ class Site(NamedTuple):
     queue_each_seen: Any
     late_seen: Any
     late_each_seen: Any
-    # Since the last tick: requests that died with their pod, pods evicted for a new size, pods that were OOM-killed.
+    # Since the last tick: requests that died with their pod, and those of them that had counted as late; pods evicted
+    # for a new size, pods that were OOM-killed.
     died: Any
+    late_died: Any
     evicted: Any
     killed: Any
     # Whether pods changed since the sums were last taken; and as of then, the total load share of all serving pods.
@@ -82,6 +84,7 @@ def new_site(
         late_seen=[0.0] * p.slots,
         late_each_seen=[0.0] * p.slots,
         died=[0.0],
+        late_died=[0.0],
         evicted=[0],
         killed=[0],
         stale=[1],

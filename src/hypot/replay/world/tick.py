@@ -26,6 +26,7 @@ from hypot.replay.world.record import (
     EVICTED,
     KILLED,
     LATE,
+    LATE_LOST,
     LATENCY,
     LOST,
     MEMORY,
@@ -78,6 +79,7 @@ def live_through(
         offered += s.returning[i % p.retry_ticks] * p.work / p.tick
     row[AT], row[WORK], row[EFFICIENCY], row[REQUESTS] = at, work, efficiency, offered * p.rate
     row[LOST], s.died[0] = s.died[0], 0.0
+    row[LATE_LOST], s.late_died[0] = s.late_died[0], 0.0
     row[BACKLOG] = row[CAPPED] = row[LATENCY] = row[P99] = row[LATE] = row[SERVED] = 0.0
     used_cpu, used_memory, dying = 0.0, 0.0, False
     if weight == 0.0:
@@ -130,6 +132,7 @@ def take_after(c: Cohorts, k: int, slot: int) -> None:
     """Copy what happened to its leader."""
     leader = c.leader[k]
     c.backlog[k] = c.backlog[leader]
+    c.late[k] = c.late[leader]
     c.heap[k] = c.heap_seen[k][slot] = c.heap[leader]
     c.cpu_seen[k][slot], c.load_seen[k][slot] = c.cpu_seen[leader][slot], c.load_seen[leader][slot]
 
@@ -187,12 +190,14 @@ def serve(c: Cohorts, s: Site, p: Params, k: int, load: float, part: float, effi
     `part` is the share of all requests that this group gets.
     """
     row, mass, cores, cap = s.row, c.mass[k], c.cores[k], c.cap[k]
-    power, offered, left, felt = cores * efficiency, load, 0.0, s.felt
+    power, offered, waiting, left, felt = cores * efficiency, load, 0.0, 0.0, s.felt
     if c.backlog[k] > 0.0:
         offered += c.backlog[k] / p.tick
     done = min(offered, power)
-    if offered > load or load > power:
-        left = keep_waiting(c, s, p, k, load - done, power)
+    queued = offered > load or load > power
+    if queued:
+        waiting = max(0.0, c.backlog[k] + (load - done) * p.tick)
+        left = keep_waiting(c, s, p, k, waiting, power)
     if k > 0 and felt[0] == cores and felt[1] == offered and felt[2] == left and felt[3] == efficiency:
         mean, slowest, late = felt[4], felt[5], felt[6]
     else:
@@ -200,6 +205,8 @@ def serve(c: Cohorts, s: Site, p: Params, k: int, load: float, part: float, effi
         if c.used[0] > 1:
             felt[0], felt[1], felt[2], felt[3] = cores, offered, left, efficiency
             felt[4], felt[5], felt[6] = mean, slowest, late
+    if queued:
+        keep_late(c, s, p, k, load * p.tick, late, waiting)
     use = min(cap, c.base[k] + done / efficiency)
     if p.throttling > 0.0 and c.cpu_limit[k] >= 0 and use > THROTTLED * cap:
         slowest += p.throttling
@@ -246,21 +253,33 @@ def drain(c: Cohorts, s: Site, p: Params, k: int, efficiency: float) -> float:
     """A terminating pod finishes the requests that wait for it."""
     power = c.cores[k] * efficiency
     done = min(c.backlog[k] / p.tick, power)
-    keep_waiting(c, s, p, k, -done, power)
+    waiting = max(0.0, c.backlog[k] - done * p.tick)
+    keep_waiting(c, s, p, k, waiting, power)
+    keep_late(c, s, p, k, 0.0, 0.0, waiting)
     s.row[SERVED] += c.mass[k] * done * p.tick * p.rate
     return float(min(c.cap[k], c.base[k] + done / efficiency))
 
 
-def keep_waiting(c: Cohorts, s: Site, p: Params, k: int, surplus: float, power: float) -> float:
-    """The work that waits after the tick; work that would wait longer than the timeout is lost."""
-    left = max(0.0, c.backlog[k] + surplus * p.tick)
-    most = power * p.timeout
+def keep_waiting(c: Cohorts, s: Site, p: Params, k: int, waiting: float, power: float) -> float:
+    """What is left of the work that waits after the tick; what would wait longer than the timeout is lost."""
+    left, most = waiting, power * p.timeout
     if left > most:
         s.row[LOST] += c.mass[k] * (left - most) * p.rate
         left = most
     c.backlog[k] = left
     s.row[BACKLOG] += c.mass[k] * left * p.rate
     return float(left)
+
+
+def keep_late(c: Cohorts, s: Site, p: Params, k: int, came: float, late: float, waiting: float) -> None:
+    """Which part of the work that is left counted as late when it came, and of what is lost; `came` did in this tick.
+
+    Work is done in the order in which it comes. Among equals, what is late waits longest and is lost first.
+    """
+    counted = min(c.late[k], max(0.0, waiting - came)) + min(waiting, late * came)
+    lost = min(counted, waiting - c.backlog[k])
+    s.row[LATE_LOST] += c.mass[k] * lost * p.rate
+    c.late[k] = counted - lost
 
 
 def heap_after(c: Cohorts, p: Params, k: int, life: int, now: float, epoch: float, load: float) -> float:

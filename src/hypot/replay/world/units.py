@@ -62,7 +62,7 @@ class ValueRange(NamedTuple):
         return f"{'above' if self.open_low else 'at least'} {shown_in(unit, self.least)}"
 
 
-_NO_RANGE = ValueRange(0, 0)
+NO_RANGE = ValueRange(0, 0)
 _PART = ValueRange(0, 1, open_low=True)
 _RANGES = {
     "number": ValueRange(0, 1e12),
@@ -166,7 +166,7 @@ def sections() -> tuple[Section, ...]:
 
 def _parameter(prefix: str, f: Any) -> Parameter:
     name, unit = wire_name(f.name), f.metadata["unit"]
-    held = _OWN_RANGES.get(prefix + name, _RANGES.get(unit, _NO_RANGE))
+    held = _OWN_RANGES.get(prefix + name, _RANGES.get(unit, NO_RANGE))
     default = f.default_factory() if callable(f.default_factory) else f.default
     types = get_args(f.type)
     choices = types if unit == "word" else ()

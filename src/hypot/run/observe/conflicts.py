@@ -1,8 +1,10 @@
 """Finds other controllers of the same workloads: then hypot holds, and names the other controller."""
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
-from hypot.kinds.catalogue import Autoscaler, info_of
+from hypot.kinds.autoscaler import WorkloadAutoscaler
+from hypot.kinds.catalogue import Autoscaler, info_of, sets_replicas, sets_sizes
 from hypot.kinds.tortoise import Tortoise
 from hypot.policy.families import family_of
 from hypot.policy.hold import CONFLICT, other_hpa_hold
@@ -16,6 +18,8 @@ from hypot.run.requests import MANAGER
 
 # A status that was written within this time belongs to a running controller.
 FRESH = 120.0
+Axis = Literal["replicas", "size"]
+DOES: dict[Axis, str] = {"replicas": "scales the same target", "size": "sizes the same pods"}
 # The reason of the hold and of the condition for what only a Lease shows.
 OTHER_LEADER = "OtherLeader"
 
@@ -49,11 +53,15 @@ def counters(autoscaler: Autoscaler, seen: Seen, others: Mapping[tuple[str, str]
 
     Empty for an HPA or a VPA: their own rules find conflicts with others of their kind.
     """
-    info = info_of(autoscaler)
-    if info.claims_pods or not info.counts:
+    if info_of(autoscaler).claims_pods or not _counts(autoscaler):
         return ()
     found = [tuple(name.split("/", 1)) for name in seen.others]
     return tuple(["/".join(named) for named in found if not _advises(others.get((named[0], named[1])), autoscaler)])
+
+
+def _counts(autoscaler: Autoscaler) -> bool:
+    """Whether it sets the count of its target. An Autoscaler that is Off only reports, next to what it may replace."""
+    return sets_replicas(autoscaler) and (not isinstance(autoscaler, WorkloadAutoscaler) or autoscaler.acts)
 
 
 def _advises(row: AutoscalerRow | None, autoscaler: Autoscaler) -> bool:
@@ -70,25 +78,35 @@ def overruled(
     Two autoscalers that hypot acts for would undo each other's changes forever. One that writes nothing, such as a
     dry run, conflicts with none.
     """
-    claims: dict[ScaleTarget, list[Key]] = {}
+    claims: dict[tuple[ScaleTarget, Axis], list[Key]] = {}
     for key, row in rows.items():
-        info = info_of(row.autoscaler)
-        if not info.counts or info.claims_pods or acting[key] != "act":
-            continue
-        if (target := target_key(row.autoscaler)).name:
-            claims.setdefault(target, []).append(key)
+        if acting[key] == "act" and (target := target_key(row.autoscaler)).name:
+            for axis in _claimed(row.autoscaler):
+                claims.setdefault((target, axis), []).append(key)
     found: dict[Key, str] = {}
-    for target, keys in claims.items():
+    for (target, axis), keys in claims.items():
         if len(keys) == 1:
             continue
         first, *others = sorted(keys, key=lambda key: precedence(rows[key].autoscaler))
-        message = f"{first[0]} {target.namespace}/{first[2]} is older and scales the same target: remove one of the two"
-        found.update((key, message) for key in others if _writes(rows[key].autoscaler))
+        message = f"{first[0]} {target.namespace}/{first[2]} is older and {DOES[axis]}: remove one of the two"
+        yielding = [key for key in others if _writes(rows[key].autoscaler)]
+        found.update((key, message) for key in yielding if axis == "replicas" or key not in found)
     for row in hpas if claims else ():
         hpa = row.autoscaler
         message = f"{hpa.KIND} {hpa.namespace}/{hpa.name} scales the same target: remove one of the two"
-        found.update((key, message) for key in claims.get(target_key(hpa), ()) if not _edits(rows[key], hpa))
+        found.update(
+            (key, message) for key in claims.get((target_key(hpa), "replicas"), ()) if not _edits(rows[key], hpa)
+        )
     return found
+
+
+def _claimed(autoscaler: Autoscaler) -> Iterable[Axis]:
+    """What it sets of its target. Kinds that find conflicts among themselves by their own rules claim nothing."""
+    info = info_of(autoscaler)
+    if not info.claims_pods and _counts(autoscaler):
+        yield "replicas"
+    if info.decides_both and sets_sizes(autoscaler) and not family_of(autoscaler).is_off(autoscaler):
+        yield "size"
 
 
 def _edits(row: AutoscalerRow, hpa: Autoscaler) -> bool:
@@ -119,8 +137,15 @@ def sizers(vpas: Iterable[AutoscalerRow]) -> dict[ScaleTarget, str]:
 
 
 def sizer(autoscaler: Autoscaler, found: Mapping[ScaleTarget, str]) -> str:
-    """The VPA that sizes the pods of an Hvpa; empty for other kinds, which set no sizes or check this themselves."""
-    return found.get(target_key(autoscaler), "") if info_of(autoscaler).decides_both else ""
+    """The VPA that sizes the pods of a kind that sets both; empty for others, which check this themselves.
+
+    An Autoscaler sizes no pods if it is Off or only sets replicas.
+    """
+    if not info_of(autoscaler).decides_both:
+        return ""
+    if isinstance(autoscaler, WorkloadAutoscaler) and not (autoscaler.acts and sets_sizes(autoscaler)):
+        return ""
+    return found.get(target_key(autoscaler), "")
 
 
 def older_sizer(autoscaler: Autoscaler, seen: Seen) -> str:

@@ -25,7 +25,7 @@ REASONS: dict[str, str] = {
     "SuccessfulRescale": "The replicas of an HPA's target changed.",
     "Scaling": "The replicas of a WatermarkPodAutoscaler's target changed.",
     "NotScaling": "A WatermarkPodAutoscaler leaves its target as it is; decided, and not written as an event.",
-    "Scaled": "The replicas of the target of an Hvpa or Tortoise changed, or its size, or both.",
+    "Scaled": "The replicas of the target of an Hvpa, Tortoise or Autoscaler changed, or its size, or both.",
     "EmergencyModeFailed": "A Tortoise cannot raise the replicas to its maximum, because it has learned no bounds yet.",
     "SaturatedWhileGathering": "The pods of a Tortoise are saturated at the maximum of the HPA that it names.",
     "SettingIgnored": "An annotation with a setting of a Tortoise is wrong, or contradicts another one.",
@@ -38,7 +38,7 @@ REASONS: dict[str, str] = {
     # A write that was refused.
     "FailedRescale": "The scale of an HPA's target could not be written.",
     "FailedScale": "The scale of a WatermarkPodAutoscaler's target could not be written.",
-    "FailedScaling": "The decision for an Hvpa or Tortoise could not be written.",
+    "FailedScaling": "The decision for an Hvpa, Tortoise or Autoscaler could not be written.",
     "FailedUpdateHPA": "The HPA of a Tortoise could not be written.",
     "FailedUpdate": "The status of a VerticalPodAutoscaler could not be written.",
     "FailedResize": "A pod could not be resized or evicted: the API server or a disruption budget refused it.",
@@ -56,7 +56,7 @@ REASONS: dict[str, str] = {
     "FailedGetDatadogMonitor": "The monitor that guards a WatermarkPodAutoscaler could not be read.",
     # An invalid object.
     "FailedSpecCheck": "The spec of a WatermarkPodAutoscaler has errors; nothing is done until they are fixed.",
-    "InvalidSpec": "The spec of an HPA, VPA, Hvpa or Tortoise has errors; nothing is done until they are fixed.",
+    "InvalidSpec": "The spec of an HPA, VPA, Hvpa, Tortoise or Autoscaler has errors; nothing is done meanwhile.",
     "DecisionFailed": "An internal error prevented a decision, so the object is left alone; the log has the details.",
     "InvalidMetricSourceType": "A metric has an unknown type.",
     "InvalidSelector": "The selector of the target cannot be read.",

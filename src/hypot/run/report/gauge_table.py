@@ -37,6 +37,11 @@ LEARNED_SLOTS = "hypot_learned_slots"
 LEFT_OUT_SLOTS = "hypot_left_out_slots"
 TARGET_UTILIZATION = "hypot_target_utilization_ratio"
 
+DEMAND = "hypot_demand_cores"
+PLANNED_DEMAND = "hypot_planned_demand_cores"
+RULE_PRICE = "hypot_rule_price_ratio"
+KAPPA = "hypot_late_kappa"
+
 VALUE = "wpa_controller_value"
 HIGH = "wpa_controller_high_watermark"
 LOW = "wpa_controller_low_watermark"
@@ -123,6 +128,28 @@ TORTOISE_FAMILIES = (
         (*OBJECT, "container", "resource"),
     ),
 )
+AUTOSCALER_FAMILIES = (
+    MetricFamily(DEMAND, "gauge", "What all pods together need now, in cores; absent before it was observed.", OBJECT),
+    MetricFamily(
+        PLANNED_DEMAND,
+        "gauge",
+        "What the deciding rule of an axis (replicas or size) plans for, in cores.",
+        (*OBJECT, "axis"),
+    ),
+    MetricFamily(
+        RULE_PRICE,
+        "gauge",
+        "What the deciding rule of an axis has cost, as a share of what an HPA at 70 % would have cost; absent until "
+        "both are priced.",
+        (*OBJECT, "axis"),
+    ),
+    MetricFamily(
+        KAPPA,
+        "gauge",
+        "How steeply the share of late requests falls: by exp(-kappa) per idle core of a pod.",
+        OBJECT,
+    ),
+)
 WPA_FAMILIES = (
     MetricFamily(
         VALUE, "gauge", "The value that is compared with the watermarks, in milli-units.", (*WPA, "metric_name")
@@ -146,7 +173,7 @@ WPA_FAMILIES = (
         (*WPA, "transition"),
     ),
 )
-FAMILIES = (*CONTROLLER_FAMILIES, *OBJECT_FAMILIES, *TORTOISE_FAMILIES, *WPA_FAMILIES)
+FAMILIES = (*CONTROLLER_FAMILIES, *OBJECT_FAMILIES, *TORTOISE_FAMILIES, *AUTOSCALER_FAMILIES, *WPA_FAMILIES)
 
 
 def table() -> str:
@@ -156,6 +183,7 @@ def table() -> str:
             "The controller": CONTROLLER_FAMILIES,
             "Every object": OBJECT_FAMILIES,
             "Tortoises": TORTOISE_FAMILIES,
+            "Autoscalers": AUTOSCALER_FAMILIES,
             "WatermarkPodAutoscalers": WPA_FAMILIES,
         }
     )

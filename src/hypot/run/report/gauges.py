@@ -7,12 +7,15 @@ from math import inf
 from typing import NamedTuple, get_args
 
 from hypot.core.amount import CPU, MEMORY, to_unit
+from hypot.core.bank.bank import SHADOW
 from hypot.core.quantity import milli
 from hypot.core.replicas.watermark import Side
 from hypot.core.replicas.window import seconds_left
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import marks_of
+from hypot.policy.model.autoscaler_state import AutoscalerState
 from hypot.policy.model.decision import Decision, MetricReading, Step, condition_of
 from hypot.policy.model.size import Size
 from hypot.policy.model.tortoise_state import PERCENT, TortoiseState, key_of
@@ -203,6 +206,9 @@ def _groups(outcome: Outcome, now: float) -> Iterator[SeriesGroup]:
     if isinstance(outcome.autoscaler, Tortoise):
         yield SeriesGroup("phase", list(_phase(outcome.decision, own)))
         yield SeriesGroup("learned", list(_learned(outcome.decision, past, own)))
+    if isinstance(outcome.autoscaler, WorkloadAutoscaler) and outcome.state.autoscaler is not None:
+        about = outcome.autoscaler.readable()
+        yield SeriesGroup("demand and prices", list(_prices(about, outcome.state.autoscaler, own)))
     yield from _containers(outcome.decision, {} if past is None else past.targets, own)
 
 
@@ -256,6 +262,21 @@ def _learned(decision: Decision, past: TortoiseState | None, own: str) -> Iterat
     if past is not None:
         yield Sample(names.LEARNED_SLOTS, own, min(each.known() for each in past.learned))
         yield Sample(names.LEFT_OUT_SLOTS, own, max(len(each.left_out) for each in past.learned))
+
+
+def _prices(autoscaler: WorkloadAutoscaler, state: AutoscalerState, own: str) -> Iterator[Sample]:
+    """The demand, and of each axis what is planned and what the deciding rule has cost."""
+    learned, counts, sizes, proposal, _ = state.past
+    if proposal.demand[0] >= 0.0:
+        yield Sample(names.DEMAND, own, proposal.demand[0])
+        yield Sample(names.KAPPA, own, learned.kappa[0])
+    axes = (("replicas", autoscaler.counts, counts), ("size", autoscaler.sizes, sizes))
+    for (axis, is_set, bank), planned in zip(axes, proposal.planned, strict=True):
+        labels = f"{own},{labelled(axis=axis)}"
+        if is_set and planned >= 0.0:
+            yield Sample(names.PLANNED_DEMAND, labels, planned)
+        if is_set and bank.priced[0] and bank.prices[SHADOW] > 0.0:
+            yield Sample(names.RULE_PRICE, labels, bank.prices[bank.rule[0]] / bank.prices[SHADOW])
 
 
 def _containers(decision: Decision, targets: Mapping[str, int], own: str) -> Iterator[SeriesGroup]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from hypot.cluster.port import Request, encoded
 from hypot.cluster.time_slice import TimeSlice
 from hypot.core.instant import read_time
-from hypot.kinds.catalogue import CATALOGUE, names_of, sizing
+from hypot.kinds.catalogue import CATALOGUE, measuring, names_of
 from hypot.kinds.values.nested import inner, mappings
 from hypot.kinds.vpa.checkpoint import CheckpointSpec
 from hypot.policy.observe.read_pods import name_of
@@ -130,7 +130,7 @@ def subject_of(data: Object, owners: Container[Key]) -> Subject | None:
     name, container = str(spec.get("vpaObjectName") or ""), str(spec.get("containerName") or "")
     namespace = str(inner(data, "metadata").get("namespace") or "")
     owned = [str(each.get("kind")) for each in mappings(inner(data, "metadata").get("ownerReferences"))]
-    known = names_of(sizing())
+    known = names_of(measuring())
     kinds = [kind for kind in known if kind in owned] or known
     found = next((key for kind in kinds if (key := (kind, namespace, name)) in owners), None)
     return None if found is None or not container else (found, container)

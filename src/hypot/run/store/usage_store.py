@@ -10,7 +10,7 @@ import structlog
 
 from hypot.cluster.page import UnreadableError, read_object, read_page
 from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Request, UnreachableError
-from hypot.kinds.catalogue import info_of
+from hypot.kinds.catalogue import measuring, names_of
 from hypot.kinds.values.nested import inner, mappings
 from hypot.kinds.vpa import VPA
 from hypot.policy.vertical.vpa import follows_ours
@@ -66,8 +66,9 @@ class UsageStore:
     async def restore(self, rows: Mapping[Key, AutoscalerRow], entries: Mapping[str, Any], now: float) -> None:
         """Restore the usage of the previous leader; RefusedError if reading checkpoints should be tried again."""
         sizers: dict[Key, AutoscalerRow] = {}
+        kinds = names_of(measuring())
         for key, row in rows.items():
-            if info_of(row.autoscaler).sizes:
+            if key[0] in kinds:
                 sizers[key] = row
                 self._history.declare(row.autoscaler, (), now)
         if not sizers:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, assert_never
 
 import msgspec
 
-from hypot.core.amount import MOST, RESOURCES
+from hypot.core.amount import CPU, MOST, RESOURCES
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
@@ -23,6 +23,8 @@ from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, amounts_of, policy_of
 from hypot.kinds.vpa.knobs import Knobs, knobs_from
 from hypot.kinds.wpa import WPA
+from hypot.policy.autoscaler.report import recorded_containers
+from hypot.policy.autoscaler.rule import bounds_of, sized_name
 from hypot.policy.governor import WAITS
 from hypot.policy.hold import CONFLICT, EDGES, holds_of
 from hypot.policy.model.decision import Blocks, condition_of
@@ -219,7 +221,10 @@ def sizing_for(
         case Tortoise():
             wanted = _requested(autoscaler, made)
             return _given(within(wanted, made, limit_ranges), wanted, made)
-        case HPA() | WPA() | WorkloadAutoscaler():
+        case WorkloadAutoscaler():
+            wanted = _sized(autoscaler, made)
+            return _given(within(wanted, made, limit_ranges), wanted, made)
+        case HPA() | WPA():
             return Sizing()
         case _ as other:
             assert_never(other)
@@ -334,6 +339,25 @@ def _with_limits(container: Container, written: Mapping[str, Any], phases: Mappi
         if r in present
     }
     return Size(container.name, requests, limits)
+
+
+def _sized(autoscaler: WorkloadAutoscaler, pod: Pod) -> tuple[Size, ...]:
+    """The cpu of the one container that an Autoscaler sizes, from its status; all else stays as in the manifest.
+
+    Bounds may have changed since it was recorded.
+    """
+    containers = {container.name: container for container in pod.containers if not container.sidecar}
+    name = sized_name(autoscaler, {each.name: amounts(each.requests) for each in containers.values()})
+    recorded = {str(each.get("containerName")): each for each in mappings(recorded_containers(autoscaler.status))}
+    if not autoscaler.acts or not autoscaler.sizes or name not in recorded:
+        return ()
+    given = {part: _usable(amounts_of(recorded[name].get(part))).get(CPU) for part in ("requests", "limits")}
+    if given["requests"] is None:
+        return ()
+    least, most = bounds_of(autoscaler, name, amounts(containers[name].requests)[CPU])
+    cpu = max(least, min(most, given["requests"]))
+    limit = {CPU: max(given["limits"] or cpu, cpu)} if CPU in containers[name].limits else {}
+    return (Size(name, {CPU: cpu}, limit),)
 
 
 def _usable(given: Mapping[str, int]) -> dict[str, int]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hypot.cluster.clock import Clock
-from hypot.kinds.catalogue import Autoscaler, info_of, names_of, sizing
+from hypot.kinds.catalogue import Autoscaler, info_of, names_of, sets_sizes, sizing
 from hypot.kinds.values.names import group_of
 from hypot.kinds.values.nested import inner, mappings
 from hypot.policy.families import family_of
@@ -76,7 +76,7 @@ class Finder:
             claims: dict[ScaleTarget, list[Autoscaler]] = {}
             for row in watched.values():
                 autoscaler = row.autoscaler
-                if not family_of(autoscaler).is_off(autoscaler):
+                if sets_sizes(autoscaler) and not family_of(autoscaler).is_off(autoscaler):
                     claims.setdefault(target_key(autoscaler), []).append(autoscaler)
             found.update((target, _first(several)) for target, several in claims.items())
         return found

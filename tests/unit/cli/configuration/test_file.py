@@ -76,6 +76,7 @@ def test_all_keys(write):
         own_below='ignore = ["single-replica"]\nexclude = ["legacy/", "*.json"]\nkubernetes = "v1.34.2"\n'
         'fail-level = "warning"\nbaseline = "../known.json"\n'
         '[traces]\ntime = "ts"\nvalue = "req"\nunit = "requests"\nname = "app"\n'
+        'zone = "Europe/Berlin"\ndecimal = ","\nsum = true\n'
     )
     found = configuration_for(["a"])
     assert found.values == Configuration(
@@ -84,14 +85,14 @@ def test_all_keys(write):
         (1, 34),
         "warning",
         "../known.json",
-        ConfiguredTraces("ts", "req", "app", "requests"),
+        ConfiguredTraces("ts", ("req",), "app", (), "requests", "Europe/Berlin", ",", sum=True),
     )
     assert (found.exclude.folder, found.baseline) == ("a", "known.json")
 
 
 def test_without_a_file():
     """The defaults: nothing is silenced or left out."""
-    assert ConfigurationFile() == (Configuration((), (), None, "error", "", ConfiguredTraces("", "", "", None)), "")
+    assert ConfigurationFile() == (Configuration((), (), None, "error", "", ConfiguredTraces("", (), "", (), None)), "")
     assert ConfigurationFile().baseline == ""
 
 
@@ -99,7 +100,7 @@ def test_the_example_of_the_documentation(write):
     """It is accepted as it is."""
     page = (Path(__file__).parents[4] / "docs" / "lint.md").read_text(encoding="utf-8")
     write(own=page.partition("```toml\n")[2].partition("```")[0])
-    assert configuration_for().values.traces == ConfiguredTraces("timestamp", "requests_per_second", "", "rps")
+    assert configuration_for().values.traces == ConfiguredTraces("timestamp", ("requests_per_second",), unit="rps")
 
 
 WRONG = """\
@@ -117,6 +118,8 @@ baseline = " "
 unit = "rpm"
 tme = "t"
 value = 1
+zone = "Qqq"
+sum = "yes"
 """
 PROBLEMS = [
     (1, "ignore: 7 is not text"),  # a number has no quotes to find it by
@@ -126,7 +129,9 @@ PROBLEMS = [
     (9, "baseline: write text that is not empty, not ' '"),
     (12, "traces.unit: 'rpm' is not one of rps, requests, cores; did you mean rps?"),
     (13, "traces.tme: no such key; did you mean time?"),
-    (14, "traces.value: write text that is not empty, not 1"),
+    (14, "traces.value: write a list of text"),
+    (15, "traces.zone: 'Qqq' is not a time zone such as Europe/Berlin"),
+    (16, "traces.sum: write true or false"),
 ]
 
 

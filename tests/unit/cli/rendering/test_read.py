@@ -137,7 +137,41 @@ def test_kustomize_asks_no_network():
         result = hypot("lint", "--render", "prod")
         assert (result.status, result.out) == (2, "")
         assert "Error: prod: kustomize build failed" in result.err.replace("kubectl kustomize", "kustomize build")
-        assert result.err.endswith("render it yourself: `kustomize build prod | hypot lint -`\n")
+        said = result.err.replace("kubectl kustomize", "kustomize build")
+        assert said.endswith("render it yourself: `kustomize build prod | hypot lint -`\n")
+
+
+@pytest.mark.usefixtures("kustomize")
+def test_a_file_outside_the_kustomization():
+    """The message has the command that allows it."""
+    Path("prod/kustomization.yml").write_text("resources: [../base/hpa.yaml]\n", encoding="utf-8")
+    result = hypot("lint", "--render", "prod")
+    assert result.status == 2
+    said = result.err.replace("kubectl kustomize", "kustomize build")
+    command = "kustomize build --load-restrictor LoadRestrictionsNone prod"
+    assert said.endswith(f"outside its folder, render it yourself: `{command} | hypot lint -`\n")
+
+
+@pytest.mark.usefixtures("helm")
+def test_a_chart_that_needs_values():
+    """The message has a file of values that the chart brings, if there is one."""
+    Path("chart/templates/more.yaml").write_text('{{ required "no team" .Values.team }}\n', encoding="utf-8")
+    assert hypot("lint", "--render", "chart").err.endswith("pass them with --values FILE\n")
+    Path("chart/ci").mkdir()
+    Path("chart/ci/test-values.yaml").write_text("team: a\n", encoding="utf-8")
+    result = hypot("lint", "--render", "chart")
+    assert result.status == 2
+    assert result.err.endswith("if the chart needs values, pass them with --values chart/ci/test-values.yaml\n")
+
+
+@pytest.mark.usefixtures("helm")
+def test_a_chart_that_asks_a_network():
+    """The message has the command of helm."""
+    schema = '{"$ref": "http://example.invalid/x.json"}'
+    Path("chart/values.schema.json").write_text(schema, encoding="utf-8")
+    result = hypot("lint", "--render", "chart")
+    assert result.status == 2
+    assert result.err.endswith("render it yourself: `helm template chart | hypot lint -`\n")
 
 
 @pytest.mark.usefixtures("helm")

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from fake_cluster import FakeCluster
 from hypot.cluster.port import Answer, encoded
+from hypot.metricsapi import task_pool
 from hypot.metricsapi.ages import Ages
 from hypot.metricsapi.scrape import fetch, scraper
 from hypot.metricsapi.scrape.scraper import MOST_SCRAPES, Scraper
@@ -193,7 +194,7 @@ async def test_faults_in_a_row():
 
 
 async def test_a_target_that_fails_is_scraped_less_often(monkeypatch):
-    monkeypatch.setattr(scraper, "TICK", 5.0)
+    monkeypatch.setattr(task_pool, "TICK", 5.0)
     world = World()
     world.pods.status = 500
     async with world.running():
@@ -212,7 +213,7 @@ async def test_a_target_that_fails_is_scraped_less_often(monkeypatch):
 )
 async def test_a_pod_that_does_not_listen_yet(monkeypatch, ready, pauses):
     """A program may need minutes to start; its first requests must not wait for the longest pause."""
-    monkeypatch.setattr(scraper, "TICK", 5.0)
+    monkeypatch.setattr(task_pool, "TICK", 5.0)
     monkeypatch.setattr(scraper, "wall", lambda: AHEAD)
     world = World(pod(ready=0.0 if ready is None else AHEAD - ready))
     world.pods.refuses = True

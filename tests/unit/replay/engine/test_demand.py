@@ -108,13 +108,13 @@ class TestUnits:
         assert load_of(trace([0, 60], [100, 100]), World()).work == pytest.approx([2.0] * 4)
         assert load_of(trace([0, 60], [100, 100], unit="cores"), World()).work == pytest.approx([100.0] * 4)
         slow = replace(CORES, service=Service(work=0.1))
-        assert load_of(trace([0, 60], [100, 100], unit="requests"), slow).work == pytest.approx([10.0] * 4)
+        assert load_of(trace([0, 60], [100, 100], unit="rps"), slow).work == pytest.approx([10.0] * 4)
 
     def test_scale(self):
         """The work is multiplied by the scale."""
         assert load_of(trace([0, 60], [1, 1]), world(scale=2.5)).work == pytest.approx([2.5] * 4)
 
-    @pytest.mark.parametrize("unit", ["requests", "cores"])
+    @pytest.mark.parametrize("unit", ["rps", "cores"])
     def test_peak(self, unit):
         """The 99.9th percentile of the trace becomes this many cores; one spike in ten thousand does not count."""
         values = np.ones(10_001)

@@ -3,6 +3,7 @@
 import pytest
 
 from hypot.replay.engine.used_numbers import numbers_used
+from hypot.replay.traces.reading import Assumed
 from hypot.replay.world.file import WorldFile
 from hypot.replay.world.parameters import Metrics, Nodes, World
 from unit.replay.manifests import MAPPED, cpu, deployment, hpa, in_policy, policies, vpa, wpa
@@ -21,9 +22,9 @@ BY_MEMORY["resource"]["target"]["averageUtilization"] = 80
 LIMITED = [{"name": "app", "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}]
 
 
-def used(tmp_path, *objects, given=(), world=MAPPED, units=("requests",)):
+def used(tmp_path, *objects, given=(), world=MAPPED, units=("rps",), assumed=()):
     found = policies(tmp_path, *objects, world=world)
-    return numbers_used(WorldFile(world, frozenset(given)), found, units)
+    return numbers_used(WorldFile(world, frozenset(given)), found, units, assumed)
 
 
 def keys(numbers, origin="default"):
@@ -79,17 +80,30 @@ def test_each_pod_is_that_of_its_manifest(tmp_path):
 @pytest.mark.parametrize(
     ("units", "given", "expected"),
     [
-        (["requests"], (), [("trace", "requests")]),
-        ([None], (), [("default", "requests")]),
+        (["rps"], (), [("demand.unit", "trace", "rps")]),
+        ([None], (), [("traces.unit", "default", "rps")]),
         ([None], ("demand.unit",), []),
-        ([None, "cores"], (), [("trace", "cores"), ("default", "requests")]),
-        (["cores"], ("demand.unit",), [("trace", "cores")]),
+        ([None, "cores"], (), [("traces.unit", "default", "rps"), ("demand.unit", "trace", "cores")]),
+        (["cores"], ("demand.unit",), [("demand.unit", "trace", "cores")]),
     ],
 )
 def test_the_unit_of_the_values(tmp_path, units, given, expected):
     """A trace that names its unit needs none from the world; it even overrides it."""
     found = used(tmp_path, deployment(), hpa(), given=given, units=units)
-    assert [(one.origin, one.value) for one in found if one.key == "demand.unit"] == expected
+    assert [(one.key, one.origin, one.value) for one in found if one.parameter.name == "unit"] == expected
+
+
+def test_what_is_assumed_of_traces(tmp_path):
+    """It comes first. A unit that the world gives is not assumed."""
+    assumed = (Assumed("unit", "rps", "may be requests of a row"), Assumed("zone", "UTC", "no zone"))
+    found = used(tmp_path, deployment(), hpa(), units=["rps"], assumed=assumed)
+    assert [(one.key, one.origin, one.value) for one in found[:2]] == [
+        ("traces.unit", "default", "rps"),
+        ("traces.zone", "default", "UTC"),
+    ]
+    assert "demand.unit" not in [one.key for one in found]
+    given = used(tmp_path, deployment(), hpa(), units=["rps"], given=("demand.unit",), assumed=assumed)
+    assert [one.key for one in given if one.section == "traces"] == ["traces.zone"]
 
 
 def test_every_number_has_a_text(tmp_path):
@@ -101,4 +115,4 @@ def test_every_number_has_a_text(tmp_path):
     assert texts["prices.cpu"] == "$0.04048"
     assert texts["resize.inPlace"] == "true"
     sections = list(dict.fromkeys(one.section for one in found))
-    assert sections == ["demand", "service", "memory", "pods", "metrics", "resize", "workload", "shapes", "prices"]
+    assert sections == ["traces", "service", "memory", "pods", "metrics", "resize", "workload", "shapes", "prices"]

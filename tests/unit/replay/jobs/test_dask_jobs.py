@@ -45,7 +45,7 @@ def jobs(count, ticks=400):
     world = World(demand=Demand(noise=0.1, lead_in=0.0))
     times = 15.0 * np.arange(ticks)
     rates = [100.0 + 80.0 * np.sin(times / (300.0 + i)) for i in range(count)]
-    traces = [Trace(f"w{i}", times, rate, None, "requests", "here") for i, rate in enumerate(rates)]
+    traces = [Trace(f"w{i}", times, rate, None, "rps", "here") for i, rate in enumerate(rates)]
     return [ReplayJob(tried, trace, world, Settings(), keep=False) for trace in traces]
 
 

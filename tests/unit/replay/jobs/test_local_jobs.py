@@ -31,7 +31,7 @@ def policy(name, target):
 
 def trace(number):
     times = 15.0 * np.arange(ROWS)
-    return Trace(f"w{number}", times, 100.0 + number + 50.0 * np.sin(times / 300.0), None, "requests", "here")
+    return Trace(f"w{number}", times, 100.0 + number + 50.0 * np.sin(times / 300.0), None, "rps", "here")
 
 
 def jobs(count):

@@ -160,6 +160,7 @@ def run():
         "replicas": np.array([2.0] * 3 + [4.0] * 4 + [3.0] * 3),
         "size_memory": np.full(count, 2.0**29),
         "late": np.array([0.0] * 5 + [0.5] * 5),
+        "late_lost": np.zeros(count),
     }
     return Run("policy", "web", replace(World(), tick=60.0), Ticks(**columns))
 

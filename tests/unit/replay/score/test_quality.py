@@ -19,6 +19,15 @@ class TestLate:
         scores = score(run(2, requests=50.0, lost=[60, 0]))
         assert scores.lost == pytest.approx(1.0)
 
+    def test_late_and_then_lost(self):
+        """Of 60 late requests 30 are lost: 30 are late, 30 lost, and the budget counts 60 of 6000."""
+        scores = score(run(2, requests=50.0, late=[0.02, 0.0], lost=[0, 30], late_lost=[0, 30]))
+        assert (scores.late, scores.lost, scores.budget) == pytest.approx((0.5, 0.5, 1.0))
+
+    def test_late_before_the_window(self):
+        """A window may begin with late requests that are lost in it; the score is never negative."""
+        assert score(run(2, requests=50.0, lost=[30, 0], late_lost=[30, 0])).late == 0.0
+
     def test_budget(self):
         """0.5 % late and 1 % lost, where 1 % is allowed."""
         scores = score(run(2, requests=50.0, late=0.005, lost=[60, 0]))

@@ -126,16 +126,25 @@ def test_columns_of_the_wrong_type(name, cells, message):
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        ([1.0, None], "row 2 is empty"),
-        ([float("nan"), 1.0], "row 1 is NaN"),
         ([1.0, float("inf")], "row 2 is infinite"),
+        ([1.0, 1e308], "row 2 is too large (1e+308): at most 1e+15 fits"),
         ([-1.5, 1.0], "row 1 is negative (-1.5)"),
     ],
 )
 def test_cells_that_cannot_be_used(cells, message):
     """There is no header: the first row is row 1."""
     pl.DataFrame({"ts": [0, 1], "value": cells}).write_parquet("web.parquet")
-    assert said() == f"web.parquet: column value: {message}"
+    assert said() == f"web.parquet: column value: {message}: an empty cell is a gap"
+
+
+@pytest.mark.parametrize("gap", [None, float("nan")])
+def test_cells_without_a_number(gap):
+    """Null and NaN are gaps, also in columns of texts."""
+    for values in ([1.0, gap, 3.0], ["1", None if gap is None else "NaN", "3"]):
+        pl.DataFrame({"ts": [0, 60, 120], "value": values}, strict=False).write_parquet("web.parquet")
+        (trace,) = read_traces(["web.parquet"])
+        assert (trace.times.tolist(), trace.values.tolist()) == ([0.0, 120.0], [1.0, 3.0])
+        assert trace.notes == ("1 value empty or NaN: left out",)
 
 
 def test_a_file_without_rows():

@@ -114,28 +114,29 @@ def test_rows_have_the_numbers_of_the_file():
     """In whichever part they are; a problem in one part hides none in another."""
     rows = rows_of(6)
     rows[12] = ("w2", 120, -1.0)
-    rows[27] = ("w5", 120, None)
+    rows[27] = ("w5", 120, 1e16)
     rows[28] = ("w5", None, 3.0)
     write(rows)
     assert problems() == [
-        "fleet.parquet: column value: row 13 is negative (-1.0)",
+        "fleet.parquet: column value: row 13 is negative (-1.0): an empty cell is a gap",
         f"fleet.parquet: column ts: row 29 is empty: {WRITE}",
-        "fleet.parquet: column value: row 28 is empty",
+        "fleet.parquet: column value: row 28 is too large (1e+16): at most 1e+15 fits: an empty cell is a gap",
     ]
 
 
 def test_rows_have_the_numbers_of_the_file_where_workloads_are_mixed():
     """The same holds where other rows are between them."""
     rows = sorted(rows_of(10), key=lambda row: row[1])
-    rows[19] = ("w9", 60, float("nan"))
+    rows[19] = ("w9", 60, float("inf"))
     rows[42] = ("w2", 180, 5.0)
     write(rows)
     message = (
-        "give workload 'w2' different values for the same time (180 s): keep one, or name the workload in a column"
+        "give workload 'w2' different values for the same time (180 s): keep one, "
+        "name the column of the workloads (--trace name=…), or add them up (--trace sum=true)"
     )
     assert problems() == [
         f"fleet.parquet: rows 33 and 43 {message}",
-        "fleet.parquet: column value: row 20 is NaN",
+        "fleet.parquet: column value: row 20 is infinite: an empty cell is a gap",
     ]
 
 
@@ -198,7 +199,7 @@ def test_a_window():
     write(rows)
     found = read_traces([FILE], 0, 120)
     assert [(one.workload, len(one.times)) for one in found] == [("w2", 3), ("w3", 3)]
-    message = "ignored: workloads 'w0', 'w1', 'w4' and 'w5' with fewer than two rows from 0 s to 120 s"
+    message = "ignored: workloads 'w0', 'w1', 'w4' and 'w5' with fewer than two values from 0 s to 120 s"
     assert found[-1].notes == (message,)
 
 
@@ -213,7 +214,7 @@ def test_many_problems_are_cut_short():
     """Problems of all parts are counted together."""
     write([(f"w{i}", 0, 1.0) for i in range(60)])
     lines = problems()
-    assert lines[0] == "fleet.parquet: workload 'w0' has 1 row: at least two are needed"
+    assert lines[0] == "fleet.parquet: workload 'w0' has 1 value: at least two are needed"
     assert lines[20:] == ["fleet.parquet: and 40 more problems of this kind"]
 
 

@@ -1,5 +1,6 @@
 """History that cannot be replayed, and the messages about it."""
 
+import gzip
 import os
 import pickle
 from pathlib import Path
@@ -11,7 +12,8 @@ from hypot.replay.traces.history import read_traces
 from hypot.replay.traces.trace import TraceError
 
 WRITE = "write Unix seconds or RFC 3339, for example 2024-03-01T12:00:00Z"
-NO_TIMES = "no column for times (timestamp_seconds, timestamp, time, ts)"
+NO_TIMES = "no column for times (timestamp_seconds, timestamp, time, ts, datetime, date, _time, @timestamp)"
+GAP = ": an empty cell is a gap"
 NO_VALUES = "none for values (value, requests, rps, cores, cpu)"
 
 
@@ -41,19 +43,24 @@ def said(content: str | bytes, start: float | None = None, end: float | None = N
         ("", "is empty"),
         ("ts,value", "has no data rows: at least two are needed"),
         ("ts,value\n\n\n", "has no data rows: at least two are needed"),
-        ("ts,value\n0,1\n", "workload 'web' has 1 row: at least two are needed"),
-        ("ts,value\n0,1\n0,1\n", "workload 'web' has 1 row: at least two are needed"),
+        ("ts,value\n0,1\n", "workload 'web' has 1 value: at least two are needed"),
+        ("ts,value\n0,1\n0,1\n", "workload 'web' has 1 value: at least two are needed"),
         ("\nts,value\n0,1\n", "row 1 is empty: it must hold the column names"),
-        ("a,value\n0,1\n", f"{NO_TIMES}; found columns 'a' and 'value'"),
-        ("a,b\n0,1\n", f"{NO_TIMES} and {NO_VALUES}; found columns 'a' and 'b'"),
+        ("a,value\n0,1\n", f"{NO_TIMES}; found columns 'a' and 'value': name it with --trace time=…"),
+        ("a,b\n0,1\n", f"{NO_TIMES}; found columns 'a' and 'b': name it with --trace time=…"),
+        (
+            "a,b\nx,y\n",
+            f"{NO_TIMES} and {NO_VALUES}; found columns 'a' and 'b': name it with --trace time=… and --trace value=…",
+        ),
         (
             "0,1\n60,2\n",
-            f"{NO_TIMES} and {NO_VALUES}; found columns '0' and '1': the first row must hold the column names",
+            "row 1 holds no column names: write them there, or number the columns: --trace time=1 --trace value=2",
         ),
-        ("ts;value\n0;1\n", f"{NO_TIMES} and {NO_VALUES}; found column 'ts;value': separate columns by commas"),
-        ("ts,time,value\n0,0,1\n", "columns ts and time mean the same: keep one of them"),
+        ("ts,time,value\n0,0,1\n", "columns ts and time mean the same: choose one with --trace time=…"),
+        ("ts,workload,a,b\n0,x,0,1\n", "columns 'a' and 'b' hold numbers: choose one with --trace value=…"),
+        ("ts,a,a\n0,0,1\n", "2 columns of numbers are called 'a': rename them"),
         ("ts,value,memory,Memory\n0,0,1,1\n", "columns memory and memory mean the same: keep one of them"),
-        ("ts,cpu,rps\n0,0,1\n", "2 value columns: keep cpu (cores) or rps (requests/s) and remove the others"),
+        ("ts,cpu,rps\n0,0,1\n", "2 value columns: choose cpu (cores) or rps (requests/s) with --trace value=…"),
         ("ts,value\r0,1\r60,2\r", "row 1 is not valid CSV: separate fields by commas and end lines with a line feed"),
         ('ts,"value\n0,1\n', "row 1: a quote is not closed on its line"),
     ],
@@ -66,19 +73,21 @@ def test_files_without_what_is_needed(content, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("ts,value\n0,1\n60,\n", "column value: row 3 is empty"),
-        ("ts,value\n0,1\n60\n", "column value: row 3 is empty"),
-        ("ts,value\n0,1\n60,nan\n", "column value: row 3 is NaN"),
-        ("ts,value\n0,1\n60,-Inf\n", "column value: row 3 is infinite"),
-        ("ts,value\n0,1\n60,1e999\n", "column value: row 3 is infinite"),
-        ("ts,value\n0,1\n60,-0.5\n", "column value: row 3 is negative (-0.5)"),
-        ("ts,value\n0,1\n60,12 rps\n", "column value: row 3 ('12 rps') is not a number"),
-        ("ts,value,memory\n0,1,\n60,2,5\n", "column memory: row 2 is empty"),
+        ("ts,value\n0,1\n60,-Inf\n", f"column value: row 3 is infinite{GAP}"),
+        ("ts,value\n0,1\n60,+Inf\n", f"column value: row 3 is infinite{GAP}"),
+        ("ts,value\n0,1\n60,\u221e\n", f"column value: row 3 is infinite{GAP}"),
+        ("ts,value\n0,1\n60,1e999\n", f"column value: row 3 is infinite{GAP}"),
+        ("ts,value\n0,1\n60,1e308\n", f"column value: row 3 is too large (1e308): at most 1e+15 fits{GAP}"),
+        ("ts,value\n0,1\n60,-0.5\n", f"column value: row 3 is negative (-0.5){GAP}"),
+        ("ts,value\n0,1\n60,12 kB\n", f"column value: row 3 ('12 kB') is not a number{GAP}"),
+        ("ts,value\n0,1\n60,45 %\n", f"column value: row 3 ('45 %') is a share: record requests/s or cores{GAP}"),
+        ("ts,value\n0,1\n60,10.0.0.1\n", f"column value: row 3 ('10.0.0.1') is not a number{GAP}"),
+        ("ts,value,memory\n0,1,x\n60,2,5\n", f"column memory: row 2 ('x') is not a number{GAP}"),
         ("workload,ts,value\na,0,1\n ,60,2\n", "column workload: row 3 is empty"),
-        ("ts,value\n\n0,1\n60,x\n", "column value: row 4 ('x') is not a number"),
+        ("ts,value\n\n0,1\n60,x\n", f"column value: row 4 ('x') is not a number{GAP}"),
         (
-            "ts,value\n0,\n60,x\n120,-1\n180,nan\n240,\n",
-            "column value: row 2 is empty, row 3 ('x') is not a number, row 4 is negative (-1) and 2 more rows",
+            "ts,value\n0,inf\n60,x\n120,-1\n180,nan\n240,-2\n",
+            f"column value: row 2 is infinite, row 3 ('x') is not a number, row 4 is negative (-1) and 1 more row{GAP}",
         ),
         ("ts,value\n0,1\n,2\n", f"column ts: row 3 is empty: {WRITE}"),
         ("ts,value\n0,1\nnoon,2\n", f"column ts: row 3 ('noon') is not a time: {WRITE}"),
@@ -114,9 +123,16 @@ def test_cells_that_cannot_be_used(content, message):
     [
         (b"ts,value\n0,1\n60,\xff\n", "row 3: not UTF-8: save the file as UTF-8"),
         (b"ts,val\xffue\n0,1\n", "row 1 is not UTF-8: save the file as UTF-8"),
-        (b"\xff\xfet\x00s\x00", "is UTF-16: save the file as UTF-8"),
-        (b"\x1f\x8b\x08\x00", "is compressed (gzip): decompress it first, or write it as Parquet"),
-        (b"PK\x03\x04", "is compressed (zip): decompress it first, or write it as Parquet"),
+        (b"\xff\xfet\x00s", "is not valid UTF-16: save the file as UTF-8"),
+        (b"\x1f\x8b\x08\x00", "is a gzip file that was cut off: copy it again"),
+        (gzip.compress(b"ts,value\n0,1\n60,2\n")[:-8], "is a gzip file that was cut off: copy it again"),
+        (gzip.compress(b""), "is empty"),
+        (gzip.compress(b"PAR1"), "is Parquet in gzip: decompress it first"),
+        (
+            gzip.compress(gzip.compress(b"")),
+            "is compressed (gzip, twice): decompress it first; only gzip is read as it is",
+        ),
+        (b"PK\x03\x04", "is compressed (zip): decompress it first; only gzip is read as it is"),
         (b"ts,value\n0,1,2\n60,2\n", "row 2: 3 fields, but row 1 names 2 columns"),
         (b'ts,value\n0,"1\n60,2\n120,3\n', "row 2: a quote is not closed on its line"),
         (b'ts,value,x\n0,1,"\n60,2,"\n120,3,\n', "row 2: a quote is not closed on its line"),
@@ -135,7 +151,7 @@ def test_two_values_for_one_time():
     """Both rows are named by their numbers before sorting."""
     assert said("ts,value\n60,1\n0,1\n60,2\n60,3\n") == (
         "rows 2 and 4 give workload 'web' different values for the same time (60 s); and 1 more pair: "
-        "keep one, or name the workload in a column"
+        "keep one, name the column of the workloads (--trace name=…), or add them up (--trace sum=true)"
     )
 
 
@@ -195,7 +211,7 @@ def test_all_problems_of_all_files_at_once():
         "'a\\x00b': is not a valid file name",
         "web.parquet: is not Parquet, despite its name",
         f"web.csv: column ts: row 2 ('x') is not a time: {WRITE}",
-        "web.csv: column value: row 3 ('y') is not a number",
+        f"web.csv: column value: row 3 ('y') is not a number{GAP}",
     ]
     assert problems() == ["no history file was given"]
 
@@ -215,7 +231,7 @@ def test_many_problems_are_cut_short():
     """Only 20 lines about one file are shown."""
     Path("web.csv").write_text("workload,ts,value\n" + "".join(f"w{i},0,1\n" for i in range(30)), encoding="utf-8")
     lines = problems("web.csv")
-    assert lines[0] == "web.csv: workload 'w0' has 1 row: at least two are needed"
+    assert lines[0] == "web.csv: workload 'w0' has 1 value: at least two are needed"
     assert lines[20:] == ["web.csv: and 10 more problems of this kind"]
 
 

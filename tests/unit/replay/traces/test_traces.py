@@ -56,7 +56,7 @@ def test_names_of_the_column_of_times(read, name):
 
 @pytest.mark.parametrize(
     ("name", "unit"),
-    [("value", None), ("requests", "requests"), ("rps", "requests"), ("cores", "cores"), ("cpu", "cores")],
+    [("value", None), ("requests", "rps"), ("rps", "rps"), ("cores", "cores"), ("cpu", "cores")],
 )
 def test_the_name_of_the_value_says_its_unit(read, name, unit):
     """Only for `value` the world decides."""
@@ -116,8 +116,10 @@ def test_smaller_units_of_time_are_known_by_their_size(read, factor, request):
         ("2024-03-01T12:00:00Z", "2024-03-01T12:01:00z", 60, None),
         ("2024-03-01T12:00:00.000Z", "2024-03-01T12:00:00.250Z", 0.25, None),
         ("2024-03-01 13:00:00+01:00", "2024-03-01 13:01:00+0100", 60, None),
-        ("2024-03-01T12:00:00", "2024-03-01T12:01:00", 60, "times have no time zone and are read as UTC"),
-        ("2024-03-01 12:00", "2024-03-01 12:01", 60, "times have no time zone and are read as UTC"),
+        ("2024-03-01 12:00:00 UTC", "2024-03-01 12:01:00 GMT", 60, None),
+        ("2024-03-01 13:00:00+01", "2024-03-01 13:01:00+01", 60, None),
+        ("2024/03/01 12:00:00.000Z", "2024/03/01 12:00:00.500Z", 0.5, None),
+        ("01.03.2024 12:00Z", "1.3.2024  12:01Z", 60, None),
         (
             "2024-03-01T13:00:00+01:00",
             "2024-03-01T09:31:00-02:30",
@@ -147,7 +149,7 @@ def test_parquet_dates_without_a_zone(read):  # noqa: ARG001  for its folder
         times = pl.Series([at, at + timedelta(minutes=1)], dtype=pl.Datetime(precision))
         (trace,) = parquet(timestamp=times, value=[1, 2])
         assert trace.times.tolist() == [NOON, NOON + 60]
-        assert trace.notes == ("times have no time zone and are read as UTC",)
+        assert [(one.key, one.value) for one in trace.assumed] == [("zone", "UTC")]
 
 
 def test_parquet_of_other_types(read):  # noqa: ARG001  for its folder
@@ -200,7 +202,7 @@ def test_workloads_that_are_not_in_the_window(read):
     """They are ignored, and a note names them."""
     traces = read("workload,ts,value\na,0,1\na,60,1\nb,120,2\nb,180,2\nc,120,1\n", start=100)
     assert [t.workload for t in traces] == ["b"]
-    assert traces[0].notes == ("ignored: workloads 'a' and 'c' with fewer than two rows from 100 s",)
+    assert traces[0].notes == ("ignored: workloads 'a' and 'c' with fewer than two values from 100 s",)
 
 
 def test_names_that_polars_would_expand(read):  # noqa: ARG001  for its folder

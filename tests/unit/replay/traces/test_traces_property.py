@@ -1,9 +1,15 @@
 """Files of random history: what is written is read, and damage is reported."""
 
 import csv
+import gzip
+import io
+import itertools
+import json
 import random
 import sys
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
@@ -14,7 +20,8 @@ from hypothesis import strategies as st
 from hypot.replay.traces import parts
 from hypot.replay.traces.history import open_history, read_traces
 from hypot.replay.traces.plain_csv import plain_trace
-from hypot.replay.traces.trace import TimeWindow, TraceError
+from hypot.replay.traces.reading import NOTHING_SAID, TraceReading
+from hypot.replay.traces.trace import MAX_VALUE, TimeWindow, TraceError
 
 seconds = st.one_of(st.integers(0, 2**31), st.floats(0, 2**31, allow_subnormal=False))
 numbers = st.floats(0, 1e15)
@@ -112,7 +119,7 @@ def test_a_plain_file_is_read_as_polars_reads_it(folder, header, rows, odd, end,
     """The same numbers, bit for bit, and the same notes; a file with a fault is left to polars."""
     path = folder / "a.csv"
     path.write_text("\n".join([header, *(f"{time},{value}" for time, value in rows + odd)]) + end, encoding="utf-8")
-    found = plain_trace(str(path), window)
+    found = plain_trace(str(path), window, NOTHING_SAID)
     try:
         (trace,) = open_history([str(path)], *window)
     except TraceError:
@@ -219,3 +226,162 @@ def test_parts_change_nothing(folder, lengths, order, size, group, rng):
 
 def _plain(trace):
     return trace.workload, trace.times.tolist(), trace.values.tolist(), trace.notes
+
+
+ROUND = 1_767_571_200
+spans = st.lists(st.sampled_from([15, 60, 60, 60, 300, 3600]), min_size=2, max_size=12)
+amounts = st.one_of(st.none(), st.integers(0, 10_000_000).map(lambda number: number / 1000))
+zones = st.sampled_from(["", "UTC", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kolkata"])
+
+
+@st.composite
+def exports(draw):
+    """Series on one grid of times, and a dialect that a program could have written them in."""
+    names = draw(st.lists(names_of_columns, min_size=1, max_size=3, unique_by=lambda name: name.lower()))
+    begin = draw(st.sampled_from([ROUND, 1_792_879_200, 1_774_738_800])) + draw(st.integers(0, 90)) * 60
+    times = list(itertools.accumulate([begin, *draw(spans)]))
+    columns = [draw(st.lists(amounts, min_size=len(times), max_size=len(times))) for _ in names]
+    assume(all(sum(value is not None for value in column) > 1 for column in columns))
+    return names, times, columns
+
+
+names_of_columns = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=6).map(
+    lambda name: f"w{name}"
+)
+
+
+def number_text(value, decimal, group):
+    if value is None:
+        return ""
+    return f"{value:,.3f}".replace(",", "_").replace(".", decimal).replace("_", group)
+
+
+def time_text(at, form, zone):
+    if form == "seconds":
+        return str(at)
+    if form == "milliseconds":
+        return str(at * 1000)
+    clock = datetime.fromtimestamp(at, ZoneInfo(zone or "UTC"))
+    if form == "dotted":
+        return clock.strftime("%d.%m.%Y %H:%M:%S")
+    if form == "offset":
+        return clock.isoformat()
+    return clock.strftime("%Y-%m-%d %H:%M:%S")
+
+
+@given(
+    exports(),
+    st.sampled_from([",", ";", "\t"]),
+    st.sampled_from([(".", ""), (",", ""), (".", ","), (",", "."), (",", "\u202f"), (".", "'")]),
+    st.sampled_from(["seconds", "milliseconds", "local", "dotted", "offset"]),
+    zones,
+    st.sampled_from(["", "sep", "bom", "utf-16", "gzip"]),
+    st.booleans(),
+)
+@settings(max_examples=300, deadline=None)
+def test_an_export_in_any_dialect_is_read_as_the_same_demand(folder, export, mark, numbers, form, zone, wrap, said):
+    """Whatever separates fields, decimals and thousands, in whatever zone; what the file leaves open is said."""
+    names, times, columns = export
+    decimal, group = numbers
+    rows = [["Time", *names]]
+    rows += [
+        [time_text(at, form, zone), *(number_text(value, decimal, group) for value in values)]
+        for at, *values in zip(times, *columns, strict=True)
+    ]
+    stream = io.StringIO()
+    csv.writer(stream, delimiter=mark, lineterminator="\r\n").writerows(rows)
+    text = (f"sep={mark}\r\n" if wrap == "sep" else "") + stream.getvalue()
+    content = {"bom": text.encode("utf-8-sig"), "utf-16": text.encode("utf-16")}.get(wrap, text.encode())
+    path = folder / "export.csv"
+    path.write_bytes(gzip.compress(content) if wrap == "gzip" else content)
+    reading = TraceReading(value=tuple(names) if said else (), zone=zone, decimal=decimal)
+    traces = read_traces([str(path)], said=reading)
+    assert [one.workload for one in traces] == (names if len(names) > 1 else ["export"])
+    for trace, column in zip(traces, columns, strict=True):
+        known = [(at, value) for at, value in zip(times, column, strict=True) if value is not None]
+        assert list(zip(trace.times.tolist(), trace.values.tolist(), strict=True)) == known
+        keys = {one.key for one in trace.assumed}
+        assert keys == ({"value"} if not said else set()) | (
+            {"zone"} if form in {"local", "dotted"} and not zone else set()
+        )
+
+
+@given(exports(), st.booleans(), st.sampled_from(["answer", "promtool"]))
+@settings(max_examples=60, deadline=None)
+def test_an_answer_of_prometheus_is_read_as_the_same_demand(folder, export, gap, form):
+    """Missing points are left out of it, or are NaN."""
+    names, times, columns = export
+    result = [
+        {
+            "metric": {"deployment": name},
+            "values": [
+                [at, "NaN" if value is None else repr(value)]
+                for at, value in zip(times, column, strict=True)
+                if gap or value is not None
+            ],
+        }
+        for name, column in zip(names, columns, strict=True)
+    ]
+    whole = {"status": "success", "data": {"resultType": "matrix", "result": result}}
+    path = folder / "answer.json"
+    path.write_text(json.dumps(whole if form == "answer" else result), encoding="utf-8")
+    for trace, name, column in zip(read_traces([str(path)]), names, columns, strict=True):
+        known = [(at, value) for at, value in zip(times, column, strict=True) if value is not None]
+        assert trace.workload == name
+        assert list(zip(trace.times.tolist(), trace.values.tolist(), strict=True)) == known
+
+
+pieces = st.one_of(
+    st.sampled_from(
+        [
+            "time",
+            "rps",
+            ",",
+            ";",
+            "\t",
+            "\n",
+            "\r\n",
+            '"',
+            "1",
+            "1,5",
+            "1.234",
+            "1e308",
+            "NaN",
+            "+Inf",
+            "12 req/s",
+            "sep=;",
+        ]
+    ),
+    st.sampled_from(
+        ["{", "}", "[", "]", ":", '"values"', '"metric"', '"result"', '"data"', "null", "2026-01-05 10:00:00"]
+    ),
+    st.text(max_size=3),
+)
+readings = st.builds(
+    TraceReading,
+    time=st.sampled_from(["", "1", "time"]),
+    value=st.sampled_from([(), ("2",), ("rps",), ("1", "2", "3")]),
+    name=st.sampled_from(["", "3"]),
+    workload=st.sampled_from([(), ("garbage",)]),
+    unit=st.sampled_from([None, "requests", "cores"]),
+    zone=zones,
+    decimal=st.sampled_from(["", ".", ","]),
+    sum=st.booleans(),
+)
+
+
+@given(
+    st.lists(pieces, max_size=30).map("".join), st.binary(max_size=4), st.sampled_from(["", "gzip", "utf-16"]), readings
+)
+@settings(max_examples=400, deadline=None)
+def test_garbage_never_ends_in_a_traceback(folder, text, junk, wrap, said):
+    """It is read, or refused by the name of the file."""
+    content = text.encode("utf-16" if wrap == "utf-16" else "utf-8", "surrogatepass") + junk
+    path = folder / "garbage.csv"
+    path.write_bytes(gzip.compress(content) if wrap == "gzip" else content)
+    try:
+        traces = read_traces([str(path)], said=said)
+    except TraceError as error:
+        assert all(line.startswith((f"{path}:", "no workload is called")) for line in error.problems)  # noqa: PT017
+    else:
+        assert all(np.isfinite(trace.times).all() and (trace.values <= MAX_VALUE).all() for trace in traces)

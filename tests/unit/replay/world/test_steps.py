@@ -104,6 +104,34 @@ class TestBacklog:
         assert row.backlog == pytest.approx(11.5 / WORK)
         assert row.lost == pytest.approx(3.5 / WORK)
 
+    def test_what_is_late_and_then_lost(self):
+        """All that arrive are late; what is lost at once, and later with its pod, is known as such."""
+        place = Place(roomy(timeout=10.0), replicas=1)
+        rows = [place.tick(2.15) for _ in range(3)]
+        crash(place.c, place.s, place.p, 0, place.now)
+        last = place.tick(0.0)
+        assert [row.late for row in rows] == [1.0] * 3
+        assert [row.late_lost for row in (*rows, last)] == pytest.approx([row.lost for row in (*rows, last)])
+        assert last.late_lost * WORK == pytest.approx(11.5)
+
+    def test_what_was_in_time_and_is_lost(self):
+        """A quarter second of work waits, which the deadline allows: those that die with it were not late."""
+        place = Place(roomy(), replicas=1)
+        row = place.tick(1.15 * (1 + 0.1 / 15))
+        crash(place.c, place.s, place.p, 0, place.now)
+        last = place.tick(0.0)
+        assert last.lost == pytest.approx(row.backlog)
+        assert last.late_lost == pytest.approx(min(row.late * row.requests * 15, row.backlog))
+
+    def test_after_the_backlog_nothing_is_late(self):
+        """What was late has been answered, so it is not lost with its pod."""
+        place = Place(roomy(timeout=100.0), replicas=1)
+        assert place.tick(2.15).late == 1.0
+        place.ticks(3)
+        crash(place.c, place.s, place.p, 0, place.now)
+        row = place.tick(0.0)
+        assert (row.lost, row.late_lost) == (0.0, 0.0)
+
     def test_it_is_worked_off(self):
         """The backlog is served first: nothing vanishes, and at the end it is zero, never negative."""
         place = Place(roomy(timeout=100.0), replicas=1)

@@ -10,18 +10,20 @@ from hypot.run.webhook.admission import review
 from hypot.run.webhook.finder import Finder
 from unit.policy.sizes_world import TARGET, advised, hvpa, owned, pod, recommended, sized, vpa
 from unit.run.reconcile.test_retarget import reconciled, turn, two_workloads
-from unit.run.run_world import KINDS, World, all_kinds
+from unit.run.run_world import KINDS, World, all_kinds, learner
 from unit.run.webhook.admission_world import applied, request
 
 pytestmark = pytest.mark.asyncio
 WRITTEN, OLD, NEW = "1", "182m", "1900m"
-each_kind = pytest.mark.parametrize("kind", ["Hvpa", "VerticalPodAutoscaler"])
+each_kind = pytest.mark.parametrize("kind", ["Hvpa", "VerticalPodAutoscaler", "Autoscaler"])
 
 
 def status(kind, cpu):
     """What a kind writes into its status for new pods."""
     if kind == "VerticalPodAutoscaler":
         return advised(recommended(target=(cpu, None)))
+    if kind == "Autoscaler":
+        return {"containers": [{"containerName": "app", "requests": sized(cpu)}]}
     recorded = {"containerName": "app", "resources": {"requests": sized(cpu)}}
     return {"lastScaling": {"vpaStatus": {"containerResources": [recorded]}}}
 
@@ -29,7 +31,12 @@ def status(kind, cpu):
 def one_of(kind, *objects):
     """An autoscaler of web whose status has a size, and a replica that watches it."""
     reported = status(kind, OLD)
-    made = hvpa(status=reported) if kind == "Hvpa" else vpa("Initial", status=reported)
+    least = [{"containerName": "app", "minAllowed": {"cpu": "100m"}}]
+    made = {
+        "Hvpa": lambda: hvpa(status=reported),
+        "VerticalPodAutoscaler": lambda: vpa("Initial", status=reported),
+        "Autoscaler": lambda: learner(status=reported, resourcePolicy={"containerPolicies": least}),
+    }[kind]()
     return World(*objects, made, kinds=all_kinds(**{kind: "act"}))
 
 

@@ -43,10 +43,13 @@ from unit.run.outcomes import (
     between,
     crowded,
     items,
+    learner,
     outcome,
+    priced,
     representative,
     sized,
     tortoise,
+    using,
     vpa,
 )
 
@@ -422,6 +425,33 @@ def test_series_of_a_tortoise_end_with_it():
     """No series is stored."""
     assert "Tortoise" in text(MetricsSnapshot(NOW, outcomes=[OUTCOMES["tortoise edits"]]))
     assert names.PHASE not in text(MetricsSnapshot(NOW, outcomes=[OUTCOMES["hvpa moves"]]))
+
+
+# Autoscalers.
+
+
+def test_what_an_autoscaler_plans_for():
+    """The demand, what each axis plans for, and how steep lateness is; prices once there are any."""
+    one = OUTCOMES["autoscaler moves"]
+    assert reported(one, names.DEMAND) == [1.6]
+    assert reported(one, names.PLANNED_DEMAND, axis="replicas") == [pytest.approx(1.6 * 1.1)]
+    assert reported(one, names.PLANNED_DEMAND, axis="size") == [pytest.approx(1.6 * 1.1)]
+    assert reported(one, names.KAPPA) == [6.0]
+    assert reported(one, names.RULE_PRICE) == []
+
+
+def test_the_price_of_the_deciding_rule():
+    """As a share of what an HPA at 70 % would have cost; of the axes that it sets."""
+    assert reported(OUTCOMES["autoscaler knows"], names.RULE_PRICE, axis="size") == [0.75]
+    assert reported(OUTCOMES["autoscaler knows"], names.RULE_PRICE, axis="replicas") == [0.75]
+    one = outcome(learner(axes="Replicas"), using(400), priced())
+    assert reported(one, names.RULE_PRICE) == reported(one, names.RULE_PRICE, axis="replicas") == [0.75]
+
+
+def test_an_autoscaler_that_observed_nothing_yet():
+    """Neither demand nor plans are known."""
+    one = OUTCOMES["autoscaler blind"]
+    assert [reported(one, name) for name in (names.DEMAND, names.PLANNED_DEMAND, names.KAPPA)] == [[], [], []]
 
 
 # The controller.

@@ -22,7 +22,7 @@ def test_by_default_hpas_and_vpas_are_ignored():
     """It says so, why, and how to see them."""
     found = lines()
     assert list(found) == ["acting on", "ignoring"]
-    assert found["acting on"]["kinds"] == "WatermarkPodAutoscaler, Hvpa, Tortoise"
+    assert found["acting on"]["kinds"] == "WatermarkPodAutoscaler, Hvpa, Tortoise, Autoscaler"
     assert found["acting on"]["namespaces"].startswith("those with the label hypot.dev/scaling=enabled")
     assert set(found["ignoring"]["kinds"].split(", ")) == {"HorizontalPodAutoscaler", "VerticalPodAutoscaler"}
     assert (found["ignoring"]["why"], found["ignoring"]["todo"]) == (WHY_NO_HPAS, SEE_HPAS)

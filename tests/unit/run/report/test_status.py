@@ -8,6 +8,7 @@ import pytest
 
 from builders import NOW
 from hypot.cluster.port import APPLY_PATCH
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.catalogue import crd_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.status import HPAStatus
@@ -32,7 +33,7 @@ PATH = "/apis/datadoghq.com/v1alpha1/namespaces/default/watermarkpodautoscalers/
 CALM = OUTCOMES["wpa stays"]
 SCHEMAS = {
     kind.KIND: crd_of(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
-    for kind in (WPA, VPA, Hvpa, Tortoise)
+    for kind in (WPA, VPA, Hvpa, Tortoise, WorkloadAutoscaler)
 }
 
 

@@ -3,6 +3,7 @@
 import copy
 from typing import Any
 
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.run.webhook.admission import sizing_for
@@ -52,6 +53,18 @@ def scaled(*containers, policies=(), annotations=None):
     ]
     made["status"] = {"lastScaling": {"vpaStatus": {"containerResources": recorded}}}
     return Hvpa.from_dict(made)
+
+
+def learned(cpu="1500m", limit=None, mode="Auto", **spec):
+    """An Autoscaler of web that recorded this size of the container app."""
+    resources = {"requests": {"cpu": cpu, "memory": "4Gi"}, **({"limits": {"cpu": limit}} if limit else {})}
+    return WorkloadAutoscaler.from_dict(
+        {
+            "metadata": {"name": "web", "namespace": "shop", "annotations": spec.pop("annotations", {})},
+            "spec": {"targetRef": TARGET, "updateMode": mode, **spec},
+            "status": {"containers": [{"containerName": "app", **resources}]},
+        }
+    )
 
 
 def sizes_for(*args, **more):

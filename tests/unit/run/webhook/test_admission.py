@@ -15,7 +15,7 @@ from hypot.policy.observe.read_pods import read_amounts, read_pod
 from hypot.policy.vertical.limits import admits
 from hypot.run.webhook.admission import patch_for
 from unit.policy.sizes_world import box, recommended
-from unit.run.webhook.admission_world import applied, both, pod, scaled, sizer, sizes_for
+from unit.run.webhook.admission_world import applied, both, learned, pod, scaled, sizer, sizes_for
 
 MI, GI = 2**20, 2**30
 # In milli-units, as everything observed is.
@@ -397,3 +397,52 @@ def test_no_patch_makes_a_pod_that_is_refused(boxes, targets, ranges, by_vpa):
         requests = [read_amounts(each["resources"]["requests"])["cpu"] for each in done["spec"]["containers"]]
         assert requests == targets[: len(boxes)]
         assert patch_for(done, sizes_for(autoscaler, done, ranges), {}) == []
+
+
+class TestAutoscaler:
+    """The cpu that an Autoscaler recorded."""
+
+    @pytest.mark.parametrize(
+        ("autoscaler", "cpu"),
+        [
+            (learned(), "1500m"),
+            (learned(axes="Size"), "1500m"),
+            # One that only reports, or leaves sizes alone, records nothing that counts.
+            (learned(mode="Off"), "500m"),
+            (learned(axes="Replicas"), "500m"),
+            (learned(resourcePolicy={"containerPolicies": [{"containerName": "app", "mode": "Off"}]}), "500m"),
+            (learned(annotations={"hypot.dev/resize": "Template"}), "500m"),
+            # Bounds may have changed since: four times the request of the manifest, or what is written.
+            (learned("9"), "2"),
+            (learned("100m"), "500m"),
+            (
+                learned(resourcePolicy={"containerPolicies": [{"containerName": "*", "maxAllowed": {"cpu": "750m"}}]}),
+                "750m",
+            ),
+            (learned("nothing"), "500m"),
+            (learned("0"), "500m"),
+        ],
+    )
+    def test_the_cpu_of_a_new_pod(self, autoscaler, cpu):
+        """Memory stays as in the manifest."""
+        found = after(autoscaler, pod(box(cpu="500m")))["app"]["requests"]
+        assert found == {"cpu": cpu, "memory": "1Gi"}
+
+    def test_a_limit_follows(self):
+        """Where the manifest has one; it is never below the request."""
+        with_limit = box(cpu="500m", limits={"cpu": "1"})
+        assert after(learned("1500m", "3"), pod(with_limit))["app"]["limits"] == {"cpu": "3"}
+        assert after(learned("1500m", "1"), pod(with_limit))["app"]["limits"] == {"cpu": "1500m"}
+        assert "limits" not in after(learned("1500m", "3"), pod(box(cpu="500m")))["app"]
+
+    def test_only_the_container_that_it_sizes(self):
+        """That with the largest cpu request; a container that is not recorded stays as it is."""
+        found = after(learned(), pod(box(cpu="500m"), box("proxy", cpu="100m")))
+        assert (found["app"]["requests"]["cpu"], found["proxy"]["requests"]["cpu"]) == ("1500m", "100m")
+        found = after(learned(), pod(box(cpu="500m"), box("proxy", cpu="2")))
+        assert (found["app"]["requests"]["cpu"], found["proxy"]["requests"]["cpu"]) == ("500m", "2")
+
+    def test_without_a_request_there_is_nothing_to_size(self):
+        """Nor without containers of that name."""
+        assert sizes_for(learned(), pod(box(cpu=None)), ()) == ()
+        assert sizes_for(learned(), pod(box("other")), ()) == ()

@@ -8,7 +8,7 @@ from hypot.run.config import RunConfig
 from hypot.run.observe.watches import Watches
 from hypot.run.webhook.finder import Finder
 from unit.policy.sizes_world import NAMESPACE, TARGET, hvpa, limit_range, made, owned, pod, vpa, workload
-from unit.run.run_world import World, all_kinds
+from unit.run.run_world import World, all_kinds, learner
 
 pytestmark = pytest.mark.asyncio
 BOTH = {"VerticalPodAutoscaler": "act"}
@@ -120,6 +120,21 @@ async def test_an_hvpa_that_is_off_sizes_no_pods(spec, sizer):
     """It must be off in both directions; then the VPA sizes new pods, as it sizes the others."""
     async with World(replica_set(), vpa("Recreate"), hvpa(name="both", **spec), kinds=BOTH) as world:
         assert found(world, pod()) == sizer
+
+
+@pytest.mark.parametrize(
+    ("mode", "axes", "sizer"),
+    [
+        ("Auto", "Both", "Autoscaler"),
+        ("Auto", "Size", "Autoscaler"),
+        ("Auto", "Replicas", "VerticalPodAutoscaler"),
+        ("Off", "Both", "VerticalPodAutoscaler"),
+    ],
+)
+async def test_an_autoscaler_that_sizes_no_pods(mode, axes, sizer):
+    """One that only reports, or sets replicas alone, leaves them to others."""
+    async with World(replica_set(), vpa("Recreate"), learner(mode, axes=axes), kinds=BOTH) as world:
+        assert found(world, pod()) == (sizer, "web")
 
 
 async def test_of_several_hvpas_the_oldest_that_acts():

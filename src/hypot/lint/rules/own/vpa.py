@@ -1,5 +1,6 @@
 """Texts of the rules for sizes that the kinds report: what schema and webhook of a VPA reject, and more."""
 
+from hypot.kinds.vpa.rules import INSTEAD_OF_AUTO
 from hypot.lint.rule import CHECKPOINT_ONLY, SIZING, VPA_ONLY, RuleFamily
 
 VPA_FIELDS = RuleFamily(
@@ -33,7 +34,7 @@ VPA_FIELDS.known(
     "warning",
     title="The update mode Auto",
     why="It is deprecated, means Recreate today, and its meaning may change.",
-    fix="write Recreate, or InPlaceOrRecreate to resize without a restart where that is possible",
+    fix=INSTEAD_OF_AUTO,
     example="Auto is deprecated; today it means Recreate",
     kinds=VPA_ONLY,
 )

@@ -12,8 +12,10 @@ from urllib.parse import parse_qs
 import pytest
 import trustme
 
-from hypot.replay.traces import prometheus, prometheus_http
-from hypot.replay.traces.prometheus import from_prometheus
+from hypot.replay.traces.prometheus import http as prometheus_http
+from hypot.replay.traces.prometheus import query as prometheus
+from hypot.replay.traces.prometheus import series
+from hypot.replay.traces.prometheus.query import from_prometheus
 from hypot.replay.traces.trace import TraceError
 
 PATH = "/api/v1/query_range"
@@ -311,8 +313,8 @@ def test_a_server_that_goes_away_in_between(server, monkeypatch):
 def test_a_server_that_sends_more_points_than_can_be_kept(server, monkeypatch):
     """The points of all answers are counted."""
     monkeypatch.setattr(prometheus, "MAX_POINTS", 2)
-    monkeypatch.setattr(prometheus, "MAX_ROWS", 5)
-    with pytest.raises(TraceError, match="sent more than 5 points"):
+    monkeypatch.setattr(series, "MAX_ROWS", 5)
+    with pytest.raises(TraceError, match="has more than 5 points"):
         from_prometheus(server.url, "demand", 0, 74, 15)
     assert len(server.asked) == 3
 

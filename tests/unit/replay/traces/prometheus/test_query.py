@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from hypot.replay.traces import prometheus as traces_prometheus
-from hypot.replay.traces.prometheus import from_prometheus, workload_names
+from hypot.replay.traces.prometheus import query as traces_prometheus
+from hypot.replay.traces.prometheus.query import from_prometheus
+from hypot.replay.traces.prometheus.series import workload_names
 from hypot.replay.traces.trace import TraceError
 from ports import free_port
 from unit.replay.traces.prometheus_server import needs_prometheus, serving
@@ -106,15 +107,15 @@ def test_nan_is_a_gap(prometheus):
     (web,) = from_prometheus(prometheus, "(demand - demand) / (demand > bool 100) + 1", START, END, STEP)
     assert (web.workload, set(web.values)) == ("web", {1.0})
     assert np.array_equal(web.times, TIMES[WEB > 100])
-    assert web.notes[0] == "ignored: workload 'api' with fewer than two points"
-    assert web.notes[1] == f"{np.count_nonzero(WEB <= 100)} points without a number (NaN) ignored"
+    assert web.notes[0] == f"{np.count_nonzero(WEB <= 100)} values empty or NaN: left out"
+    assert web.notes[-1] == "ignored: workload 'api' with fewer than two values"
 
 
 @needs_prometheus
 def test_nothing_but_single_points(prometheus):
     """It is an error if no series has two points."""
     query = f"demand and on() vector(time()) == {START}"
-    assert "no series of the query has two points" in said(prometheus, query, START, END, STEP)
+    assert "no series has two values" in said(prometheus, query, START, END, STEP)
 
 
 @needs_prometheus
@@ -125,7 +126,10 @@ def test_nothing_but_single_points(prometheus):
         ("demand * on(x) group_left() demand", "refuses the query (422): "),
         ("nothing", "the query found no series from 2023-11-14T22:13:20Z to 2023-11-14T23:53:05Z: "),
         ("demand / 0", "workload 'web' has inf at 2023-11-14T22:13:20Z, and at 399 more times: "),
-        ("-demand", "workload 'web' has -100 at 2023-11-14T22:13:20Z, and at 399 more times: demand must be a number"),
+        (
+            "-demand",
+            "workload 'web' has -100 at 2023-11-14T22:13:20Z, and at 399 more times: write Unix seconds",
+        ),
     ],
 )
 def test_queries_that_give_no_demand(prometheus, query, message):
@@ -184,4 +188,4 @@ def test_more_points_than_can_be_kept():
 )
 def test_names_of_series(series, expected):
     """Each series gets the shortest name that distinguishes it from the others."""
-    assert workload_names([tuple(sorted(labels.items())) for labels in series], " sum(x)\n") == expected
+    assert workload_names([tuple(sorted(labels.items())) for labels in series], "sum(x)") == expected
