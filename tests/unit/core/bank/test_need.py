@@ -1,6 +1,6 @@
 """What a planned demand needs: the count and the size that are cheapest with late requests in the price."""
 
-from math import exp, log
+from math import exp
 
 import pytest
 
