@@ -15,8 +15,8 @@ LEAST = 1.001
 def busiest(cap: float, kappa: float, late_price: float, pod_price: float) -> float:
     """The use of a pod at which one more pod would cost as much as it saves.
 
-    It solves late_price * kappa * use * use * exp(-kappa * (cap - use)) = pod_price by Newton's method for the logarithm
-    of both sides, which is concave: it converges for every law.
+    It solves late_price * kappa * use * use * exp(-kappa * (cap - use)) = pod_price by Newton's method for the
+    logarithm of both sides, which is concave: it converges for every law.
     """
     use = FIRST_USE * cap
     for _ in range(REFINED):

@@ -20,6 +20,7 @@ USUAL = {
     "base": 500,
     "limit": 600,
     "memory": 2**30,
+    "restarted": 400.0,
 }
 
 
@@ -49,6 +50,7 @@ def test_means_of_pods():
         # Nine gigabytes cost as much as a core.
         ({"memory": 0}, {"memory_price": 0.0}),
         ({"memory": 9_090_909_091}, {"memory_price": 1.0}),
+        ({}, {"restarted": 400.0}),
     ],
 )
 def test_what_may_be_absent(changes, found):
