@@ -4,6 +4,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
 import click
@@ -12,7 +13,7 @@ from hypot.cli.configuration.baseline import places_for, read_baseline, report_g
 from hypot.cli.configuration.baseline import write_baseline as write_known
 from hypot.cli.configuration.fields import FailLevel
 from hypot.cli.configuration.file import ConfigurationFile, configuration_for
-from hypot.cli.files import GivenFiles, check_writable, read_given
+from hypot.cli.files import BadInput, GivenFiles, check_writable, read_given
 from hypot.cli.left_out import how_to_render, line_of, listing
 from hypot.cli.live.options import LIVE_SECTION, LiveOptions, given_live, live_options
 from hypot.cli.options import configuration_named
@@ -161,6 +162,8 @@ def command(
         click.echo(_variants(report.variants), err=True)
     if save and cluster:
         _save(save, cluster, version)
+    if cluster is None and not rendered:
+        _check_read(given, everything)
     failing = _FAILING[fail_level or found.values.fail_level]
     incomplete = cluster is not None and bool(cluster.refusals)
     ctx.exit(1 if incomplete or any(finding.severity in failing for finding in report.findings) else 0)
@@ -179,6 +182,14 @@ def _check_usage(
         raise click.UsageError("name files or folders to check, as in `hypot lint .`, or read the cluster with --live")
     if values and not rendered:
         raise click.UsageError("--values is for --render CHART")
+
+
+def _check_read(given: GivenFiles, named: tuple[str, ...]) -> None:
+    """Files that were named and hold no object at all are a mistake, such as the output of a renderer that failed."""
+    if given.objects or given.ignored or given.broken or any(Path(one).is_dir() for one in named):
+        return
+    where = ", ".join("standard input" if one == "-" else one for one in named)
+    raise BadInput(f"nothing was checked: there is no Kubernetes object in {printable(where)}")
 
 
 def _read_cluster(options: LiveOptions) -> "LiveCluster":

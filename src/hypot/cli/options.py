@@ -130,7 +130,7 @@ def read_given_traces(
     Prometheus is asked for the last `span` seconds, unless a start is given, in steps of `step`.
     """
     if prometheus and query:
-        from hypot.replay.traces.prometheus import from_prometheus  # noqa: PLC0415  only if it is used
+        from hypot.replay.traces.prometheus.query import from_prometheus  # noqa: PLC0415  only if it is used
 
         until = time.time() if end is None else end
         since = until - span if start is None else start

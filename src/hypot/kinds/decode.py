@@ -104,6 +104,9 @@ def _in_quotes(kind: "Scalar | type[Node]", value: Any) -> str:
         bare = {key: item for key, item in value.items() if isinstance(item, bool | int | float)}
         quoted = ", ".join(f'{key}: "{shown(item)}"' for key, item in bare.items())
         return f"put it in quotes: {_cut(quoted)}" if kind is STRINGS and bare else ""
+    if isinstance(value, bool) and isinstance(kind, Scalar) and kind.fits(shown(value)):
+        words = "y, yes, on or true" if value else "n, no, off or false"
+        return f"put what is written there in quotes: YAML reads a bare {words} as {shown(value)}"
     takes_text = isinstance(kind, Scalar) and kind.fits(shown(value)) and isinstance(value, bool | int | float)
     return f'put it in quotes: "{shown(value)}"' if takes_text else ""
 

@@ -48,6 +48,24 @@ def test_text_for_people():
     assert "\x1b" not in result.output
 
 
+def test_files_without_any_object(tmp_path):
+    """A renderer that failed leaves nothing, and nothing is no success; a folder may have no autoscaler yet."""
+    (tmp_path / "empty.yaml").write_text("", encoding="utf-8")
+    for arguments, where in ((["-"], "standard input"), ([str(tmp_path / "empty.yaml")], "empty.yaml")):
+        result = run(*arguments, input="")
+        assert result.exit_code == 2
+        assert "nothing was checked: there is no Kubernetes object in" in result.output
+        assert where in result.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_file_that_is_named_twice_is_read_once():
+    """Folders overlap in scripts, and a link is the same file."""
+    Path("k8s/link.yaml").symlink_to("web.yaml")
+    once, twice = run("k8s/web.yaml"), run("k8s/link.yaml", "k8s/web.yaml", "./k8s/web.yaml")
+    assert twice.output.replace("link.yaml", "web.yaml") == once.output
+
+
 @pytest.mark.usefixtures("folder")
 def test_exit_status_of_the_command(capsys):
     """The installed command exits with the same status."""

@@ -191,6 +191,10 @@ def test_decoding_errors_are_those_of_the_api_server(data, rule, message):
         ({"leaf": {"zzz": 3}}, "valid fields: name, maxSize"),
         ({"maxSize": 3}, "did you mean spec.leaf.maxSize?"),
         ({"count": 3, "leaf": {"name": 7}}, 'put it in quotes: "7"'),
+        (
+            {"count": 3, "leaf": {"name": True}},
+            "put what is written there in quotes: YAML reads a bare y, yes, on or true as true",
+        ),
         ({"count": "3"}, "write 3 without quotes, as a number"),
         ({"count": "x" * 200}, f'"{"x" * 76}... is not a whole number'),
         ({"count": 2**31}, "write a whole number from -2147483648 to 2147483647"),

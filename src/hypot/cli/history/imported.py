@@ -37,6 +37,7 @@ from hypot.policy.model.state import State
 from hypot.policy.model.tortoise_state import TortoiseState, key_of
 from hypot.policy.tortoise.needs import amount_of
 from hypot.policy.tortoise.phases import gathers_for
+from hypot.replay.traces.reading import FIRST_DATE
 
 if TYPE_CHECKING:
     from hypot.policy.tortoise.history import LearnedHistory, UsageSeries
@@ -47,8 +48,6 @@ WEEK = 7 * DAY
 # The step of Prometheus queries in seconds: a rate over five minutes leaves nothing out.
 STEP = 300.0
 QUERY = 'sum(rate(container_cpu_usage_seconds_total{namespace="shop", pod=~"web-.*", container="app"}[5m]))'
-# Times before this count from another beginning than 1970.
-FIRST_DATE = 1e8
 _SHOWN_NAMES = 8
 
 

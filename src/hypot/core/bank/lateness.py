@@ -40,7 +40,10 @@ def kappa_after(kappa: float, cap: float, use: float, late: float) -> float:
     if idle <= LEAST_IDLE * cap or late > MOST_SHARE:
         return kappa
     steeper = -log(max(late, LEAST_SHARE)) / idle
-    if steeper > kappa:
+    if steeper > kappa * (1.0 + MOVED):
         return min(MOST_KAPPA, kappa * (1.0 + MOVED))
-    # Where almost nothing is late, all that is known is that the law is at least this steep.
-    return kappa if late < LEAST_SHARE else max(LEAST_KAPPA, kappa / (1.0 + MOVED))
+    # Where almost nothing is late, all that is known is that the law is at least this steep. What is nearer than a step
+    # changes nothing: otherwise kappa, and what follows from it, would never come to rest.
+    if late < LEAST_SHARE or steeper >= kappa / (1.0 + MOVED):
+        return kappa
+    return max(LEAST_KAPPA, kappa / (1.0 + MOVED))

@@ -97,13 +97,13 @@ def remember_ready(learned: Learned, o: Observed, now: float) -> None:
 
 
 def pods_then(learned: Learned, o: Observed) -> float:
-    """How many pods shared the demand in the window of the samples."""
-    total = count = 0
+    """How many pods shared the demand in the window of the samples: the harmonic mean, as each had its share of it."""
+    total, count = 0.0, 0
     for place in range(COUNTS_KEPT):
-        if o.at - o.window < learned.ready_at[place] <= o.at:
-            total += learned.ready[place]
+        if o.at - o.window < learned.ready_at[place] <= o.at and learned.ready[place] > 0:
+            total += 1.0 / learned.ready[place]
             count += 1
-    return total / count if total > 0 else float(max(1, o.ready))
+    return count / total if count > 0 else float(max(1, o.ready))
 
 
 def hidden_demand(rule: AutoscalerRule, learned: Learned, o: Observed, served: float) -> float:

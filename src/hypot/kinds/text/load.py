@@ -13,6 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
+from os.path import realpath
 from typing import Any, Final, Protocol, TypeGuard
 
 from hypot.core.dataclass import dataclass
@@ -154,7 +155,7 @@ class Reader:
         self._exclude = exclude
 
     def read(self, paths: Iterable[str]) -> Iterator[LoadedFiles]:
-        names = self.files = [name for path in paths for name in _files(path, self._exclude)]
+        names = self.files = list(_once(name for path in paths for name in _files(path, self._exclude)))
         total = _bytes_ahead(names)
         done = 0
         for name in names:
@@ -506,6 +507,16 @@ class _TextForm:
         if not document.trimmed:
             return document.whole.data
         return next(self.read(text.stretch(document.whole), 0, limits, lambda data, _: data)).whole.data
+
+
+def _once(names: Iterable[str]) -> Iterator[str]:
+    """Each file once, by its first name: folders may overlap, and a link is the same file."""
+    seen = set()
+    for name in names:
+        place = name if name == "-" else realpath(name)
+        if place not in seen:
+            seen.add(place)
+            yield name
 
 
 def _documents(text: _FileText, limits: InputLimits, take: Take) -> Iterator[tuple[_TextForm, Document]]:

@@ -51,11 +51,12 @@ class TraceColumns(NamedTuple):
         return len(self.values) > 1
 
     @property
-    def numbers(self) -> list[int]:
-        return [place for place in (*self.values, self.memory, self.replicas) if place is not None]
+    def others(self) -> list[int]:
+        """Other columns of numbers."""
+        return [place for place in (self.memory, self.replicas) if place is not None]
 
     def wanted(self) -> list[int]:
-        return [self.time, *self.numbers, *([] if self.workload is None else [self.workload])]
+        return [self.time, *self.values, *self.others, *([] if self.workload is None else [self.workload])]
 
 
 class WorkloadBatch(NamedTuple):
@@ -76,6 +77,8 @@ class TableScan(NamedTuple):
     """A file of which only the column names were read."""
 
     frame: "pl.LazyFrame"
+    # The columns of the frame by place, and their names in the file.
+    schema: "list[tuple[str, pl.DataType]]"
     names: list[str]
     columns: TraceColumns
     # The number of the first data row, counted from 1, and how many data rows there must be.
@@ -109,8 +112,9 @@ class OpenedTable(NamedTuple):
     table: TableScan
     said: TraceReading
     times: "TimeFormat"
-    # By column.
-    numbers: "dict[int, NumberFormat]"
+    # How values are written, and memory and replicas.
+    values: "NumberFormat"
+    others: "NumberFormat"
     unit: TraceUnit | None
     notes: tuple[str, ...]
     assumed: tuple[Assumed, ...]
@@ -148,13 +152,9 @@ def find_columns(
     is_wide = len(values) > 1
     unit, assumed = _unit(found.plain, values, said)
     if guessed and not (is_wide and said.workload):
-        taken_names = [names[place].strip() for place in values]
-        each = f"each column of numbers is a workload of its own; {OPTION} value=… chooses"
-        each = "all columns of numbers are added up" if said.sum else each
-        why = each if is_wide else "the only column of numbers"
-        assumed = (Assumed("value", json.dumps(taken_names, ensure_ascii=False), why), *assumed)
+        assumed = (_assumed_values([found.names[place] for place in values], said), *assumed)
     if is_time_assumed:
-        assumed = (Assumed("time", names[time].strip(), "the only column of dates"), *assumed)
+        assumed = (Assumed("time", found.names[time], "the only column of dates"), *assumed)
     known = {time, workload, *values, *(() if is_wide else (memory, replicas))}
     others = [name for place, name in enumerate(names) if place not in known]
     return TraceColumns(
@@ -215,6 +215,16 @@ class _Finder:
         called = [self.names[place] for place in values]
         for name in dict.fromkeys(name for name in called if called.count(name) > 1):
             self.problems.append(f"{called.count(name)} columns of numbers are called {name!r}: rename them")
+
+
+def _assumed_values(names: Sequence[str], said: TraceReading) -> Assumed:
+    if len(names) == 1:
+        why = "the only column of numbers"
+    elif said.sum:
+        why = "all columns of numbers are added up"
+    else:
+        why = f"each column of numbers is a workload of its own; {OPTION} value=… chooses"
+    return Assumed("value", json.dumps(names, ensure_ascii=False), why)
 
 
 def _unit(

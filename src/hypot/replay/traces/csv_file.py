@@ -60,13 +60,14 @@ def open_csv(file: str, size: int, content: bytes | None, said: TraceReading) ->
 
     try:
         frame = text.scan(dialect)
-        if len(frame.collect_schema()) != len(dialect.names):
+        schema = list(frame.collect_schema().items())
+        if len(schema) != len(dialect.names):
             raise TraceError(broken("its first row cannot be read"))
     except pl.exceptions.PolarsError as error:
         raise TraceError(broken(str(error))) from error
     shown = tuple([place for place in range(len(dialect.names)) if dialect.content(place) == "number"])
     return TableScan(
-        frame, dialect.names, columns, dialect.first_row, rows, broken, separator=dialect.separator, shown=shown
+        frame, schema, dialect.names, columns, dialect.first_row, rows, broken, separator=dialect.separator, shown=shown
     )
 
 

@@ -1,44 +1,51 @@
 """Looks at the columns of a table before it is read: in which form they have times and numbers."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from hypot.replay.traces.columns import OpenedTable, TableScan
-from hypot.replay.traces.numbers import PLAIN, NumberForms, Surroundings, number_forms
+from hypot.replay.traces.numbers import CELL, NumberTexts, number_forms
 from hypot.replay.traces.reading import OPTION, Assumed, TraceReading, TraceUnit
 from hypot.replay.traces.times import ASSUMED_ZONE, DOTTED, EXAMPLE, TimeFormat, findings, has_zone, is_date, reading
 from hypot.replay.traces.trace import TraceError, several
 
 
 def opened_table(file: str, table: TableScan, said: TraceReading) -> OpenedTable:
+    columns = table.columns
     first = _first_time(table)
     times, assumed = _times(file, table, first, said.zone)
-    texts: dict[int, pl.Expr] = {}
-    for place in table.columns.numbers:
-        cell, kind = cell_of(table, place)
-        if isinstance(kind, pl.String):
-            texts[place] = cell
-        elif not (kind.is_numeric() or isinstance(kind, pl.Null)):
+    for place in (*columns.values, *columns.others):
+        kind = table.schema[place][1]
+        if not (kind.is_numeric() or isinstance(kind, pl.Null | pl.String)):
             raise TraceError(f"{file}: column {table.names[place]} has type {kind}, not numbers")
-    found = NumberForms({}, {})
-    if texts:
-        others = [cell_of(table, place)[0] for place in table.shown if place not in texts]
-        dotted = DOTTED.match(first) is not None
-        around = Surroundings(table.columns.memory, said.decimal, table.separator, others, dotted)
-        found = number_forms(table.frame, texts, around)
-    unit, of_unit = _unit(file, table, found, said)
+    unwanted = [place for place in table.shown if place not in columns.wanted()]
+    values, others, rest = (_texts(table, places) for places in (columns.values, columns.others, unwanted))
+    dotted = DOTTED.match(first) is not None
+    found = number_forms(NumberTexts(values, others, rest, said.decimal, table.separator, dotted))
+    unit, of_unit = _unit(file, table, found.units, said)
     return OpenedTable(
         table,
         said,
         times,
-        {place: found.formats.get(place, PLAIN) for place in table.columns.numbers},
+        found.values,
+        found.others,
         unit,
-        (*table.columns.notes, *found.notes),
+        (*columns.notes, *found.notes),
         (*of_unit, *assumed, *found.assumed),
     )
 
 
+def _texts(table: TableScan, places: Sequence[int]) -> pl.LazyFrame:
+    """The texts of some columns, one below the other; columns of other types have none."""
+    cells = [pl.col(table.schema[i][0]).alias(str(i)) for i in places if isinstance(table.schema[i][1], pl.String)]
+    if not cells:
+        return pl.LazyFrame(schema={CELL: pl.String})
+    return table.frame.select(cells).unpivot(value_name=CELL).select(CELL)
+
+
 def cell_of(table: TableScan, place: int) -> tuple[pl.Expr, pl.DataType]:
-    name, kind = list(table.frame.collect_schema().items())[place]
+    name, kind = table.schema[place]
     return pl.col(name), kind
 
 
@@ -64,12 +71,10 @@ def _times(file: str, table: TableScan, first: str, zone: str) -> tuple[TimeForm
 
 
 def _unit(
-    file: str, table: TableScan, found: NumberForms, said: TraceReading
+    file: str, table: TableScan, in_cells: frozenset[TraceUnit], said: TraceReading
 ) -> tuple[TraceUnit | None, tuple[Assumed, ...]]:
     """The unit that the user, a column name or the cells say; they must agree."""
-    columns = table.columns
-    in_cells = set().union(*found.units.values()) if found.units else set()
-    assumed = columns.assumed
+    columns, assumed = table.columns, table.columns.assumed
     if not in_cells:
         return columns.unit, assumed
     written = several(sorted(in_cells))
@@ -78,4 +83,4 @@ def _unit(
     if columns.unit not in {None, *in_cells}:
         where = f"{OPTION} unit={said.unit}" if said.unit else f"column {table.names[columns.values[0]]}"
         raise TraceError(f"{file}: its values are in {written}, but {where} says {columns.unit}")
-    return in_cells.pop(), tuple([one for one in assumed if one.key != "unit"])
+    return next(iter(in_cells)), tuple([one for one in assumed if one.key != "unit"])

@@ -11,7 +11,7 @@ from hypot.replay.traces.trace import PART_ROWS, TimeWindow, Trace, TraceError, 
 
 if TYPE_CHECKING:
     from hypot.replay.traces.files import TableFile
-    from hypot.replay.traces.prometheus_file import SeriesFile
+    from hypot.replay.traces.prometheus.answer_file import SeriesFile
 
     TraceFile = TableFile | SeriesFile
 
@@ -140,7 +140,7 @@ def _opened(path: str, said: TraceReading, progress: Callable[[int, int], None])
     try:
         about = inspected(path)
         if about.form == "json":
-            from hypot.replay.traces.prometheus_file import open_answer  # noqa: PLC0415  only if it is used
+            from hypot.replay.traces.prometheus.answer_file import open_answer  # noqa: PLC0415  only if it is used
 
             return open_answer(path, about, said)
         from hypot.replay.traces.files import open_table  # noqa: PLC0415  polars is slow to import

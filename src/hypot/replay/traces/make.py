@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hypot.kinds.base import count_of
-from hypot.replay.traces.reading import OPTION, Assumed, TraceUnit
+from hypot.replay.traces.reading import FIRST_DATE, OPTION, Assumed, TraceUnit
 from hypot.replay.traces.trace import (
     MAX_VALUE,
     TooShortError,
@@ -100,14 +100,23 @@ def make_trace(workload: str, read: TraceRows, origin: Origin) -> Trace:
     notes += gap_notes(read.times)
     values = _per_second(read) if origin.unit == "requests" else read.values
     _refuse_too_large(workload, read.times, values, origin.source)
-    if len(values) >= _NEVER_FALLS and values[-1] > values[0] and (np.diff(values) >= 0).all():
-        notes.append("the values never fall, as those of a counter: a trace holds rates, such as rate(…[2m])")
+    notes += _doubts(read.times, values)
     memory, replicas = (_filled(read.times, column) for column in (read.memory, read.replicas))
     for column in (read.times, values, memory, replicas):
         if column is not None:
             column.setflags(write=False)
     unit = "rps" if origin.unit == "requests" else origin.unit
     return Trace(workload, read.times, values, memory, unit, origin.source, tuple(notes), replicas, origin.assumed)
+
+
+def _doubts(times: Floats, values: Floats) -> list[str]:
+    """What makes no sense as demand, but cannot be refused."""
+    doubts = []
+    if times[-1] - times[0] < 1 and times[-1] < FIRST_DATE:
+        doubts.append("it covers less than a second: times are seconds, or dates as text")
+    if len(values) >= _NEVER_FALLS and values[-1] > values[0] and (np.diff(values) >= 0).all():
+        doubts.append("the values never fall, as those of a counter: a trace holds rates, such as rate(…[2m])")
+    return doubts
 
 
 def _added_up(read: TraceRows, again: npt.NDArray[np.bool_]) -> TraceRows:

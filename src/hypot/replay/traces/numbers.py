@@ -1,7 +1,7 @@
 """Numbers in text: decimal points and commas, groups of thousands, units such as those that Grafana shows."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 from typing import Final, NamedTuple
 
@@ -95,6 +95,8 @@ class NumberFormat(NamedTuple):
 
 
 PLAIN: Final = NumberFormat()
+CELL: Final = "cell"
+_CELL: Final = pl.col(CELL)
 _INFINITE: Final = r"(?i)^[+-]?(?:inf|infinity|\x{221e})$"
 
 
@@ -110,53 +112,51 @@ def _form(decimal: str) -> str:
 
 
 class NumberForms(NamedTuple):
-    """The formats of the columns of a file, and what its cells say."""
+    """How values and other numbers of a file are written, and what its cells say."""
 
-    formats: dict[int, NumberFormat]
-    # By column, where its cells say it.
-    units: dict[int, set[TraceUnit]]
+    values: NumberFormat = PLAIN
+    others: NumberFormat = PLAIN
+    # The units that the values have.
+    units: frozenset[TraceUnit] = frozenset()
     notes: tuple[str, ...] = ()
     assumed: tuple[Assumed, ...] = ()
 
 
-class Surroundings(NamedTuple):
-    """What else says how the numbers of a file are written."""
+class NumberTexts(NamedTuple):
+    """The numbers of a file as texts, each in one column called CELL, and what else says how they are written."""
 
-    # The column of memory.
-    memory: int | None = None
+    values: pl.LazyFrame
+    # Memory and replicas.
+    others: pl.LazyFrame
+    # Columns that are not wanted.
+    unwanted: pl.LazyFrame
     # The decimal mark, if the user said it.
-    said: str = ""
-    separator: str = ""
-    # Other columns of numbers.
-    others: Sequence[pl.Expr] = ()
+    said: str
+    separator: str
     # Whether dates are written as 31.12.2026.
-    dotted_dates: bool = False
+    dotted_dates: bool
 
 
-def number_forms(frame: pl.LazyFrame, cells: Mapping[int, pl.Expr], around: Surroundings) -> NumberForms:
-    """Looks at all cells of these columns of texts."""
-    odd = {place: _odd(cell) for place, cell in cells.items()}
-    counted = frame.select(cell.len().alias(str(place)) for place, cell in odd.items()).collect(engine="streaming")
-    strange = {place for place in cells if counted[str(place)][0]}
-    if not strange and around.said != "," and (around.said or around.separator != ";"):
-        return NumberForms(dict.fromkeys(cells, PLAIN), {})
-    decimal, assumed = _decimal(frame, list(cells.values()), around)
-    formats = dict.fromkeys(cells, PLAIN)
-    for place in cells if decimal == "," else strange:
-        formats[place] = NumberFormat(decimal, BYTES if place == around.memory else DEMAND)
-    suffixes = {place: _suffixes(frame, odd[place], decimal) for place in strange if place != around.memory}
-    known = {place: [DEMAND[one] for one in some if one in DEMAND] for place, some in suffixes.items()}
-    units = {place: {one.unit for one in some if one.unit is not None} for place, some in known.items()}
-    notes = ["numbers have decimal commas"] if decimal == "," and not assumed and not around.said else []
-    shown = next((one for some in suffixes.values() for one in some if one in DEMAND and DEMAND[one].factor != 1.0), "")
+def number_forms(texts: NumberTexts) -> NumberForms:
+    """Looks at all cells."""
+    strange, others_strange = (bool(_sum(each, _IS_ODD)) for each in (texts.values, texts.others))
+    if not (strange or others_strange) and texts.said != "," and (texts.said or texts.separator != ";"):
+        return NumberForms()
+    decimal, assumed = _decimal(texts)
+    comma = decimal == ","
+    others = NumberFormat(decimal, BYTES) if others_strange or comma else PLAIN
+    notes: tuple[str, ...] = ("numbers have decimal commas",) if comma and not assumed and not texts.said else ()
+    if not strange:
+        return NumberForms(NumberFormat(decimal) if comma else PLAIN, others, notes=notes, assumed=assumed)
+    suffixes = [one for one in _suffixes(texts.values, decimal) if one in DEMAND]
+    units = {unit for one in suffixes if (unit := DEMAND[one].unit) is not None}
+    shown = next((one for one in suffixes if DEMAND[one].factor != 1.0), "")
     if shown:
-        notes.append(f"values are rounded, as in 1.23 {shown}: an export without units is exact")
-    return NumberForms(formats, units, tuple(notes), assumed)
+        notes += (f"values are rounded, as in 1.23 {shown}: an export without units is exact",)
+    return NumberForms(NumberFormat(decimal), others, frozenset(units), notes, assumed)
 
 
-def _odd(cell: pl.Expr) -> pl.Expr:
-    """The cells that are no plain numbers."""
-    return cell.filter(number(cell, pl.String()).is_null() & cell.is_not_null())
+_IS_ODD: Final = number(_CELL, pl.String()).is_null() & _CELL.is_not_null()
 
 
 class _Marks(NamedTuple):
@@ -172,19 +172,23 @@ class _Marks(NamedTuple):
 _DIGITS: Final = r"^[+-]?([0-9.,]*[0-9][0-9.,]*)"
 
 
-def _marks(frame: pl.LazyFrame, cells: Sequence[pl.Expr]) -> _Marks:
-    found = _Marks()
-    for cell in cells:
-        text = cell.str.strip_chars().str.replace_all(f"[{_APART}]", "").str.extract(_DIGITS)
-        counted = frame.select(
-            _decisive(text, r"\.", ",").sum().alias("points"),
-            _decisive(text, ",", r"\.").sum().alias("commas"),
-            _open(text, r"\.").sum().alias("open_points"),
-            _open(text, ",").sum().alias("open_commas"),
-        )
-        row = counted.collect(engine="streaming").row(0)
-        found = _Marks(*(known + (more or 0) for known, more in zip(found, row, strict=True)))
-    return found
+def _marks(cells: pl.LazyFrame, separator: str) -> _Marks:
+    """Counts no points where all numbers have at most one point and no comma, unless semicolons separate fields."""
+    has_marks = _CELL.str.contains(",", literal=True) | (_CELL.str.count_matches(".", literal=True) > 1)
+    if separator != ";" and not _sum(cells, has_marks):
+        return _Marks()
+    text = _CELL.str.strip_chars().str.replace_all(f"[{_APART}]", "").str.extract(_DIGITS)
+    counted = (
+        _decisive(text, r"\.", ","),
+        _decisive(text, ",", r"\."),
+        _open(text, r"\."),
+        _open(text, ","),
+    )
+    return _Marks(*(_sum(cells, each) for each in counted))
+
+
+def _sum(cells: pl.LazyFrame, number: pl.Expr) -> int:
+    return int(cells.select(number.sum()).collect(engine="streaming").item() or 0)
 
 
 def _open(text: pl.Expr, mark: str) -> pl.Expr:
@@ -198,19 +202,19 @@ def _decisive(text: pl.Expr, mark: str, other: str) -> pl.Expr:
     return single | text.str.contains(f"{other}.*{mark}|{other}[0-9]*{other}")
 
 
-def _decimal(frame: pl.LazyFrame, cells: Sequence[pl.Expr], around: Surroundings) -> tuple[str, tuple[Assumed, ...]]:
+def _decimal(texts: NumberTexts) -> tuple[str, tuple[Assumed, ...]]:
     """The decimal mark of a file, and what was assumed if its numbers leave it open."""
-    if around.said:
-        return around.said, ()
-    own = _marks(frame, cells)
-    for marks in (own, _marks(frame, around.others)):
+    if texts.said:
+        return texts.said, ()
+    own = _marks(texts.values, texts.separator)
+    for marks in (own, *(_marks(each, texts.separator) for each in (texts.others, texts.unwanted))):
         if marks.points != marks.commas:
             return "." if marks.points > marks.commas else ",", ()
     if own.open_commas:
         # Where commas separate fields, nobody writes decimals with them.
-        decimal, written = "." if around.separator == "," else ",", "1,234"
-    elif own.open_points and around.separator == ";":
-        decimal, written = "," if around.dotted_dates else ".", "1.234"
+        decimal, written = "." if texts.separator == "," else ",", "1,234"
+    elif own.open_points and texts.separator == ";":
+        decimal, written = "," if texts.dotted_dates else ".", "1.234"
     else:
         return ".", ()
     read = "1.234" if decimal in written else "1234"
@@ -219,7 +223,8 @@ def _decimal(frame: pl.LazyFrame, cells: Sequence[pl.Expr], around: Surroundings
     return decimal, (Assumed("decimal", decimal, why),)
 
 
-def _suffixes(frame: pl.LazyFrame, odd: pl.Expr, decimal: str) -> list[str]:
-    """What stands after the numbers of a column, at most so many different ones as it takes to see a unit."""
-    found = odd.str.strip_chars().str.extract(_form(decimal), 2).str.replace_all(r"\s", "").drop_nulls().unique()
-    return sorted(frame.select(found.head(_SUFFIXES).alias("suffix")).collect(engine="streaming")["suffix"])
+def _suffixes(cells: pl.LazyFrame, decimal: str) -> list[str]:
+    """What stands after the numbers, at most so many different ones as it takes to see a unit."""
+    suffix = _CELL.str.strip_chars().str.extract(_form(decimal), 2).str.replace_all(r"\s", "")
+    found = cells.filter(_IS_ODD).select(suffix.drop_nulls().unique().head(_SUFFIXES)).collect(engine="streaming")
+    return sorted(found.to_series())

@@ -143,7 +143,9 @@ def open_parquet(file: str, said: TraceReading) -> TableScan:
         raise TraceError(broken_parquet(file)) from error
     if extent.rows > MAX_ROWS or extent.size > MAX_BYTES:
         _refuse_what_cannot_be_parted(file, extent, is_fleet=columns.workload is not None)
-    return TableScan(frame, names, columns, 1, extent.rows, lambda _: broken_parquet(file), extent.size, scan)
+    return TableScan(
+        frame, list(schema.items()), names, columns, 1, extent.rows, lambda _: broken_parquet(file), extent.size, scan
+    )
 
 
 def _content(kind: pl.DataType) -> Content:

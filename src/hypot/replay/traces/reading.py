@@ -6,6 +6,8 @@ from hypot.core.dataclass import dataclass
 
 # What a value in a file can be; `requests` are counted since the row before.
 TraceUnit = Literal["rps", "requests", "cores"]
+# Times before this count from another beginning than 1970.
+FIRST_DATE: Final = 1e8
 # How a command takes one of the keys.
 OPTION: Final = "--trace"
 

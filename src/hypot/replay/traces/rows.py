@@ -20,6 +20,8 @@ from hypot.replay.traces.trace import (
     stem_of,
 )
 
+# The most columns of which wrong cells are shown.
+_SHOWN = 10
 _HINT = ": an empty cell is a gap"
 
 
@@ -64,14 +66,10 @@ def traces_of(table: TraceTable, across: Across) -> list[Trace]:
     table, problems = _in_seconds(table, across)
     table = _within(table, across) if table.rows.height else table
     columns = table.opened.table.columns
-    numbers = [(VALUE, place) for place in columns.values]
-    for alias, place in (*numbers, (MEMORY, columns.memory), (REPLICAS, columns.replicas)):
+    problems += _wrong_values(table)
+    for alias, place in ((MEMORY, columns.memory), (REPLICAS, columns.replicas)):
         if place is not None:
-            one = pl.col(alias)
-            wrong = one.is_null() | (one.is_not_nan() & ((one < 0) | (one > MAX_VALUE)))
-            if columns.is_wide:
-                wrong &= pl.col(WORKLOAD) == table.opened.table.names[place].strip()
-            problems += wrong_cells(table, place, wrong, "number", _HINT)
+            problems += wrong_cells(table, place, _is_wrong(alias), "number", _HINT)
     if columns.workload is not None:
         problems += wrong_cells(table, columns.workload, pl.col(WORKLOAD).is_null(), "name")
     if problems:
@@ -79,6 +77,25 @@ def traces_of(table: TraceTable, across: Across) -> list[Trace]:
     traces, short = _by_workload(table)
     across.made(len(traces), short)
     return traces
+
+
+def _is_wrong(alias: str) -> pl.Expr:
+    """What is no amount; NaN is a missing one."""
+    one = pl.col(alias)
+    return one.is_null() | (one.is_not_nan() & ((one < 0) | (one > MAX_VALUE)))
+
+
+def _wrong_values(table: TraceTable) -> list[str]:
+    columns, wrong = table.opened.table.columns, _is_wrong(VALUE)
+    if not columns.is_wide:
+        return wrong_cells(table, columns.values[0], wrong, "number", _HINT)
+    names = table.opened.table.names
+    concerned = set(table.rows.filter(wrong)[WORKLOAD].unique())
+    places = [place for place in columns.values if names[place].strip() in concerned]
+    of_one = {place: wrong & (pl.col(WORKLOAD) == names[place].strip()) for place in places[:_SHOWN]}
+    problems = [line for place, its in of_one.items() for line in wrong_cells(table, place, its, "number", _HINT)]
+    more = len(places) - len(of_one)
+    return [*problems, f"{table.file}: and {count_of(more, 'more column')} with such cells"] if more else problems
 
 
 def _in_seconds(table: TraceTable, across: Across) -> tuple[TraceTable, list[str]]:

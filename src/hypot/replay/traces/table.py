@@ -7,7 +7,7 @@ import polars as pl
 from hypot.kinds.base import count_of
 from hypot.replay.traces.columns import OpenedTable, TableScan, WorkloadBatch
 from hypot.replay.traces.forms import cell_of
-from hypot.replay.traces.times import last_of_equal_hours
+from hypot.replay.traces.times import PARTS, last_of_equal_hours
 from hypot.replay.traces.trace import MAX_VALUE, PART_ROWS, TraceError, several
 
 ROW, TIME, ZONE, VALUE, MEMORY, WORKLOAD = "row", "time", "zone", "value", "memory", "workload"
@@ -37,28 +37,44 @@ class TraceTable(NamedTuple):
 def read_table(file: str, opened: OpenedTable, part: WorkloadBatch) -> TraceTable:
     """Reads a whole part, once, and only the wanted columns. No other function reads whole parts."""
     table, times, columns = opened.table, opened.times, opened.table.columns
-    cells = {TIME: times.seconds, ZONE: times.zone, _LATE: times.late, _CLOCK: times.clock}
-    values = _value_names(columns.values)
-    numbers = {**values, MEMORY: columns.memory, REPLICAS: columns.replicas}
-    cells |= {alias: None if place is None else _number(opened, place) for alias, place in numbers.items()}
+    frame = _only(file, table, part)
+    if times.parts is not None:
+        frame = frame.with_columns(times.parts.alias(PARTS))
+    cells = {ROW: pl.col(_NUMBERED), TIME: times.seconds, ZONE: times.zone, _LATE: times.late, _CLOCK: times.clock}
+    for alias, place in ((MEMORY, columns.memory), (REPLICAS, columns.replicas)):
+        cells[alias] = None if place is None else opened.others.read(*cell_of(table, place))
     if columns.workload is not None:
         names = _name_texts(file, table, columns.workload)
         cells[WORKLOAD] = names.cast(pl.Categorical) if part.rows > PART_ROWS else names
-    frame = _only(file, table, part)
-    wanted = [cell.alias(alias) for alias, cell in cells.items() if cell is not None]
-    rows = frame.select(*wanted, pl.col(_NUMBERED).alias(ROW)).collect(engine="streaming")
-    if len(rows) != part.rows:
-        raise TraceError(table.broken(f"of {part.rows} rows only {len(rows)} were found"))
+    chosen = {alias: cell.alias(alias) for alias, cell in cells.items() if cell is not None}
+    wanted = _wide(opened, frame, chosen) if columns.is_wide else frame.select(*chosen.values(), _value(opened))
+    rows = wanted.collect(engine="streaming")
+    if len(rows) != part.rows * len(columns.values):
+        raise TraceError(table.broken(f"of {part.rows} rows only {len(rows) // len(columns.values)} were found"))
     read = TraceTable(file, opened, part, _with_clean_names(rows), opened.notes)
     if not rows.height or rows[TIME].null_count():
         filled = pl.any_horizontal(*(_filled(table, place) for place in columns.wanted()))
-        read = _without_empty_rows(read, frame.select(filled).collect(engine="streaming").to_series())
-    return read._replace(rows=_long(_of_equal_hours(read.rows), table, values))
+        read = _without_empty_rows(read, frame.filter(filled).select(pl.col(_NUMBERED).alias(ROW)))
+    return read._replace(rows=_of_equal_hours(read.rows))
 
 
-def _value_names(places: tuple[int, ...]) -> dict[str, int]:
-    """Names of columns in memory."""
-    return {VALUE: places[0]} if len(places) == 1 else {f"{VALUE} {place}": place for place in places}
+def _value(opened: OpenedTable) -> pl.Expr:
+    [place] = opened.table.columns.values
+    return opened.values.read(*cell_of(opened.table, place)).alias(VALUE)
+
+
+def _wide(opened: OpenedTable, frame: pl.LazyFrame, chosen: dict[str, pl.Expr]) -> pl.LazyFrame:
+    """One row for each value, with the name of its workload."""
+    table = opened.table
+    kinds = {table.schema[place][1] for place in table.columns.values}
+    kind = pl.String() if pl.String() in kinds else pl.Float64()
+    names = {str(place): table.names[place].strip() for place in table.columns.values}
+    values = [pl.col(table.schema[int(place)][0]).cast(kind).alias(place) for place in names]
+    found = frame.select(*chosen.values(), *values).unpivot(
+        list(names), index=list(chosen), variable_name=WORKLOAD, value_name=VALUE
+    )
+    workload = pl.col(WORKLOAD).replace_strict(names, return_dtype=pl.Enum(list(names.values())))
+    return found.with_columns(workload, opened.values.read(pl.col(VALUE), kind).alias(VALUE))
 
 
 def _of_equal_hours(rows: pl.DataFrame) -> pl.DataFrame:
@@ -66,22 +82,9 @@ def _of_equal_hours(rows: pl.DataFrame) -> pl.DataFrame:
         return rows
     newest_first = pl.col(_CLOCK).first() > pl.col(_CLOCK).last()
     if rows.select(newest_first).item():
-        rows = rows.reverse()
+        rows = rows.sort(ROW, descending=True, maintain_order=True)
     groups = [WORKLOAD] if WORKLOAD in rows.columns else []
     return last_of_equal_hours(rows, _CLOCK, TIME, _LATE, groups).drop(_LATE, _CLOCK)
-
-
-def _long(rows: pl.DataFrame, table: TableScan, values: dict[str, int]) -> pl.DataFrame:
-    """One row for each value, with the name of its workload."""
-    if len(values) == 1:
-        return rows
-    names = {alias: table.names[place].strip() for alias, place in values.items()}
-    kind = pl.Enum(list(names.values()))
-    shared = [name for name in (ROW, TIME, ZONE) if name in rows.columns]
-    found = rows.rename(names | {name: f" {name}" for name in shared})
-    found = found.unpivot(index=[f" {name}" for name in shared], variable_name=" workload", value_name=" value")
-    back = {f" {name}": name for name in (*shared, WORKLOAD, VALUE)}
-    return found.rename(back).with_columns(pl.col(WORKLOAD).cast(kind))
 
 
 def _only(file: str, table: TableScan, part: WorkloadBatch) -> pl.LazyFrame:
@@ -95,10 +98,6 @@ def _only(file: str, table: TableScan, part: WorkloadBatch) -> pl.LazyFrame:
     name = workload_names(file, table, table.columns.workload)
     known = name.is_in([one for one in part.names if one is not None])
     return frame.filter(known | name.is_null() if None in part.names else known)
-
-
-def _number(opened: OpenedTable, place: int) -> pl.Expr:
-    return opened.numbers[place].read(*cell_of(opened.table, place))
 
 
 def workload_names(file: str, table: TableScan, place: int) -> pl.Expr:
@@ -133,16 +132,17 @@ def _filled(table: TableScan, place: int) -> pl.Expr:
     return (cell.str.strip_chars() != "").fill_null(value=False) if isinstance(kind, pl.String) else cell.is_not_null()
 
 
-def _without_empty_rows(table: TraceTable, filled: pl.Series) -> TraceTable:
-    """Drops empty rows, with a note unless they are at the end of the file."""
-    kept, opened = table.rows.filter(filled), table.opened.table
+def _without_empty_rows(table: TraceTable, filled: pl.LazyFrame) -> TraceTable:
+    """Drops empty rows, with a note unless they are at the end of the file. `filled` has the numbers of the others."""
+    numbers, opened = filled.collect(engine="streaming"), table.opened.table
+    kept = table.rows.join(numbers, ROW, "semi", maintain_order="left")
     if not kept.height:
         if table.part.rows < opened.rows:
             return table.now(kept)
         raise TraceError(f"{table.file}: has no data rows: at least two are needed")
-    empty = table.rows[ROW].filter(~filled)
-    is_end = table.rows[ROW][-1] == opened.first_row + opened.rows - 1
-    missing = int((empty < kept[ROW][-1]).sum()) if is_end else len(empty)
+    empty = table.rows.join(numbers, ROW, "anti")[ROW].unique()
+    is_end = table.rows[ROW].max() == opened.first_row + opened.rows - 1
+    missing = int((empty < kept[ROW].max()).sum()) if is_end else len(empty)
     return table.now(kept, f"{count_of(missing, 'empty row')} ignored" if missing else "")
 
 
@@ -183,5 +183,5 @@ def _why(text: str | None, wanted: str) -> str:
     if value < 0 and wanted == "number":
         return f"is negative ({text.strip()[:_LONGEST_TEXT]})"
     if wanted == "number" and text.rstrip().endswith("%"):
-        return f"({text[:_LONGEST_TEXT]!r}) is a share, not requests/s or cores"
+        return f"({text[:_LONGEST_TEXT]!r}) is a share: record requests/s or cores"
     return f"({text[:_LONGEST_TEXT]!r}) is not a {wanted}"

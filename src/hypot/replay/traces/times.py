@@ -31,11 +31,16 @@ def is_time_text(text: str) -> bool:
     return _PYTHON_FORM.match(text.strip()) is not None
 
 
+PARTS = "the parts of the time"
+
+
 class TimeFormat(NamedTuple):
     """How to read a column of times: seconds, and minutes ahead of UTC where each row states its own zone."""
 
     seconds: pl.Expr
     zone: pl.Expr | None = None
+    # A column that the other expressions need, called PARTS: the parts of texts.
+    parts: pl.Expr | None = None
     # Plain numbers are scaled after all of them are read.
     plain: bool = False
     # The same times if they are in the second of two equal hours, after clocks were set back; and on the clock.
@@ -85,7 +90,7 @@ def _in_zone(local: pl.Expr, zone: str, *, late: bool = False) -> pl.Expr:
 
 
 def _text(cell: pl.Expr, zone: str) -> TimeFormat:
-    parts = cell.str.strip_chars().str.extract_groups(_FORM)
+    whole, parts = cell.str.strip_chars().str.extract_groups(_FORM), pl.col(PARTS)
     year = parts.struct[0].fill_null(parts.struct[5])
     month = parts.struct[1].fill_null(parts.struct[4].str.zfill(2))
     day = parts.struct[2].fill_null(parts.struct[3].str.zfill(2))
@@ -97,10 +102,10 @@ def _text(cell: pl.Expr, zone: str) -> TimeFormat:
     own = pl.when(parts.struct[9].is_not_null()).then(0).otherwise(ahead)
     stated = _epoch(local) - own.fill_null(0) * 60
     if not zone:
-        return TimeFormat(stated, own)
+        return TimeFormat(stated, own, whole)
     early, late = (_epoch(_in_zone(local, zone, late=second)) for second in (False, True))
     early, late = (pl.when(own.is_not_null()).then(stated).otherwise(each) for each in (early, late))
-    return TimeFormat(early, own, late=late, clock=_epoch(local))
+    return TimeFormat(early, own, whole, late=late, clock=_epoch(local))
 
 
 class ScaledTimes(NamedTuple):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from hypot.kinds.base import count_of
-from hypot.replay.traces.reading import OPTION, Assumed, TraceReading
+from hypot.replay.traces.reading import FIRST_DATE, OPTION, Assumed, TraceReading
 from hypot.replay.world.record import Floats
 
 # What the values of a trace are: requests/s or cores.
@@ -104,7 +104,7 @@ def chosen(traces: Iterable[Trace], said: TraceReading) -> Iterator[Trace]:
 
 def moment(at: float) -> str:
     """A time as text; traces without dates count from 0 and are shown as plain seconds."""
-    if not 1e8 <= at < END_OF_SECONDS:
+    if not FIRST_DATE <= at < END_OF_SECONDS:
         return f"{at:.15g} s"
     return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
 

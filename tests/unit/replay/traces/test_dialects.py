@@ -266,6 +266,12 @@ def test_the_total_of_a_counter_is_noticed():
     assert trace.notes == ("the values never fall, as those of a counter: a trace holds rates, such as rate(…[2m])",)
 
 
+def test_days_of_a_spreadsheet():
+    """Times that are numbers of days cover less than a second; a note says what times are."""
+    (trace,) = read("time,rps\n46027.416667,1\n46027.417361,2\n")
+    assert trace.notes == ("it covers less than a second: times are seconds, or dates as text",)
+
+
 def test_sums():
     """Of columns, and of rows of one workload at one time; a missing value adds nothing."""
     (trace,) = read("time,a,b\n0,1,2\n60,3,\n120,5,6\n", sum=True)

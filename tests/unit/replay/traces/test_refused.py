@@ -80,7 +80,7 @@ def test_files_without_what_is_needed(content, message):
         ("ts,value\n0,1\n60,1e308\n", f"column value: row 3 is too large (1e308): at most 1e+15 fits{GAP}"),
         ("ts,value\n0,1\n60,-0.5\n", f"column value: row 3 is negative (-0.5){GAP}"),
         ("ts,value\n0,1\n60,12 kB\n", f"column value: row 3 ('12 kB') is not a number{GAP}"),
-        ("ts,value\n0,1\n60,45 %\n", f"column value: row 3 ('45 %') is a share, not requests/s or cores{GAP}"),
+        ("ts,value\n0,1\n60,45 %\n", f"column value: row 3 ('45 %') is a share: record requests/s or cores{GAP}"),
         ("ts,value\n0,1\n60,10.0.0.1\n", f"column value: row 3 ('10.0.0.1') is not a number{GAP}"),
         ("ts,value,memory\n0,1,x\n60,2,5\n", f"column memory: row 2 ('x') is not a number{GAP}"),
         ("workload,ts,value\na,0,1\n ,60,2\n", "column workload: row 3 is empty"),

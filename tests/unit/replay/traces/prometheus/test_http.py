@@ -12,8 +12,10 @@ from urllib.parse import parse_qs
 import pytest
 import trustme
 
-from hypot.replay.traces import prometheus, prometheus_http, series
-from hypot.replay.traces.prometheus import from_prometheus
+from hypot.replay.traces.prometheus import http as prometheus_http
+from hypot.replay.traces.prometheus import query as prometheus
+from hypot.replay.traces.prometheus import series
+from hypot.replay.traces.prometheus.query import from_prometheus
 from hypot.replay.traces.trace import TraceError
 
 PATH = "/api/v1/query_range"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hypot.replay.traces import prometheus_file
 from hypot.replay.traces.history import open_history, read_traces
+from hypot.replay.traces.prometheus import answer_file
 from hypot.replay.traces.reading import TraceReading
 from hypot.replay.traces.trace import TraceError
 
@@ -177,6 +177,7 @@ RANGE = "write Unix seconds, and numbers from 0 to 1e+15 or NaN"
         ('{"data":{"result":[{"metric":{},"values":[[1,"x"]]}]}}', NO_ANSWER),
         ('{"data":{"result":7}}', NO_ANSWER),
         ('{\n"status": "success",\n', ":3: is not complete JSON: Expecting property name enclosed in double quotes"),
+        ("{}\n{}\n", ":2: holds more than one JSON document; save the answer of a range query"),
         ("[" * 100_000, "is not JSON in UTF-8"),
         (b'{"a": "\xff"}', "is not JSON in UTF-8"),
     ],
@@ -188,5 +189,5 @@ def test_what_is_no_demand(content, message):
 
 def test_a_file_that_is_too_large(monkeypatch):
     """It is not even read."""
-    monkeypatch.setattr(prometheus_file, "MAX_JSON_BYTES", 2**20)
+    monkeypatch.setattr(answer_file, "MAX_JSON_BYTES", 2**20)
     assert refused("[" + " " * 2**21) == "2 MiB of JSON is too much, the limit is 1 MiB"

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hypot.replay.traces.format import Inspected
+from hypot.replay.traces.prometheus.series import Found, NoSeriesError, assumed_of_series, gather, traces_of_series
 from hypot.replay.traces.reading import Assumed, TraceReading, TraceUnit
-from hypot.replay.traces.series import Found, NoSeriesError, assumed_of_series, gather, traces_of_series
 from hypot.replay.traces.trace import TimeWindow, Trace, TraceError, stem_of
 
 MAX_JSON_BYTES = 2**28
+_CUT_OFF = "is not complete JSON: {} (column {})"
 # Keys at the top of what Grafana answers and exports.
 _GRAFANA = frozenset({"results", "panels", "frames"})
 _WANTED = "the answer of a range query, /api/v1/query_range"
@@ -54,7 +55,8 @@ def open_answer(path: str, about: Inspected, said: TraceReading) -> SeriesFile:
     try:
         document = json.loads(content)
     except json.JSONDecodeError as error:
-        raise TraceError(f"{path}:{error.lineno}: is not complete JSON: {error.msg} (column {error.colno})") from error
+        what = f"holds more than one JSON document; save {_WANTED}" if error.msg == "Extra data" else _CUT_OFF
+        raise TraceError(f"{path}:{error.lineno}: {what.format(error.msg, error.colno)}") from error
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{path}: is not JSON in UTF-8") from error
     notes: dict[str, None] = {}

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from hypot.replay.traces.prometheus_http import TOKEN, HttpAnswer, PrometheusServer, ask, find_server
+from hypot.replay.traces.prometheus.http import TOKEN, HttpAnswer, PrometheusServer, ask, find_server
+from hypot.replay.traces.prometheus.series import Found, NoSeriesError, gather, traces_of_series
 from hypot.replay.traces.reading import NOTHING_SAID, TraceReading
-from hypot.replay.traces.series import Found, NoSeriesError, gather, traces_of_series
 from hypot.replay.traces.trace import MAX_ROWS, TimeWindow, Trace, TraceError, chosen
 
 # Prometheus refuses more than 11,000 points a series.

@@ -1,0 +1,1 @@
+"""Demand history from Prometheus: a server that is asked, or a file with its answer."""
