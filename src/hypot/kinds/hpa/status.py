@@ -127,28 +127,30 @@ class HPACondition(StatusCondition):
 
 
 @node
-class HPAStatusV1(Node):
+class ReplicasStatus(Node):
+    """What the status of an autoscaler that counts pods begins with."""
+
+    observed_generation: int | None = wire("observedGeneration", INT64)
+    last_scale_time: str | None = wire("lastScaleTime", TIME)
+    current_replicas: int | None = wire("currentReplicas", INT32)
+    desired_replicas: int | None = wire("desiredReplicas", INT32)
+
+
+@node
+class HPAStatusV1(ReplicasStatus):
     """The status of autoscaling/v1."""
 
     GO: ClassVar[str] = "v2.HorizontalPodAutoscalerStatus"
 
-    observed_generation: int | None = wire("observedGeneration", INT64)
-    last_scale_time: str | None = wire("lastScaleTime", TIME)
-    current_replicas: int | None = wire("currentReplicas", INT32)
-    desired_replicas: int | None = wire("desiredReplicas", INT32)
     utilization: int | None = wire("currentCPUUtilizationPercentage", INT32)
 
 
 @node
-class HPAStatus(Node):
+class HPAStatus(ReplicasStatus):
     """The status of autoscaling/v2: `status.conditions["ScalingActive"]`, `status[cpu(utilization=70)].current`."""
 
     GO: ClassVar[str] = "v2.HorizontalPodAutoscalerStatus"
 
-    observed_generation: int | None = wire("observedGeneration", INT64)
-    last_scale_time: str | None = wire("lastScaleTime", TIME)
-    current_replicas: int | None = wire("currentReplicas", INT32)
-    desired_replicas: int | None = wire("desiredReplicas", INT32)
     current_metrics: tuple[MetricStatus, ...] | None = wire("currentMetrics", MetricStatus, many=True)
     listed_conditions: tuple[HPACondition, ...] | None = wire("conditions", HPACondition, many=True, path="conditions")
 

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hypot.kinds.conditions import ConditionsByType
-from hypot.kinds.meta import INT64, TIME, StatusCondition
-from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, wire
+from hypot.kinds.hpa.status import ReplicasStatus
+from hypot.kinds.meta import StatusCondition
+from hypot.kinds.node import QUANTITY, STRING, Node, node, wire
 
 if TYPE_CHECKING:
     from hypot.kinds.wpa.fields import BandMetric
@@ -34,13 +35,9 @@ class BandMetricStatus(Node):
 
 
 @node
-class WPAStatus(Node):
+class WPAStatus(ReplicasStatus):
     GO: ClassVar[str] = "v1alpha1.WatermarkPodAutoscalerStatus"
 
-    current_replicas: int | None = wire("currentReplicas", INT32)
-    desired_replicas: int | None = wire("desiredReplicas", INT32)
-    last_scale_time: str | None = wire("lastScaleTime", TIME)
-    observed_generation: int | None = wire("observedGeneration", INT64)
     current_metrics: tuple[BandMetricStatus, ...] | None = wire("currentMetrics", BandMetricStatus, many=True)
     listed_conditions: tuple[StatusCondition, ...] | None = wire("conditions", StatusCondition, many=True)
 

@@ -19,6 +19,8 @@ VALUES: dict[str, TraceUnit | None] = {
     "value": None,
     "requests": "rps",
     "rps": "rps",
+    "qps": "rps",
+    "requests_per_second": "rps",
     "cores": "cores",
     "cpu": "cores",
 }

@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import ssl
 import sys
+import tracemalloc
 
 import pytest
 import trustme
@@ -319,6 +320,20 @@ async def test_tls(authority):
         found = await get(url, TOKEN, tls=trusting(authority), server_name="kube-apiserver")
         assert found.totals == [1000.0]
         assert asked[0].headers["Authorization"] == TOKEN["Authorization"]
+
+
+async def test_open_connections_over_tls_are_small(authority):
+    """There are thousands. Both ends are in this process; asyncio's own buffers would take 512 KiB for both."""
+    tls, number = trusting(authority), 10
+    async with answering(BODY, server_side(authority, "127.0.0.1")) as (url, _), new_session(LONG) as session:
+        tracemalloc.start()
+        try:
+            asked = ScrapeRequest(url, [Wanted(NAME)], {}, tls)
+            await asyncio.gather(*(fetch(session, asked, LONG, 2**20) for _ in range(number)))
+            held, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert 64 * 1024 < held / number < 192 * 1024
 
 
 async def test_tls_without_a_name(authority):

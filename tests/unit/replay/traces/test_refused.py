@@ -14,7 +14,7 @@ from hypot.replay.traces.trace import TraceError
 WRITE = "write Unix seconds or RFC 3339, for example 2024-03-01T12:00:00Z"
 NO_TIMES = "no column for times (timestamp_seconds, timestamp, time, ts, datetime, date, _time, @timestamp)"
 GAP = ": an empty cell is a gap"
-NO_VALUES = "none for values (value, requests, rps, cores, cpu)"
+NO_VALUES = "none for values (value, requests, rps, qps, requests_per_second, cores, cpu)"
 
 
 @pytest.fixture(autouse=True)
