@@ -61,9 +61,9 @@ def learned(number, now):
 class Sweep:
     """A controller of one kind, and the processor time of each reconcile."""
 
-    def __init__(self, count, kind, autoscalers):
+    def __init__(self, count, kind, autoscalers, server=Server):
         self.clock = [time.time()]
-        port = Server(count, PODS, lambda: self.clock[0])
+        port = server(count, PODS, lambda: self.clock[0])
         kinds = {**dict.fromkeys(default_kinds(), "off"), kind: "act"}
         config = RunConfig.from_dict({"optIn": "all", "kinds": kinds})
         self.watches = filled(port, config, count, PODS, autoscalers)

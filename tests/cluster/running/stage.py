@@ -21,6 +21,7 @@ PATHS = {
     "WatermarkPodAutoscaler": "/apis/datadoghq.com/v1alpha1/namespaces/{}/watermarkpodautoscalers",
     "Hvpa": "/apis/autoscaling.k8s.io/v1alpha1/namespaces/{}/hvpas",
     "Tortoise": "/apis/autoscaling.mercari.com/v1beta3/namespaces/{}/tortoises",
+    "Autoscaler": "/apis/hypot.dev/v1alpha1/namespaces/{}/autoscalers",
     "VerticalPodAutoscaler": "/apis/autoscaling.k8s.io/v1/namespaces/{}/verticalpodautoscalers",
     "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
@@ -149,7 +150,7 @@ class Workload:
 
     def autoscaler(self, kind: str, api_version: str, spec: Object, **annotations: str) -> "Autoscaler":
         target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": self.name}
-        key = "targetRef" if kind in {"Hvpa", "VerticalPodAutoscaler"} else "scaleTargetRef"
+        key = "targetRef" if kind in {"Hvpa", "VerticalPodAutoscaler", "Autoscaler"} else "scaleTargetRef"
         body = {
             "apiVersion": api_version,
             "kind": kind,

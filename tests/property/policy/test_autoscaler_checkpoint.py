@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hypot.core.bank.bank import PRICED, RULES
+from hypot.core.bank.rule import nothing_learned
 from hypot.core.bank.season import WEEK
 from hypot.policy.model.autoscaler_checkpoint import LARGEST, SLOTS, checkpoint, restored
-from hypot.policy.model.autoscaler_state import AutoscalerState
 
 AMOUNTS = st.floats(0.0, 1e12)
 NUMBERS = st.floats(-1e15, 1e15)
@@ -16,7 +16,7 @@ MEANS = st.lists(AMOUNTS | st.just(-1.0), min_size=1, max_size=40)
 @st.composite
 def pasts(draw):
     """Any prices, seasons and scalars; the rest of long columns repeats what was drawn."""
-    past = AutoscalerState.new().past
+    past = nothing_learned()
     learned = past.learned
     for bank in (past.counts, past.sizes):
         prices = draw(st.lists(AMOUNTS, min_size=1, max_size=40))

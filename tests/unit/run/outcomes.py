@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from builders import KNOWN, NOW, busy, hpa, queue, refused, seen, wpa
 from hypot.core.bank.bank import RULES
+from hypot.core.bank.rule import nothing_learned
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.hpa.fields import cpu
 from hypot.kinds.node import replaced
@@ -98,10 +99,10 @@ def using(cpu, millicores=500, count=4):
 
 def priced():
     """The state of an Autoscaler whose rules cost three quarters of what an HPA at 70 % would have cost."""
-    learned = AutoscalerState.new()
-    for bank in (learned.past.counts, learned.past.sizes):
+    past = nothing_learned()
+    for bank in (past.counts, past.sizes):
         bank.prices[:], bank.priced[0] = [30.0] * RULES + [40.0], 9
-    return State(autoscaler=learned)
+    return State(autoscaler=AutoscalerState(past))
 
 
 NAMING = tortoise_world.tortoise(refs={"horizontalPodAutoscalerName": "mine"})

@@ -24,6 +24,7 @@ SHADOW_HOLD, SHADOW_TARGET = 4, 0.7
 FIRST = 2 * HOLD_COUNT + 2
 # How many steps of plans are kept: no lead is longer.
 LEADS = 32
+RING = LEADS * PRICED
 # Prices lose half of their weight in this time, in seconds.
 HALF_LIFE = 4 * 86400.0
 # Pricing begins this many steps after the first lead has passed.
@@ -89,15 +90,20 @@ def hold_forecasts(bank: Bank, made: Any) -> None:
     """Add the forecasts of this step, and note the largest within each hold."""
     newest = bank.steps[0] % KEPT
     known = min(bank.steps[0] + 1, KEPT)
+    forecasts, ring = bank.forecasts, KEPT * FORECASTS
     for kind in range(FORECASTS):
-        bank.forecasts[newest * FORECASTS + kind] = made[kind]
+        forecasts[newest * FORECASTS + kind] = made[kind]
     for kind in range(FORECASTS):
-        largest, back = 0.0, 0
+        largest, back, place = 0.0, 0, newest * FORECASTS + kind
         for hold in range(HOLD_COUNT):
             last = min(HOLDS[hold], known - 1)
             while back <= last:
-                largest = max(largest, bank.forecasts[(newest - back) % KEPT * FORECASTS + kind])
+                if forecasts[place] > largest:  # noqa: PLR1730  max() costs a call, here and below
+                    largest = forecasts[place]
                 back += 1
+                place -= FORECASTS
+                if place < 0:
+                    place += ring
             bank.held[kind * HOLD_COUNT + hold] = largest
 
 
@@ -119,37 +125,49 @@ def plan_counts(
     most: int,
 ) -> None:
     """What each rule asks for now, in pods that should use `use` cores and can use `cap`."""
-    place = place_of(bank.steps[0])
+    place, before = place_of(bank.steps[0]), UNKNOWN
     for kind in range(FORECASTS):
         for hold in range(HOLD_COUNT):
             demand = bank.held[kind * HOLD_COUNT + hold]
             for margin in range(MARGIN_COUNT):
-                asked = pods_for(demand * (1.0 + MARGINS[margin]), use, cap, kappa, late_price, pod_price)
                 rule = (kind * MARGIN_COUNT + margin) * HOLD_COUNT + hold
+                if hold > 0 and demand == before:
+                    # A longer hold often holds the same: then it plans the same.
+                    bank.plans[place + rule] = bank.plans[place + rule - 1]
+                    continue
+                asked = pods_for(demand * (1.0 + MARGINS[margin]), use, cap, kappa, late_price, pod_price)
                 bank.plans[place + rule] = float(max(least, min(most, asked)))
+            before = demand
     shadow = int(bank.held[SHADOW_HOLD] / (SHADOW_TARGET * request)) + 1
     bank.plans[place + SHADOW] = float(max(least, min(most, shadow)))
 
 
 def plan_sizes(bank: Bank, pods: int, ratio: float, kappa: float, late_price: float, least: float, most: float) -> None:
     """What each rule asks for now, in cores of all these pods together."""
-    place = place_of(bank.steps[0])
+    place, before = place_of(bank.steps[0]), UNKNOWN
     for kind in range(FORECASTS):
         for hold in range(HOLD_COUNT):
             demand = bank.held[kind * HOLD_COUNT + hold]
             for margin in range(MARGIN_COUNT):
-                asked = size_for(demand * (1.0 + MARGINS[margin]), pods, ratio, kappa, late_price)
                 rule = (kind * MARGIN_COUNT + margin) * HOLD_COUNT + hold
+                if hold > 0 and demand == before:
+                    bank.plans[place + rule] = bank.plans[place + rule - 1]
+                    continue
+                asked = size_for(demand * (1.0 + MARGINS[margin]), pods, ratio, kappa, late_price)
                 bank.plans[place + rule] = pods * max(least, min(most, asked))
+            before = demand
     bank.plans[place + SHADOW] = pods * max(least, min(most, bank.held[SHADOW_HOLD] / (SHADOW_TARGET * pods)))
 
 
-def least_planned(bank: Bank, rule: int, lead: int, age: int) -> float:
-    """The least that this rule had planned when what was observed now could still be changed by it."""
-    now = bank.steps[0]
-    least = bank.plans[place_of(now - age) + rule]
-    for back in range(age + 1, lead + 1):
-        least = min(least, bank.plans[place_of(now - back) + rule])
+def least_planned(plans: Any, place: int, steps: int) -> float:
+    """The least that a rule planned in the step whose plan is at this place, and in so many steps before it."""
+    least = plans[place]
+    for _ in range(steps):
+        place -= PRICED
+        if place < 0:
+            place += RING
+        if plans[place] < least:  # noqa: PLR1730
+            least = plans[place]
     return float(least)
 
 
@@ -169,14 +187,22 @@ def price_counts(
     churn: float,
     decay: float,
 ) -> None:
-    """Add what each rule cost in this step; a new pod costs as much as a pod for `churn` steps."""
-    here, before = place_of(bank.steps[0]), place_of(bank.steps[0] - 1)
+    """Add what each rule cost in this step; a new pod costs as much as a pod for `churn` steps.
+
+    What was observed now could be changed by what was planned between `lead` and `age` steps ago.
+    """
+    plans, prices, now = bank.plans, bank.prices, bank.steps[0]
+    here, before, then = place_of(now), place_of(now - 1), place_of(now - age)
+    served, late = UNKNOWN, 0.0
     for rule in range(PRICED):
-        held, least = bank.plans[here + rule], least_planned(bank, rule, lead, age)
-        grown = max(0.0, held - bank.plans[before + rule])
-        late = late_share(kappa, cap, demand / least)
+        held, least = plans[here + rule], least_planned(plans, then + rule, lead - age)
+        grown = held - plans[before + rule]
+        if grown < 0.0:  # noqa: PLR1730
+            grown = 0.0
+        if least != served:
+            served, late = least, late_share(kappa, cap, demand / least)
         price = (held + grown * churn) * pod_price + late_price * demand * late
-        bank.prices[rule] = bank.prices[rule] * decay + price
+        prices[rule] = prices[rule] * decay + price
     bank.priced[0] += 1
 
 
@@ -192,19 +218,22 @@ def price_sizes(
     decay: float,
 ) -> None:
     """Add what each rule cost in this step, for sizes."""
-    here = place_of(bank.steps[0])
+    plans, prices, now = bank.plans, bank.prices, bank.steps[0]
+    here, then = place_of(now), place_of(now - age)
+    served, late = UNKNOWN, 0.0
     for rule in range(PRICED):
-        cap = ratio * least_planned(bank, rule, lead, age) / pods
-        late = late_share(kappa, cap, demand / pods)
-        bank.prices[rule] = bank.prices[rule] * decay + bank.plans[here + rule] + late_price * demand * late
+        least = least_planned(plans, then + rule, lead - age)
+        if least != served:
+            served, late = least, late_share(kappa, ratio * least / pods, demand / pods)
+        prices[rule] = prices[rule] * decay + plans[here + rule] + late_price * demand * late
     bank.priced[0] += 1
 
 
 def choose(bank: Bank, now: float) -> None:
     """Let the cheapest rule decide; the one that decides now stays if none is cheaper."""
-    best = bank.rule[0]
+    best, prices = bank.rule[0], bank.prices
     for rule in range(RULES):
-        if bank.prices[rule] < bank.prices[best]:
+        if prices[rule] < prices[best]:
             best = rule
     if best != bank.rule[0]:
         bank.rule[0], bank.since[0] = best, now

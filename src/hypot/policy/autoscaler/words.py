@@ -1,5 +1,7 @@
 """Rules and learned values in words."""
 
+from heapq import nsmallest
+
 from hypot.core.bank.bank import RULES, SHADOW, Bank, forecast_of, hold_of, margin_of
 from hypot.core.bank.forecasts import (
     AVERAGED,
@@ -42,9 +44,9 @@ def rule_in_words(rule: int, step: float) -> str:
 
 def next_best(bank: Bank, count: int = 2) -> list[int]:
     """The cheapest rules besides the one that decides; those with exactly its price ask for the same."""
-    best = bank.prices[bank.rule[0]]
-    others = [rule for rule in range(RULES) if rule != bank.rule[0] and bank.prices[rule] > best]
-    return sorted(others, key=lambda rule: bank.prices[rule])[:count]
+    prices = bank.prices
+    best = prices[bank.rule[0]]
+    return nsmallest(count, [rule for rule in range(RULES) if prices[rule] > best], key=prices.__getitem__)
 
 
 def dearer(bank: Bank, rule: int) -> str:

@@ -13,6 +13,8 @@ from hypot.core.dataclass import dataclass
 from hypot.policy.model.autoscaler_checkpoint import checkpoint, restored
 
 CODE = "d"
+# Longer columns of numbers are packed: a number in a list takes four times as much memory.
+PACKED_FROM = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +25,7 @@ class AutoscalerState:
 
     @classmethod
     def new(cls) -> Self:
-        return cls(nothing_learned())
+        return cls(_packed(nothing_learned()))
 
     def copy(self) -> "AutoscalerState":
         return AutoscalerState(_copied(self.past))
@@ -65,7 +67,7 @@ class AutoscalerState:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """From either form. Raises ValueError if it cannot be read."""
         if "checkpoint" in data:
-            return cls(restored(str(data["checkpoint"])))
+            return cls(_packed(restored(str(data["checkpoint"]))))
         past = nothing_learned()
         columns = list(_columns(past))
         size = sum(map(len, columns))
@@ -82,19 +84,24 @@ class AutoscalerState:
             part = numbers[at : at + len(column)]
             column[:] = [int(number) for number in part] if whole else part.tolist()
             at += len(column)
-        return cls(past)
+        return cls(_packed(past))
+
+
+def _packed(value: Any) -> Any:
+    """The same with long columns of numbers in little memory."""
+    if isinstance(value, tuple):
+        return type(value)(*[_packed(part) for part in value])
+    return array(CODE, value) if len(value) >= PACKED_FROM and isinstance(value[0], float) else value
 
 
 def _copied(value: Any) -> Any:
-    if isinstance(value, list):
-        return value[:]
-    return type(value)(*[_copied(part) for part in value])
+    return type(value)(*[_copied(part) for part in value]) if isinstance(value, tuple) else value[:]
 
 
-def _columns(value: Any) -> Iterator[list[Any]]:
+def _columns(value: Any) -> Iterator[Any]:
     """All columns, in order."""
     for part in value:
-        if isinstance(part, list):
-            yield part
-        else:
+        if isinstance(part, tuple):
             yield from _columns(part)
+        else:
+            yield part

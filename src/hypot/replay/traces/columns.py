@@ -19,6 +19,8 @@ VALUES: dict[str, TraceUnit | None] = {
     "value": None,
     "requests": "rps",
     "rps": "rps",
+    "qps": "rps",
+    "requests_per_second": "rps",
     "cores": "cores",
     "cpu": "cores",
 }
@@ -139,7 +141,9 @@ def find_columns(
     values = found.values(taken)
     guessed = not values and not found.problems
     if guessed:
-        values = [i for i, name in enumerate(names) if name.strip() and i not in taken and content(i) == "number"]
+        values = [
+            i for i, name in enumerate(found.names) if _may_be_value(name) and i not in taken and content(i) == "number"
+        ]
     if not found.problems and (time is None or not values):
         found.problems.append(_missing(names, time is None, not values) if named else NAMELESS)
     if workload is not None and len(values) > 1 and not found.problems:
@@ -215,6 +219,11 @@ class _Finder:
         called = [self.names[place] for place in values]
         for name in dict.fromkeys(name for name in called if called.count(name) > 1):
             self.problems.append(f"{called.count(name)} columns of numbers are called {name!r}: rename them")
+
+
+def _may_be_value(name: str) -> bool:
+    """Columns without a name are numbers of rows; those with an underscore, as `_span`, are about the rows."""
+    return bool(name) and not name.startswith("_")
 
 
 def _assumed_values(names: Sequence[str], said: TraceReading) -> Assumed:

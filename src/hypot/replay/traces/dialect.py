@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import BinaryIO, Final, NamedTuple
 
 from hypot.replay.traces.columns import Content
-from hypot.replay.traces.numbers import DEMAND, EMPTY
+from hypot.replay.traces.numbers import APART, DEMAND, EMPTY
 from hypot.replay.traces.times import is_time_text
 from hypot.replay.traces.trace import TraceError
 
@@ -18,9 +18,8 @@ SEPARATORS: Final = ("\t", ";", ",", "|")
 _LONGEST_HEADER: Final = 2**20
 _SAMPLE_BYTES: Final = 2**18
 _SAMPLE_ROWS: Final = 200
-_APART: Final = "., \u00a0\u202f\u2009'\u2019"
 _NUMBER: Final = re.compile(
-    rf"[+-]?(?:[0-9]{{1,3}}(?:[{_APART}][0-9]{{3}})+|[0-9]*)(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]+)?(?:\s*([^0-9\s][^0-9]*))?"
+    rf"[+-]?(?:[0-9]{{1,3}}(?:[.,{APART}][0-9]{{3}})+|[0-9]*)(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]+)?(?:\s*([^0-9\s][^0-9]*))?"
 )
 
 

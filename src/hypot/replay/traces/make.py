@@ -182,7 +182,8 @@ def _refuse_contradictions(workload: str, read: TraceRows, again: npt.NDArray[np
     more = f"; and {count_of(len(places) - 1, 'more pair')}" if len(places) > 1 else ""
     todo = f"keep one, name the column of the workloads ({OPTION} name=…), or add them up ({OPTION} sum=true)"
     if any(one.key == "zone" for one in origin.assumed):
-        todo += f"; if an hour occurs twice because clocks change, name the time zone ({OPTION} zone=Europe/Berlin)"
+        zone = f"{OPTION} zone=Europe/Berlin"
+        todo = f"if an hour occurs twice because clocks change, name the time zone ({zone}); else {todo}"
     raise TraceError(
         f"{origin.source}: rows {read.rows[first]} and {read.rows[first + 1]} give workload {workload!r} different "
         f"values for the same time ({moment(float(read.times[first]))}){more}: {todo}"

@@ -12,7 +12,7 @@ from hypot.replay.traces.reading import OPTION, Assumed, TraceUnit
 # What stands for no number.
 EMPTY: Final = ("", "nan", "null", "none", "na", "n/a", "#n/a", "-", "undefined", "no data")
 # Groups of thousands may be separated by these in any language.
-_APART: Final = " \u00a0\u202f\u2009'\u2019"
+APART: Final = " \u00a0\u202f\u2009'\u2019"
 _SCALES: Final = {
     "p": 1e-12,
     "n": 1e-9,
@@ -80,7 +80,7 @@ class NumberFormat(NamedTuple):
         text = cell.str.strip_chars()
         group = "," if self.decimal == "." else "."
         parts = text.str.extract_groups(_form(self.decimal))
-        digits = parts.struct[0].str.replace_all(f"[{re.escape(group)}{_APART}]", "")
+        digits = parts.struct[0].str.replace_all(f"[{re.escape(group)}{APART}]", "")
         digits = digits.str.replace(self.decimal, ".", literal=True)
         suffix = parts.struct[1].fill_null("").str.replace_all(r"\s", "")
         factors = {name: one.factor for name, one in self.suffixes.items()}
@@ -107,7 +107,7 @@ def number(cell: pl.Expr, kind: pl.DataType) -> pl.Expr:
 
 def _form(decimal: str) -> str:
     group = "," if decimal == "." else r"\."
-    whole = rf"[0-9]{{1,3}}(?:[{group}{_APART}][0-9]{{3}})+|[0-9]*"
+    whole = rf"[0-9]{{1,3}}(?:[{group}{APART}][0-9]{{3}})+|[0-9]*"
     return rf"^([+-]?(?:{whole})(?:{re.escape(decimal)}[0-9]*)?(?:[eE][+-]?[0-9]+)?)(?:\s*([^0-9\s][^0-9]*))?$"
 
 
@@ -177,7 +177,7 @@ def _marks(cells: pl.LazyFrame, separator: str) -> _Marks:
     has_marks = _CELL.str.contains(",", literal=True) | (_CELL.str.count_matches(".", literal=True) > 1)
     if separator != ";" and not _sum(cells, has_marks):
         return _Marks()
-    text = _CELL.str.strip_chars().str.replace_all(f"[{_APART}]", "").str.extract(_DIGITS)
+    text = _CELL.str.strip_chars().str.replace_all(f"[{APART}]", "").str.extract(_DIGITS)
     counted = (
         _decisive(text, r"\.", ","),
         _decisive(text, ",", r"\."),

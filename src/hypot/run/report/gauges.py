@@ -45,6 +45,9 @@ BLOCKING = frozenset(
         "min-change",
         "paradoxical-scaling",
         "missing-data",
+        "kept-count",
+        "kept-size",
+        "blind",
     }
 )
 BLOCKING_PODS = frozenset(

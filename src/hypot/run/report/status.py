@@ -139,6 +139,8 @@ def _same_conditions(reported: Conditions, known: Conditions) -> bool:
 
 def _sizes(reported: Mapping[str, Any]) -> Any:
     """The sizes that were set or recommended, without their bounds, which change all the time."""
+    if "containers" in reported:
+        return reported["containers"]
     scaling, advice = reported.get("lastScaling"), reported.get("recommendation")
     if isinstance(scaling, Mapping):
         return scaling.get("vpaStatus")

@@ -175,6 +175,15 @@ def test_a_clock_that_was_set_back_leaves_no_time_in_the_future(taught):
     assert early.past.learned.first[0] == NOW - 50.0
 
 
+def test_in_memory_it_is_packed(taught):
+    """Thousands of them fit into a controller; also what was read."""
+    columns = AutoscalerState(taught[0]).to_dict()
+    for state in (AutoscalerState.new(), AutoscalerState.from_dict(columns), AutoscalerState(again(taught[0])).copy()):
+        plans = state.past.counts.plans
+        assert len(memoryview(plans).tobytes()) == 8 * len(plans)
+    assert AutoscalerState.from_dict(columns) == AutoscalerState(taught[0])
+
+
 def damaged():
     """Texts that are no checkpoint."""
     text = checkpoint(AutoscalerState.new().past)

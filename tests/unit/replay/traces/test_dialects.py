@@ -171,6 +171,13 @@ def test_other_columns_show_how_numbers_are_written(text, value, decimal):
     assert assumed(trace) == ([] if decimal is None else [("decimal", decimal)])
 
 
+def test_columns_that_are_no_workloads():
+    """Numbers of rows, which have no name, and what Splunk adds are ignored."""
+    (trace,) = read(',"_time",checkout,"_span"\n0,2026-01-05T10:00:00Z,1,60\n1,2026-01-05T10:01:00Z,2,60\n')
+    assert assumed(trace) == [("value", '["checkout"]')]
+    assert trace.notes == ("ignored: columns '' and '_span'",)
+
+
 def test_the_only_column_of_dates_is_the_time():
     """That is assumed. Of two, the user must choose."""
     (trace,) = read("Wann,Count\n2026-01-05T10:00:00Z,1\n2026-01-05T10:01:00Z,2\n")
@@ -304,8 +311,9 @@ def test_an_hour_that_occurs_twice(newest_first, wide):
 def test_an_hour_that_occurs_twice_without_a_zone():
     """The error says how to name the zone."""
     lines = [f"{at},{row}" for row, at in enumerate(HOURS)]
-    assert refused("\n".join(["time,rps", *lines])).endswith(
-        "; if an hour occurs twice because clocks change, name the time zone (--trace zone=Europe/Berlin)"
+    assert (
+        ": if an hour occurs twice because clocks change, name the time zone (--trace zone=Europe/Berlin); else "
+        in (refused("\n".join(["time,rps", *lines])))
     )
 
 

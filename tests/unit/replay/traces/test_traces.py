@@ -56,7 +56,15 @@ def test_names_of_the_column_of_times(read, name):
 
 @pytest.mark.parametrize(
     ("name", "unit"),
-    [("value", None), ("requests", "rps"), ("rps", "rps"), ("cores", "cores"), ("cpu", "cores")],
+    [
+        ("value", None),
+        ("requests", "rps"),
+        ("rps", "rps"),
+        ("qps", "rps"),
+        ("requests_per_second", "rps"),
+        ("cores", "cores"),
+        ("cpu", "cores"),
+    ],
 )
 def test_the_name_of_the_value_says_its_unit(read, name, unit):
     """Only for `value` the world decides."""

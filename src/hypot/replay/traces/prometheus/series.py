@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -57,7 +58,9 @@ def _labels(series: Any) -> Labels:
 
 
 def _points(values: Any) -> Floats:
-    return np.array([(float(at), float(value)) for at, value in values], np.float64).reshape(-1, 2)
+    if {*map(type, values)} - {list} or {*map(len, values)} - {2}:
+        raise ValueError("a point is not a time and a value")
+    return np.array(list(map(float, chain.from_iterable(values))), np.float64).reshape(-1, 2)
 
 
 class SeriesGroup(NamedTuple):

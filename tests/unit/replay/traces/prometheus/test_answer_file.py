@@ -174,6 +174,8 @@ RANGE = "write Unix seconds, and numbers from 0 to 1e+15 or NaN"
         ("{}", NO_ANSWER),
         ("[1]", NO_ANSWER),
         ('{"data":{"result":[{"metric":{},"values":[[1]]}]}}', NO_ANSWER),
+        ('{"data":{"result":[{"metric":{},"values":[[1],[1,2,3]]}]}}', NO_ANSWER),
+        ('{"data":{"result":[{"metric":{},"values":["12","34"]}]}}', NO_ANSWER),
         ('{"data":{"result":[{"metric":{},"values":[[1,"x"]]}]}}', NO_ANSWER),
         ('{"data":{"result":7}}', NO_ANSWER),
         ('{\n"status": "success",\n', ":3: is not complete JSON: Expecting property name enclosed in double quotes"),
