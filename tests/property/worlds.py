@@ -217,6 +217,7 @@ any_state = st.builds(
     vertical=st.just(NO_PAST),
     plan=st.none(),
     tortoise=st.none(),
+    autoscaler=st.none(),
 )
 
 settings_of = st.builds(

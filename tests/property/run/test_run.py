@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypot.cli.decide import _Run
 from hypot.cluster.port import UnreachableError
 from hypot.core.instant import show_time
+from hypot.kinds.autoscaler.fields import AXES
 from hypot.policy.observe.absent import IN_CLUSTER, IN_DUMP
 from hypot.policy.observe.snapshot import Snapshot
 from unit.policy.sizes_world import NAMESPACE, TARGET, checkpoint, hvpa, limit_range, made, node, pod, vpa
@@ -230,6 +231,10 @@ def autoscalers(draw):
         return kind, [draw(wpas())]
     if kind == "HorizontalPodAutoscaler":
         return kind, [draw(hpas())]
+    if kind == "Autoscaler":
+        spec = {"targetRef": TARGET}
+        spec |= {"updateMode": draw(st.sampled_from(["Off", "Auto"])), "axes": draw(st.sampled_from(AXES))}
+        return kind, [made("hypot.dev/v1alpha1", kind, "web", spec)]
     learnt = checkpoint(cpu=draw(weights), memory=draw(weights))
     mode = draw(st.sampled_from(["Recreate", "InPlaceOrRecreate", "Off", "Initial"]))
     if kind == "Tortoise":
