@@ -24,9 +24,11 @@ from hypot.cli.terminal import safe_for
 from hypot.cli.verdict import Verdict, glyphs_for, report, summary, width_of
 from hypot.core.dataclass import dataclass
 from hypot.core.instant import show_time
+from hypot.face.style import printable
 from hypot.kinds.base import Ref, count_of
 from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
 from hypot.kinds.hpa import HPA
+from hypot.kinds.misspelt import meant_by
 from hypot.kinds.problem import Problem, some
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.text.write import to_yaml
@@ -256,7 +258,7 @@ def command(
 def _from_files(paths: tuple[str, ...], namespace: str | None, configuration: ConfigurationFile) -> _Input:
     if not paths:
         raise click.UsageError("name files or folders, as in `hypot decide .`, or read the cluster with --live")
-    given = read_what_can_be(paths, may_matter, (configuration.exclude,))
+    given = read_what_can_be(paths, _may_be_meant, (configuration.exclude,))
     objects = [one.data for one in given.objects]
     refusals = [data for data in objects if data["kind"] == "Status"]
     if refusals:
@@ -264,7 +266,21 @@ def _from_files(paths: tuple[str, ...], namespace: str | None, configuration: Co
 
         report_refusals(refusals)
     sources: dict[Key, Source | None] = {**_sources(given.objects, namespace)}
-    return _Input(objects, sources, given.ignored, bool(given.broken or refusals))
+    misspelt = [one for one in given.objects if _report_misspelt(one)]
+    return _Input(objects, sources, given.ignored, bool(given.broken or refusals or misspelt))
+
+
+def _may_be_meant(api_version: str, kind: str) -> bool:
+    return may_matter(api_version, kind) or bool(meant_by(api_version, kind))
+
+
+def _report_misspelt(one: LoadedFiles) -> bool:
+    api_version, kind = one.data["apiVersion"], one.data["kind"]
+    hint = meant_by(api_version, kind)
+    if hint:
+        place = f"{one.source.file}:{one.source.line}"
+        click.echo(printable(f"{place}: {api_version} has no kind {kind}; {hint}"), err=True)
+    return bool(hint)
 
 
 def _from_cluster(options: LiveOptions, asked: tuple[Ref, ...], settings: Settings) -> _Input:

@@ -241,8 +241,8 @@ def _report_left_out(given: GivenFiles, *, verbose: bool) -> None:
 
 def _variants(names: tuple[str, ...]) -> str:
     objects = "1 object has" if len(names) == 1 else f"{len(names)} objects have"
-    nearest = "each autoscaler was checked with the nearest one"
-    return printable(f"{objects} several definitions, in several folders or bundles, such as {names[0]}: {nearest}")
+    what = "these are alternatives, and each is checked without the others"
+    return printable(f"{objects} definitions in several files or folders, such as {names[0]}: {what}")
 
 
 def _rendered(report: LintReport, output: str, *, verbose: bool) -> str:
@@ -294,6 +294,7 @@ def _block(alike: list[Finding], width: int, most: int | None, *, colour: bool) 
     severity = click.style(finding.severity, fg=_COLOURS[finding.severity], bold=True) if colour else finding.severity
     yield _place(finding, severity, finding.rule)
     yield from _wrapped(finding.message, "    ", "    ", width)
+    yield from _related(finding, "    ")
     message, _, shown = finding.hint.partition("\n")
     yield from _wrapped(message, "    fix: ", "         ", width)
     yield from (f"    {printable(line)}" for line in shown.split("\n") if shown)
@@ -302,8 +303,16 @@ def _block(alike: list[Finding], width: int, most: int | None, *, colour: bool) 
         for each in others[:most]:
             yield f"      {_place(each)}"
             yield from _wrapped(each.message, "        ", "        ", width) if each.message != finding.message else ()
+            yield from _related(each, "        ")
         if len(others) > len(others[:most]):
             yield f"      and {len(others) - len(others[:most])} more; -v lists them"
+
+
+def _related(finding: Finding, indent: str) -> Iterator[str]:
+    """Where the other objects are that the message names. Without a file, it says all that is known."""
+    places = [f"{one.file}{'' if one.line is None else f':{one.line}'}" for one in finding.related if one.file]
+    for i, place in enumerate(dict.fromkeys(places)):
+        yield f"{indent}{'   ' if i else 'see'} {printable(place)}"
 
 
 def _place(finding: Finding, *about: str) -> str:

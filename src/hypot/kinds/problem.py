@@ -12,7 +12,7 @@ Severity = Literal["error", "warning", "advice"]
 Where = tuple[str | int, ...]
 
 # How many names a message lists at most.
-_NAMED = 3
+NAMED = 3
 
 # The API server's text for each kind of error, and whether it shows the value.
 _WORDS = {
@@ -106,9 +106,9 @@ def too_many(rule: str, count: int, most: int, where: Where, hint: str = "") -> 
 
 def some(names: Iterable[object], total: int | None = None) -> str:
     """At most three names for a message: `a, b, c and 4 more`. With a total, only the first names are read."""
-    known = names if isinstance(names, list) else list(islice(names, _NAMED))
+    known = names if isinstance(names, list) else list(islice(names, NAMED))
     count = len(known) if total is None else total
-    shown = [str(name) for name in known[:_NAMED]]
+    shown = [str(name) for name in known[:NAMED]]
     if count > len(shown):
         return f"{', '.join(shown)} and {count - len(shown)} more"
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

@@ -35,6 +35,18 @@ HPA = {
 }
 
 
+def test_a_misspelt_kind_is_reported(tmp_path):
+    """The others are decided, and the exit status says that something is missing."""
+    wrong = {**HPA, "kind": "HorizontalPodAutoscalr", "metadata": {"name": "api", "namespace": "shop"}}
+    file = written(tmp_path, wrong, *world())
+    result = hypot("-f", str(file))
+    assert result.status == 1
+    message = "autoscaling/v2 has no kind HorizontalPodAutoscalr; did you mean HorizontalPodAutoscaler?"
+    assert f"{file}:1: {message}\n" in result.err
+    assert hypot("-f", str(written(tmp_path, *world()))).status == 0
+    assert message in hypot("-f", str(written(tmp_path, wrong))).err
+
+
 def written(folder, *objects, name="dump.yaml"):
     path = folder / name
     path.write_text("---\n".join(yaml.safe_dump(one) for one in objects), encoding="utf-8")

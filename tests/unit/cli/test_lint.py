@@ -270,10 +270,8 @@ def test_variants_are_mentioned(folder):
     (folder / "copy" / "web.yaml").write_text((folder / "k8s" / "web.yaml").read_text(encoding="utf-8"))
     result = run(".")
     assert "duplicate-object" not in result.stdout
-    about = (
-        "2 objects have several definitions, in several folders or bundles, such as HorizontalPodAutoscaler shop/web"
-    )
-    assert result.stderr == f"{about}: each autoscaler was checked with the nearest one\n"
+    about = "2 objects have definitions in several files or folders, such as HorizontalPodAutoscaler shop/web"
+    assert result.stderr == f"{about}: these are alternatives, and each is checked without the others\n"
 
 
 @pytest.mark.parametrize(

@@ -519,10 +519,13 @@ class TestPaceAndMetrics:
             ({"cpu": "250"}, "write the unit: 250m"),
             ({"memory": 128}, "write the unit: 128Mi, or Gi"),
             ({"cpu": "2", "memory": "2Gi"}, None),
+            ({"cpu": "8"}, None),
+            ({"cpu": 8}, None),
+            ({"cpu": 96}, None),
         ],
     )
     def test_slip_in_a_bound(self, bound, hint):
-        """Of a VerticalPodAutoscaler and an Hvpa alike; the fix is the unit that was meant."""
+        """The fix is the unit that was meant. A maximum may be as large as a node."""
         found = findings("unit-slip", vpa(containerName="app", maxAllowed=bound))
         assert [one.hint for one in found] == ([hint] if hint else [])
 

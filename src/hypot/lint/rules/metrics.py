@@ -16,6 +16,8 @@ from hypot.lint.rules.sizes import policies_of
 METRICS = RuleFamily("Metrics", "Metrics that are accepted but do not do what they seem to do.", kinds=MEASURING)
 
 _MANY_CORES = 8_000
+# A maximum may be as large as a node, so that a pod can have all of it.
+_LARGEST_NODE = 192_000
 _IDLE_PERCENT = 5
 _MEBIBYTE = 2**20 * 1000
 
@@ -173,22 +175,30 @@ def unit_slip(world: InputWorld) -> Iterator[Hit]:
     for wpa in world.wpas:
         sources = [(i, metric.resource) for i, metric in enumerate(wpa.spec.metrics or ()) if metric.type == "Resource"]
         most = wpa.spec.max_replicas or 1
-        pods, of = (1, "for each pod") if wpa.spec.algorithm == "average" else (most, "for all pods together")
+        average = wpa.spec.algorithm == "average"
+        cores, of = (_MANY_CORES, "for each pod") if average else (most * _MANY_CORES, "for all pods together")
         for i, source in sources:
             if source is not None:
                 where = ("spec", "metrics", i, "resource", "highWatermark")
-                yield from _slip(wpa.item, where, source.name or "", source.high, world.template_of(wpa), of, pods)
+                yield from _slip(wpa.item, where, source.name or "", source.high, world.template_of(wpa), of, cores)
     for one, place, policy in policies_of(world):
         for key, bounds in (("minAllowed", policy.min_allowed), ("maxAllowed", policy.max_allowed)):
             for resource, written in bounds.items() if isinstance(bounds, Mapping) else ():
-                where = (*place, key, resource)
-                yield from _slip(one.item, where, resource, written, world.template_of(one), "for each container")
+                where, cores = (*place, key, resource), _LARGEST_NODE if key == "maxAllowed" else _MANY_CORES
+                template = world.template_of(one)
+                yield from _slip(one.item, where, resource, written, template, "for each container", cores)
 
 
 def _slip(
-    item: Item, where: Where, resource: str, written: object, template: Template | None, of: str, pods: int = 1
+    item: Item,
+    where: Where,
+    resource: str,
+    written: object,
+    template: Template | None,
+    of: str,
+    cores: int = _MANY_CORES,
 ) -> Iterator[Hit]:
-    """What an amount for that many pods means, if that is not what anybody means."""
+    """What an amount means, if that is not what anybody means; for cpu from so many millicores on."""
     held, name = amount(written), where[-1] if where[-1] not in {"cpu", "memory"} else where[-2]
     if held is None or held <= 0:
         return
@@ -196,11 +206,11 @@ def _slip(
         message = f"{name} {written} means {held // 1000 or held / 1000:g} bytes {of}"
         number = re.sub(r"[^0-9.].*", "", str(written))
         yield Hit(item, where, message, f"write the unit: {number}Mi, or Gi")
-    if resource != "cpu" or held < pods * _MANY_CORES or held % 1000 or _is_large(template, held):
+    if resource != "cpu" or held < cores or held % 1000 or _is_large(template, held):
         return
-    cores = held // 1000
+    whole = held // 1000
     percentage = "; averageUtilization for a percentage" if name == "averageValue" else ""
-    yield Hit(item, where, f"{name} {written} means {cores} whole cores {of}", f"write the unit: {cores}m{percentage}")
+    yield Hit(item, where, f"{name} {written} means {whole} whole cores {of}", f"write the unit: {whole}m{percentage}")
 
 
 @METRICS.rule(
