@@ -29,7 +29,7 @@ from hypot.kinds.base import Ref, count_of
 from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.misspelt import meant_by
-from hypot.kinds.problem import Problem, some
+from hypot.kinds.problem import Problem, some, without_consequences
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.text.write import to_yaml
 from hypot.kinds.tortoise import Tortoise
@@ -82,7 +82,8 @@ class _Run:
     manifests_only: bool = False
 
     def outcome(self, autoscaler: Autoscaler, source: Source | None) -> Verdict:
-        problems = _filled_in(autoscaler, autoscaler.problems(self.settings.kubernetes, self.settings.gates))
+        problems = autoscaler.problems(self.settings.kubernetes, self.settings.gates)
+        problems = _filled_in(autoscaler, tuple(without_consequences(problems)))
         in_the_way = blocking(autoscaler, problems)
         if in_the_way:
             refused = refusal(autoscaler, in_the_way, self.now)
