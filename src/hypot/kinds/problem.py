@@ -43,6 +43,8 @@ class Problem:
     hint: str = ""
     severity: Severity = "error"
     path: str = ""
+    # The field that was meant, if this one does not exist.
+    meant: Where = ()
 
     @property
     def field(self) -> str:
@@ -65,6 +67,23 @@ class Problem:
             "message": self.message,
             "hint": self.hint,
         }
+
+
+def without_consequences(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """One problem for one mistake.
+
+    Left out is what else is wrong with a field that is missing, and that a field is missing that was written under
+    another name.
+    """
+    found = list(problems)
+    missing = {problem.where for problem in found if problem.kind == "Required"}
+    meant = [problem.meant for problem in found if problem.meant]
+    for problem in found:
+        required = problem.kind == "Required"
+        if not required and problem.where in missing:
+            continue
+        if not (required and any(problem.where[: len(place)] == place for place in meant)):
+            yield problem
 
 
 def dotted(where: Sequence[str | int]) -> str:
@@ -97,6 +116,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def below(rule: str, value: int | None, least: int, where: Where) -> Iterator[Problem]:
     if value is not None and value < least:
         yield Problem(rule, "Invalid", where, f"must be greater than or equal to {least}", value)
+
+
+def in_order(low: int, high: int | None) -> str:
+    """The hint for a minReplicas above maxReplicas."""
+    lower = f", or lower minReplicas to {high} or less" if high is not None and high > 0 else ""
+    return f"raise maxReplicas to {low} or more{lower}"
 
 
 def too_many(rule: str, count: int, most: int, where: Where, hint: str = "") -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hypot.core.dataclass import dataclass
 from hypot.kinds.base import InvalidAutoscaler, Kind, count_of
-from hypot.kinds.problem import Problem, Severity, Where, dotted
+from hypot.kinds.problem import Problem, Severity, Where, dotted, without_consequences
 from hypot.kinds.text.load import LoadedFiles, LoadError, Source
 from hypot.kinds.values.version import NEWEST, Version, as_version
 from hypot.lint.input.item import Item
@@ -186,7 +186,7 @@ def _found(world: InputWorld) -> Iterator[tuple[Item, Finding]]:
     for item, kind in kinds_of(world):
         for problem in dict.fromkeys(
             (p.rule, p.where, _message(p), p.hint, p.severity)
-            for p in _without_consequences(kind.problems(world.kubernetes))
+            for p in without_consequences(kind.problems(world.kubernetes))
             if p.kind != "Version"
         ):
             rule_id, where, message, hint, severity = problem
@@ -194,12 +194,6 @@ def _found(world: InputWorld) -> Iterator[tuple[Item, Finding]]:
     for rule in RULES.values():
         for hit in rule.check(world) if rule.check is not None else ():
             yield hit.item, _finding(rule, *hit)
-
-
-def _without_consequences(problems: tuple[Problem, ...]) -> Iterator[Problem]:
-    """Without what the API server says about a field besides that it is required: it is one mistake."""
-    missing = {problem.where for problem in problems if problem.kind == "Required"}
-    return (problem for problem in problems if problem.kind == "Required" or problem.where not in missing)
 
 
 def _with_causes(heard: list[tuple[Item, Finding]]) -> list[tuple[Item, Finding]]:

@@ -10,6 +10,7 @@ import click
 from hypot.cli.extras import check_can_draw
 from hypot.cli.files import BadInput, check_writable, manifests_named, read_objects
 from hypot.cli.options import (
+    Word,
     check_traces,
     end_given,
     prometheus_named,
@@ -101,7 +102,7 @@ def _engine(_: click.Context, __: click.Parameter, engine: str) -> str:
     show_default=True,
     help="The engine; all give the same figures: compiled (hypot[fleet]), or on a Dask cluster (hypot[dask]).",
 )
-@click.option("-o", "--output", type=click.Choice(_FORMS), default="table", show_default=True)
+@click.option("-o", "--output", type=Word(_FORMS), default="table", show_default=True)
 def command(
     traces: tuple[str, ...],
     paths: tuple[str, ...],

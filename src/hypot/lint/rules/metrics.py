@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from hypot.core.amount import show
 from hypot.kinds.hpa.fields import Metric, Target
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Where, dotted
@@ -18,6 +19,8 @@ METRICS = RuleFamily("Metrics", "Metrics that are accepted but do not do what th
 _MANY_CORES = 8_000
 # A maximum may be as large as a node, so that a pod can have all of it.
 _LARGEST_NODE = 192_000
+_EACH_POD = "for each pod"
+_ALL_PERCENT = 100
 _IDLE_PERCENT = 5
 _MEBIBYTE = 2**20 * 1000
 
@@ -169,14 +172,12 @@ def unit_slip(world: InputWorld) -> Iterator[Hit]:
     for use in world.resource_uses:
         where = (*use.metric.where, "target", "averageValue")
         template = world.template_of(use.scaler)
-        yield from _slip(
-            use.scaler.item, where, use.metric.resource, use.metric.target.average, template, "for each pod"
-        )
+        yield from _slip(use.scaler.item, where, use.metric.resource, use.metric.target.average, template, _EACH_POD)
     for wpa in world.wpas:
         sources = [(i, metric.resource) for i, metric in enumerate(wpa.spec.metrics or ()) if metric.type == "Resource"]
         most = wpa.spec.max_replicas or 1
         average = wpa.spec.algorithm == "average"
-        cores, of = (_MANY_CORES, "for each pod") if average else (most * _MANY_CORES, "for all pods together")
+        cores, of = (_MANY_CORES, _EACH_POD) if average else (most * _MANY_CORES, "for all pods together")
         for i, source in sources:
             if source is not None:
                 where = ("spec", "metrics", i, "resource", "highWatermark")
@@ -209,8 +210,19 @@ def _slip(
     if resource != "cpu" or held < cores or held % 1000 or _is_large(template, held):
         return
     whole = held // 1000
-    percentage = "; averageUtilization for a percentage" if name == "averageValue" else ""
-    yield Hit(item, where, f"{name} {written} means {whole} whole cores {of}", f"write the unit: {whole}m{percentage}")
+    yield Hit(item, where, f"{name} {written} means {whole} whole cores {of}", _meant(name, whole, template, of))
+
+
+def _meant(name: object, written: int, template: Template | None, of: str) -> str:
+    """What to write instead of so many whole cores: up to 100, a target is probably a percentage of the request."""
+    if name not in {"averageValue", "highWatermark"} or written > _ALL_PERCENT or of != _EACH_POD:
+        return f"write the unit: {written}m"
+    request = template.request("cpu") if template is not None else None
+    amount = f"{written} % of the pod's request is {show('cpu', request * written // 100)}" if request else ""
+    if name == "averageValue":
+        other = amount or "an amount has a unit, such as 500m"
+        return f"for a percentage of the request, write type: Utilization and averageUtilization: {written}; {other}"
+    return amount or "write an amount of cpu, such as 350m; a watermark is no percentage"
 
 
 @METRICS.rule(
