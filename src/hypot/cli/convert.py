@@ -10,6 +10,7 @@ from hypot.authoring.convert.convert import KINDS, To, convert
 from hypot.authoring.convert.result import CannotConvertError, Converted, workload_of
 from hypot.authoring.read import autoscaler_of
 from hypot.cli.files import BadInput, read_objects
+from hypot.cli.options import Word
 from hypot.cli.output import to_json
 from hypot.face.style import printable
 from hypot.kinds.catalogue import Autoscaler
@@ -27,8 +28,8 @@ class _Done(NamedTuple):
 
 @click.command("convert")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR|-...")
-@click.option("--to", type=click.Choice(list(KINDS)), required=True, help="The kind to convert to.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--to", type=Word(list(KINDS)), required=True, help="The kind to convert to.")
+@click.option("-o", "--output", type=Word(["text", "json"]), default="text", show_default=True)
 def command(paths: tuple[str, ...], to: To, output: str) -> int:
     """Print the nearest equivalent of each autoscaler as another kind, with notes on what differs.
 

@@ -16,7 +16,15 @@ from hypot.cli.chosen import files_among, is_chosen, named_objects, none_chosen
 from hypot.cli.configuration.file import ConfigurationFile, configuration_for
 from hypot.cli.files import BadInput, last_of_each, read_what_can_be
 from hypot.cli.live.options import LIVE_SECTION, LiveOptions, given_live, live_options
-from hypot.cli.options import configuration_named, read_settings, settings_named, time_given
+from hypot.cli.options import (
+    Word,
+    configuration_named,
+    read_settings,
+    report_newer,
+    settings_named,
+    time_given,
+    version_given,
+)
 from hypot.cli.output import to_json
 from hypot.cli.sections import in_sections
 from hypot.cli.statefile import alone, read_state, write_state
@@ -24,14 +32,16 @@ from hypot.cli.terminal import safe_for
 from hypot.cli.verdict import Verdict, glyphs_for, report, summary, width_of
 from hypot.core.dataclass import dataclass
 from hypot.core.instant import show_time
+from hypot.face.style import printable
 from hypot.kinds.base import Ref, count_of
 from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
 from hypot.kinds.hpa import HPA
-from hypot.kinds.problem import Problem, some
+from hypot.kinds.misspelt import meant_by
+from hypot.kinds.problem import Problem, some, without_consequences
 from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.text.write import to_yaml
 from hypot.kinds.tortoise import Tortoise
-from hypot.kinds.values.version import NEWEST, Version, parse_version, show_version
+from hypot.kinds.values.version import NEWEST, Version, show_version
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
@@ -80,7 +90,8 @@ class _Run:
     manifests_only: bool = False
 
     def outcome(self, autoscaler: Autoscaler, source: Source | None) -> Verdict:
-        problems = _filled_in(autoscaler, autoscaler.problems(self.settings.kubernetes, self.settings.gates))
+        problems = autoscaler.problems(self.settings.kubernetes, self.settings.gates)
+        problems = _filled_in(autoscaler, tuple(without_consequences(problems)))
         in_the_way = blocking(autoscaler, problems)
         if in_the_way:
             refused = refusal(autoscaler, in_the_way, self.now)
@@ -125,13 +136,6 @@ def _filled_in(autoscaler: Autoscaler, problems: tuple[Problem, ...]) -> tuple[P
     hint = "pass the result: `envsubst < FILE | hypot decide -f -`, `kustomize build`"
     kept = [problem for problem in problems if placeholder_at(data, problem.where) is None]
     return (Problem("placeholder", "", (), message, None, hint), *kept)
-
-
-def _version(_: click.Context, __: click.Parameter, text: str | None) -> Version | None:
-    try:
-        return None if text is None else parse_version(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
 
 
 @contextmanager
@@ -182,14 +186,14 @@ class _Input:
     callback=time_given,
     help="Decide at this time, RFC 3339 or seconds since 1970; by default the newest time in the input.",
 )
-@click.option("--kubernetes", metavar="1.36", callback=_version, help="Decide as this version of Kubernetes does.")
+@click.option("--kubernetes", metavar="1.36", callback=version_given, help="Decide as this version of Kubernetes does.")
 @settings_named
 @click.option(
     "--state", "state_file", metavar="FILE", help="Continue from the state of earlier runs, and write it back."
 )
 @click.option("-n", "--namespace", metavar="NS", help="Only the autoscalers in this namespace.")
 @configuration_named
-@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+@click.option("-o", "--output", type=Word(["text", "json", "yaml"]), default="text", show_default=True)
 @_uncollected()
 def command(
     named: tuple[str, ...],
@@ -226,6 +230,7 @@ def command(
     else:
         given = _from_cluster(cluster, asked, settings)
         settings = replace(settings, kubernetes=kubernetes or _known_version(given) or settings.kubernetes)
+    report_newer(settings.kubernetes)
     if not given.sources:
         click.echo(f"nothing to decide: {_instead(given)}", err=True)
         return 1
@@ -256,7 +261,7 @@ def command(
 def _from_files(paths: tuple[str, ...], namespace: str | None, configuration: ConfigurationFile) -> _Input:
     if not paths:
         raise click.UsageError("name files or folders, as in `hypot decide .`, or read the cluster with --live")
-    given = read_what_can_be(paths, may_matter, (configuration.exclude,))
+    given = read_what_can_be(paths, _may_be_meant, (configuration.exclude,))
     objects = [one.data for one in given.objects]
     refusals = [data for data in objects if data["kind"] == "Status"]
     if refusals:
@@ -264,7 +269,21 @@ def _from_files(paths: tuple[str, ...], namespace: str | None, configuration: Co
 
         report_refusals(refusals)
     sources: dict[Key, Source | None] = {**_sources(given.objects, namespace)}
-    return _Input(objects, sources, given.ignored, bool(given.broken or refusals))
+    misspelt = [one for one in given.objects if _report_misspelt(one)]
+    return _Input(objects, sources, given.ignored, bool(given.broken or refusals or misspelt))
+
+
+def _may_be_meant(api_version: str, kind: str) -> bool:
+    return may_matter(api_version, kind) or bool(meant_by(api_version, kind))
+
+
+def _report_misspelt(one: LoadedFiles) -> bool:
+    api_version, kind = one.data["apiVersion"], one.data["kind"]
+    hint = meant_by(api_version, kind)
+    if hint:
+        place = f"{one.source.file}:{one.source.line}"
+        click.echo(printable(f"{place}: {api_version} has no kind {kind}; {hint}"), err=True)
+    return bool(hint)
 
 
 def _from_cluster(options: LiveOptions, asked: tuple[Ref, ...], settings: Settings) -> _Input:

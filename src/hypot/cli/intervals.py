@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from hypot.cli.files import BadInput, manifests_named, read_objects
-from hypot.cli.options import chosen_by_name
+from hypot.cli.options import Word, chosen_by_name
 from hypot.cli.output import to_json
 from hypot.cli.plot_file import check_single, plot_named, write_plot
 from hypot.cli.terminal import safe_for
@@ -58,7 +58,7 @@ class _HvpaEntry:
 @click.option("-n", "--namespace", help="Only the Hvpas in this namespace.")
 @click.option("--name", help="Only the Hvpas with this name.")
 @plot_named("charts")
-@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+@click.option("-o", "--output", type=Word(["text", "json", "yaml"]), default="text", show_default=True)
 def command(paths: tuple[str, ...], namespace: str | None, name: str | None, plot: str | None, output: str) -> int:
     """Show replica count and pod size for each level of total demand.
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final, get_args
 
 import click
 
-from hypot.cli.configuration.baseline import places_for, read_baseline, report_gone
+from hypot.cli.configuration.baseline import check_baseline, places_for, read_baseline, report_gone
 from hypot.cli.configuration.baseline import write_baseline as write_known
 from hypot.cli.configuration.fields import FailLevel
 from hypot.cli.configuration.file import ConfigurationFile, configuration_for
-from hypot.cli.files import BadInput, GivenFiles, check_writable, read_given
+from hypot.cli.files import BadInput, GivenFiles, read_given
 from hypot.cli.left_out import how_to_render, line_of, listing
 from hypot.cli.live.options import LIVE_SECTION, LiveOptions, given_live, live_options
-from hypot.cli.options import configuration_named
+from hypot.cli.options import Word, configuration_named, report_newer, version_given
 from hypot.cli.output import to_json
 from hypot.cli.sections import in_sections
 from hypot.cli.terminal import columns_of_terminal, in_colour, safe_for
@@ -24,11 +24,12 @@ from hypot.face.style import printable
 from hypot.kinds.base import count_of
 from hypot.kinds.problem import some
 from hypot.kinds.text.folder import Exclude
-from hypot.kinds.values.version import NEWEST, Version, parse_version, show_version
+from hypot.kinds.values.version import NEWEST, Version, show_version
 from hypot.lint.baseline import Baseline, without_known
 from hypot.lint.input.world import worth_keeping
 from hypot.lint.report import Finding, LintReport, check
 from hypot.lint.rule_list import UnknownRule, known_ids
+from hypot.lint.rules.given import UNREADABLE
 from hypot.lint.rules.target import TARGET_NOT_GIVEN
 
 if TYPE_CHECKING:
@@ -57,13 +58,6 @@ _FAILING: Final[dict[FailLevel, frozenset[str]]] = {
 }
 
 
-def _version(_: click.Context, __: click.Parameter, value: str | None) -> Version | None:
-    try:
-        return None if value is None else parse_version(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
-
-
 def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> frozenset[str]:
     try:
         return known_ids(word.strip() for value in values for word in value.split(",") if word.strip())
@@ -81,7 +75,7 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> froz
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave files out, as a line of a .gitignore does.")
 @click.option(
     "--kubernetes",
-    callback=_version,
+    callback=version_given,
     metavar="VERSION",
     help=f"The Kubernetes version of the cluster, by default {show_version(NEWEST)}.",
 )
@@ -90,12 +84,14 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> froz
 )
 @click.option(
     "--fail-level",
-    type=click.Choice(get_args(FailLevel)),
+    type=Word(get_args(FailLevel)),
     help="The least severity that gives exit status 1, by default error.",
 )
-@click.option("--write-baseline", metavar="FILE", help="Write all findings to a file, as known ones.")
+@click.option(
+    "--write-baseline", metavar="FILE", help="Write all findings to a file, or - for standard output, as known ones."
+)
 @configuration_named
-@click.option("-o", "--output", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
+@click.option("-o", "--output", type=Word(["text", "json", "sarif"]), default="text", show_default=True)
 @click.option("-v", "--verbose", is_flag=True, help="List what was not read, and all places of a finding.")
 @live_options
 @click.option("-n", "--namespace", metavar="NS", help="Read this namespace instead of the kubeconfig's own.")
@@ -142,6 +138,7 @@ def command(
     baseline = _known(found, write_baseline)
     cluster = None if options is None else _read_cluster(options)
     version = kubernetes or (cluster and cluster.version) or found.values.kubernetes or NEWEST
+    report_newer(version)
     given = read_given(everything, worth_keeping, (Exclude(exclude), found.exclude)) if everything else GivenFiles.of()
     given = GivenFiles.of(given, *_read_rendered(rendered, values, version))
     ignore |= frozenset(found.values.ignore)
@@ -216,7 +213,7 @@ def _read_rendered(directories: tuple[str, ...], values: tuple[str, ...], versio
 def _known(found: ConfigurationFile, written: str | None) -> Baseline:
     """What is not reported, unless it is written again."""
     if written is not None:
-        check_writable(written)
+        check_baseline(written)
     return read_baseline(found.baseline) if found.baseline and written is None else Baseline()
 
 
@@ -241,8 +238,8 @@ def _report_left_out(given: GivenFiles, *, verbose: bool) -> None:
 
 def _variants(names: tuple[str, ...]) -> str:
     objects = "1 object has" if len(names) == 1 else f"{len(names)} objects have"
-    nearest = "each autoscaler was checked with the nearest one"
-    return printable(f"{objects} several definitions, in several folders or bundles, such as {names[0]}: {nearest}")
+    what = "these are alternatives, and each is checked without the others"
+    return printable(f"{objects} definitions in several files or folders, such as {names[0]}: {what}")
 
 
 def _rendered(report: LintReport, output: str, *, verbose: bool) -> str:
@@ -279,12 +276,15 @@ def as_text(report: LintReport, *, width: int = _WIDEST, colour: bool = False, v
 
 
 def _alike(findings: list[Finding]) -> Iterable[list[Finding]]:
-    """The findings with one message and one fix; those with other messages too, if they are many."""
+    """The findings with one message and one fix; those with other messages too, if they are many.
+
+    What makes files unreadable has little in common.
+    """
     kinds = Counter((finding.severity, finding.rule, finding.hint) for finding in findings)
     found: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
         kind = (finding.severity, finding.rule, finding.hint)
-        key = kind if kinds[kind] >= _MANY_ALIKE else (*kind, finding.message)
+        key = kind if kinds[kind] >= _MANY_ALIKE and finding.rule != UNREADABLE else (*kind, finding.message)
         found.setdefault(key, []).append(finding)
     return found.values()
 
@@ -294,6 +294,7 @@ def _block(alike: list[Finding], width: int, most: int | None, *, colour: bool) 
     severity = click.style(finding.severity, fg=_COLOURS[finding.severity], bold=True) if colour else finding.severity
     yield _place(finding, severity, finding.rule)
     yield from _wrapped(finding.message, "    ", "    ", width)
+    yield from _related(finding, "    ")
     message, _, shown = finding.hint.partition("\n")
     yield from _wrapped(message, "    fix: ", "         ", width)
     yield from (f"    {printable(line)}" for line in shown.split("\n") if shown)
@@ -302,8 +303,16 @@ def _block(alike: list[Finding], width: int, most: int | None, *, colour: bool) 
         for each in others[:most]:
             yield f"      {_place(each)}"
             yield from _wrapped(each.message, "        ", "        ", width) if each.message != finding.message else ()
+            yield from _related(each, "        ")
         if len(others) > len(others[:most]):
             yield f"      and {len(others) - len(others[:most])} more; -v lists them"
+
+
+def _related(finding: Finding, indent: str) -> Iterator[str]:
+    """Where the other objects are that the message names. Without a file, it says all that is known."""
+    places = [f"{one.file}{'' if one.line is None else f':{one.line}'}" for one in finding.related if one.file]
+    for i, place in enumerate(dict.fromkeys(places)):
+        yield f"{indent}{'   ' if i else 'see'} {printable(place)}"
 
 
 def _place(finding: Finding, *about: str) -> str:

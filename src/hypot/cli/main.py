@@ -27,6 +27,17 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the most similar command, if there is none of this name."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            from hypot.kinds.problem import did_you_mean  # noqa: PLC0415  only after a typing error
+
+            hint = did_you_mean(args[0], COMMANDS)
+            ctx.fail(f"no such command {args[0]!r}; {hint or 'they are listed by --help'}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; an installation may have only the packages that some commands need."""
         with reported():

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import click
 
@@ -11,7 +11,8 @@ from hypot.cli.bar import bar
 from hypot.cli.files import BadInput
 from hypot.cli.mapping import read_mapping
 from hypot.core.instant import LATEST, read_time
-from hypot.kinds.values.version import NEWEST, Version, show_version
+from hypot.kinds.problem import did_you_mean
+from hypot.kinds.values.version import NEWEST, Version, parse_version, show_version
 
 if TYPE_CHECKING:
     from hypot.policy.model.settings import Settings
@@ -21,6 +22,32 @@ if TYPE_CHECKING:
 
 Entry = TypeVar("Entry")
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Word(click.Choice[str]):
+    """One of some words; of another one, the most similar is named."""
+
+    def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
+        """With a hint, unless the message is not about a word."""
+        quoted = message.partition("'")[2].partition("'")[0]
+        hint = did_you_mean(quoted, self.choices)
+        super().fail(f"{message} {hint[:1].upper()}{hint[1:]}" if hint else message, param, ctx)
+
+
+def version_given(_: click.Context, __: click.Parameter, text: str | None) -> Version | None:
+    """A Kubernetes version."""
+    try:
+        return None if text is None else parse_version(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def report_newer(version: Version) -> None:
+    """Say that rules of a later Kubernetes are unknown."""
+    if version > NEWEST:
+        newest = show_version(NEWEST)
+        message = f"Kubernetes {show_version(version)} is newer than this hypot, which knows the rules up to {newest}"
+        click.echo(f"{message} and applies those", err=True)
 
 
 class Named(Protocol):
@@ -50,7 +77,7 @@ _SERVER_OPTIONS: Sequence[Option] = (
     click.option(
         "--log",
         "log_format",
-        type=click.Choice(["text", "json"]),
+        type=Word(["text", "json"]),
         help="The log format; by default text on a terminal, else json.",
     ),
 )
@@ -107,11 +134,13 @@ def query_named(unit: str) -> Option:
 
 def check_traces(traces: Sequence[str], prometheus: str | None, query: str | None, example: str) -> None:
     """Check that traces are named in one of two ways; `example` is a query."""
+    if prometheus and traces:
+        raise click.UsageError(f"name trace files or a Prometheus server, not both: {traces[0]} or --prometheus")
     if prometheus and not query:
         raise click.UsageError(f"--prometheus needs a --query, such as '{example}'")
     if query and not prometheus:
         raise click.UsageError("--query needs the server: --prometheus http://HOST:9090")
-    if bool(traces) == bool(prometheus):
+    if not traces and not prometheus:
         raise click.UsageError("name trace files, or a Prometheus server with --prometheus and --query")
 
 

@@ -10,6 +10,7 @@ import click
 from hypot.cli.bar import bar
 from hypot.cli.ending import heeding
 from hypot.cli.files import BadInput
+from hypot.cli.options import Word
 from hypot.cli.output import to_json
 from hypot.cli.terminal import safe_for
 from hypot.cli.verdict import Glyphs, glyphs_for
@@ -36,7 +37,7 @@ _NUMBERS = {"bad", "good", "pair"}
 )
 @click.option("--list", "only_list", is_flag=True, help="Print their names and titles, and run nothing.")
 @click.option("--quick", is_flag=True, help="Run the reduced form, as the tests do.")
-@click.option("-o", "--output", type=click.Choice(_FORMS), default="table", show_default=True)
+@click.option("-o", "--output", type=Word(_FORMS), default="table", show_default=True)
 def command(ids: tuple[str, ...], folder: Path | None, output: str, *, only_list: bool, quick: bool) -> int:
     """Reproduce common problems: a bad policy, and a good one for comparison.
 

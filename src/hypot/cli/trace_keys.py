@@ -13,6 +13,7 @@ from hypot.replay.traces.reading import OPTION, TraceReading
 KEYS: Final = tuple(one.name for one in fields(ConfiguredTraces))
 # A key that may be given more than once.
 _LISTS: Final = ("value", "workload")
+_EXAMPLES: Final = {"unit": "rps, unit=requests or unit=cores", "zone": "Europe/Berlin", "decimal": ",", "sum": "true"}
 _TRUTHS: Final = {"true": True, "false": False}
 
 trace_keys = click.option(
@@ -46,7 +47,8 @@ def _given(said: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         key, mark, value = text.partition("=")
         if not mark or key not in KEYS:
             known = near(key, KEYS) or f"; keys: {', '.join(KEYS)}"
-            problems.append(f"{text}: write KEY=VALUE{known}" if not mark else f"{text}: no such key{known}")
+            example = f"{key}={_EXAMPLES.get(key, 'VALUE')}" if key in KEYS else f"KEY=VALUE{known}"
+            problems.append(f"{text}: no such key{known}" if mark else f"{text}: write {example}")
         elif key in _LISTS:
             given.setdefault(key, []).append(value)
         elif key in given:

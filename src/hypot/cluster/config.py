@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from hypot.kinds.text.yamltext import Fault, documents
@@ -21,6 +21,9 @@ EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.i
 
 # A certificate or a key: its text, or the file that contains it.
 Pem = bytes | Path
+
+
+_ANOTHER: Final = "name another kubeconfig with KUBECONFIG, or make one with the tool of your cluster"
 
 
 class AccessError(Exception):
@@ -207,7 +210,7 @@ class _Kubeconfig:
 
     def access(self, wanted: str | None) -> Access:
         name = wanted or self._current()
-        context = self._entry("context", name, f"the contexts are: {self._known('context')}")
+        context = self._entry("context", name, self._contexts())
         cluster = self._entry("cluster", context.text("cluster"), f"context {name} names it")
         cluster.refuse("proxy-url", "reach the server without a proxy")
         source = f"{self._names}, context {name}"
@@ -230,6 +233,10 @@ class _Kubeconfig:
             source=source,
         )
 
+    def _contexts(self) -> str:
+        known = self._known("context")
+        return f"the contexts are: {known}" if known else f"there are no contexts; {_ANOTHER}"
+
     def _user(self, context: _ConfigEntry, name: str) -> _ConfigEntry:
         """The user of a context, empty if it names none. Settings that would change the identity are rejected."""
         if not context.text("user"):
@@ -244,10 +251,12 @@ class _Kubeconfig:
         for file, data in self._files:
             if name := _ConfigEntry(data, file, "kubeconfig").text("current-context"):
                 return name
-        raise AccessError(f"{self._names}: no current-context; choose one of: {self._known('context')}")
+        if not (known := self._known("context")):
+            raise AccessError(f"{self._names}: no contexts; {_ANOTHER}")
+        raise AccessError(f"{self._names}: no current-context; choose one of: {known}")
 
     def _known(self, part: str) -> str:
-        return ", ".join(name for name, *_ in self._all(part)) or "none"
+        return ", ".join(name for name, *_ in self._all(part))
 
     def _entry(self, part: str, name: str, what: str) -> _ConfigEntry:
         for each, data, file in self._all(part):

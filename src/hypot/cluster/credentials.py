@@ -108,7 +108,8 @@ async def run_plugin(plugin: Plugin, source: str) -> bytes:
         )
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise AccessError(f"{source}: {plugin.command} cannot be started: {why}. {plugin.hint}".strip()) from error
+        hint = plugin.hint or "The kubeconfig gets its credentials from this command: install it, or check PATH"
+        raise AccessError(f"{source}: {plugin.command} cannot be started: {why}. {hint}") from error
     try:
         async with asyncio.timeout(PLUGIN_WITHIN):
             said = await _bounded(process, f"{source}: {plugin.command}")
@@ -122,9 +123,8 @@ async def run_plugin(plugin: Plugin, source: str) -> bytes:
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
     if status != 0:
-        raise AccessError(
-            f"{source}: {plugin.command} ended with status {status}; run it manually. {plugin.hint}".strip()
-        )
+        hint = plugin.hint or "It gives the credentials: log in again, or choose another context"
+        raise AccessError(f"{source}: {plugin.command} ended with status {status}; run it manually to see why. {hint}")
     return said
 
 

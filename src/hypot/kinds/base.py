@@ -340,7 +340,7 @@ class Kind(Node):
         return iter(())
 
     def _outer_problems(self) -> Iterator[Problem]:
-        yield from self._version_problems()
+        yield from self.version_problems()
         if isinstance(self.metadata, dict):
             yield from metadata_problems(self.metadata, built_in=self.BUILT_IN)
         else:
@@ -364,7 +364,7 @@ class Kind(Node):
         if not status.sound():
             yield from decode_problems(status, ("status",))
 
-    def _version_problems(self) -> Iterator[Problem]:
+    def version_problems(self) -> Iterator[Problem]:
         written, now = self.read_from, self.API_VERSION
         if written in self.FORMER_VERSIONS:
             message = f"{written} is an old version of this API; it is read and written as {now}"

@@ -91,10 +91,10 @@ def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
         return Problem("type", "Decode", where, message, value, f"write {want}")
     found = f"number {shown(value)}" if go.startswith("int") and json_type(value) == "number" else json_type(value)
     message = _unmarshal(found, owner, where, go)
-    if w.type is INT32 and isinstance(value, int) and not isinstance(value, bool):
+    if w.type is INT32 and isinstance(value, int | float) and not isinstance(value, bool):
         hint = f"write a whole number from {-(2**31)} to {2**31 - 1}"
         return Problem("type", "Decode", where, message, value, hint)
-    hint = _instead(where, w, value) or _in_quotes(w.type, value) or f"{_bounded(value)} is not {want}"
+    hint = _instead(where, w, value) or _in_quotes(w.type, value) or f"write {want} instead of {_bounded(value)}"
     return Problem("type", "Decode", where, message, value, hint)
 
 
@@ -179,15 +179,20 @@ def json_type(value: Any) -> str:
 
 
 def _stranger(where: Where, owner: type[Node]) -> Problem:
-    near = get_close_matches(str(where[-1]), owner.BY_KEY, 1, 0.7)
+    word, around = str(where[-1]), where[:-1]
+    near = get_close_matches(word, owner.BY_KEY, 1, 0.7)
     inside = list(_fields_below(owner, where[-1]))
-    if near:
+    meant: Where = ()
+    if word in owner.MOVED:
+        place, hint = owner.MOVED[word]
+        meant = (*around, place)
+    elif near:
         hint = f"did you mean {near[0]}?"
+        meant = (*around, near[0])
     elif inside:
         nearest = [path for path in inside if len(path) == len(inside[0])]
-        hint = f"did you mean {' or '.join(dotted((*where[:-1], *path)) for path in nearest)}?"
+        hint = f"did you mean {' or '.join(dotted((*around, *path)) for path in nearest)}?"
     else:
         hint = "valid fields: " + ", ".join(owner.BY_KEY)
-    return Problem(
-        "unknown-field", "Decode", where, f'strict decoding error: unknown field "{dotted(where)}"', None, hint
-    )
+    message = f'strict decoding error: unknown field "{dotted(where)}"'
+    return Problem("unknown-field", "Decode", where, message, None, hint, meant=meant)

@@ -148,6 +148,9 @@ class Node(Deriving):
     GO: ClassVar[str] = ""
     # Decoded by a Go type of the API server, not by a schema. There null in a list is an empty block.
     BUILT_IN: ClassVar[bool] = False
+    # Fields that other versions of the API have here, which people write by mistake: the field that has their place
+    # now, and what to write.
+    MOVED: ClassVar[Mapping[str, tuple[str, str]]] = {}
     TABLE: ClassVar[tuple[tuple[str, Wire], ...]] = ()
     BY_KEY: ClassVar[Mapping[str, tuple[str, Wire]]] = {}
     NAMES: ClassVar[tuple[str, ...]] = ()

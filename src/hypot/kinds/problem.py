@@ -12,7 +12,7 @@ Severity = Literal["error", "warning", "advice"]
 Where = tuple[str | int, ...]
 
 # How many names a message lists at most.
-_NAMED = 3
+NAMED = 3
 
 # The API server's text for each kind of error, and whether it shows the value.
 _WORDS = {
@@ -43,6 +43,8 @@ class Problem:
     hint: str = ""
     severity: Severity = "error"
     path: str = ""
+    # The field that was meant, if this one does not exist.
+    meant: Where = ()
 
     @property
     def field(self) -> str:
@@ -65,6 +67,23 @@ class Problem:
             "message": self.message,
             "hint": self.hint,
         }
+
+
+def without_consequences(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """One problem for one mistake.
+
+    Left out is what else is wrong with a field that is missing, and that a field is missing that was written under
+    another name.
+    """
+    found = list(problems)
+    missing = {problem.where for problem in found if problem.kind == "Required"}
+    meant = [problem.meant for problem in found if problem.meant]
+    for problem in found:
+        required = problem.kind == "Required"
+        if not required and problem.where in missing:
+            continue
+        if not (required and any(problem.where[: len(place)] == place for place in meant)):
+            yield problem
 
 
 def dotted(where: Sequence[str | int]) -> str:
@@ -99,6 +118,12 @@ def below(rule: str, value: int | None, least: int, where: Where) -> Iterator[Pr
         yield Problem(rule, "Invalid", where, f"must be greater than or equal to {least}", value)
 
 
+def in_order(low: int, high: int | None) -> str:
+    """The hint for a minReplicas above maxReplicas."""
+    lower = f", or lower minReplicas to {high} or less" if high is not None and high > 0 else ""
+    return f"raise maxReplicas to {low} or more{lower}"
+
+
 def too_many(rule: str, count: int, most: int, where: Where, hint: str = "") -> Iterator[Problem]:
     if count > most:
         yield Problem(rule, "TooMany", where, f"must have at most {most} item{'s' if most > 1 else ''}", count, hint)
@@ -106,9 +131,9 @@ def too_many(rule: str, count: int, most: int, where: Where, hint: str = "") -> 
 
 def some(names: Iterable[object], total: int | None = None) -> str:
     """At most three names for a message: `a, b, c and 4 more`. With a total, only the first names are read."""
-    known = names if isinstance(names, list) else list(islice(names, _NAMED))
+    known = names if isinstance(names, list) else list(islice(names, NAMED))
     count = len(known) if total is None else total
-    shown = [str(name) for name in known[:_NAMED]]
+    shown = [str(name) for name in known[:NAMED]]
     if count > len(shown):
         return f"{', '.join(shown)} and {count - len(shown)} more"
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

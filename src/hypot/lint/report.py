@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field as dataclass_field
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypot.core.dataclass import dataclass
 from hypot.kinds.base import InvalidAutoscaler, Kind, count_of
-from hypot.kinds.problem import Problem, Severity, Where, dotted
+from hypot.kinds.problem import Problem, Severity, Where, dotted, without_consequences
 from hypot.kinds.text.load import LoadedFiles, LoadError, Source
 from hypot.kinds.values.version import NEWEST, Version, as_version
 from hypot.lint.input.item import Item
@@ -21,6 +21,17 @@ from hypot.lint.rules.given import PLACEHOLDER, UNREADABLE, ignored_by, objects_
 # Errors that a wrong unit leads to.
 _FROM_UNITS = frozenset({"allowed-range", "whole-amount"})
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "advice")
+
+
+class Place(NamedTuple):
+    """Where the other object of a conflict is. `file` is empty and `line` None as in a Finding."""
+
+    file: str
+    line: int | None
+    object: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._asdict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,7 @@ class Finding:
     hint: str
     where: Where = dataclass_field(default=(), repr=False)
     rendered: bool = False
+    related: tuple[Place, ...] = ()
 
     @property
     def object(self) -> str:
@@ -65,6 +77,7 @@ class Finding:
             "field": self.field,
             "message": self.message,
             "hint": self.hint,
+            "related": [place.to_dict() for place in self.related],
         }
 
     def to_problem(self) -> Problem:
@@ -173,7 +186,7 @@ def _found(world: InputWorld) -> Iterator[tuple[Item, Finding]]:
     for item, kind in kinds_of(world):
         for problem in dict.fromkeys(
             (p.rule, p.where, _message(p), p.hint, p.severity)
-            for p in _without_consequences(kind.problems(world.kubernetes))
+            for p in without_consequences(kind.problems(world.kubernetes))
             if p.kind != "Version"
         ):
             rule_id, where, message, hint, severity = problem
@@ -181,12 +194,6 @@ def _found(world: InputWorld) -> Iterator[tuple[Item, Finding]]:
     for rule in RULES.values():
         for hit in rule.check(world) if rule.check is not None else ():
             yield hit.item, _finding(rule, *hit)
-
-
-def _without_consequences(problems: tuple[Problem, ...]) -> Iterator[Problem]:
-    """Without what the API server says about a field besides that it is required: it is one mistake."""
-    missing = {problem.where for problem in problems if problem.kind == "Required"}
-    return (problem for problem in problems if problem.kind == "Required" or problem.where not in missing)
 
 
 def _with_causes(heard: list[tuple[Item, Finding]]) -> list[tuple[Item, Finding]]:
@@ -213,7 +220,7 @@ def _message(problem: Problem) -> str:
     return str(problem).removeprefix(f"{problem.field}: ")
 
 
-def _finding(rule: Rule, item: Item, where: Where, message: str, hint: str) -> Finding:
+def _finding(rule: Rule, item: Item, where: Where, message: str, hint: str, others: tuple[Item, ...] = ()) -> Finding:
     where = _as_written(item, where)
     return Finding(
         rule.id,
@@ -228,7 +235,15 @@ def _finding(rule: Rule, item: Item, where: Where, message: str, hint: str) -> F
         message,
         hint or rule.fix,
         where,
+        related=tuple(_place(one) for one in others),
     )
+
+
+def _place(item: Item) -> Place:
+    source = item.source
+    if source is None:
+        return Place("", None, str(item))
+    return Place(source.file, None if source.rendered else source.line, str(item))
 
 
 def _as_written(item: Item, where: Where) -> Where:
@@ -245,7 +260,15 @@ def _placed(world: InputWorld, heard: list[tuple[Item, Finding]]) -> list[Findin
     heard.sort(key=lambda one: order[id(one[0])])
     placed = [(order[id(item)], _with_line(finding, item.source)) for item, finding in heard]
     placed.sort(key=lambda one: _rank(*one))
-    return [finding for _, finding in placed]
+    return _once([finding for _, finding in placed])
+
+
+def _once(findings: list[Finding]) -> list[Finding]:
+    """What several alternatives cause is one finding, and names all of them."""
+    found: dict[Finding, list[Place]] = {}
+    for finding in findings:
+        found.setdefault(replace(finding, related=()), []).extend(finding.related)
+    return [replace(one, related=tuple(dict.fromkeys(places))) for one, places in found.items()]
 
 
 def _with_line(finding: Finding, source: Source | None) -> Finding:

@@ -1,7 +1,8 @@
 """The definition of a rule. Its texts are kept next to its code; docs, SARIF and messages read them from here."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hypot.core.dataclass import dataclass
@@ -9,7 +10,7 @@ from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.catalogue import CATALOGUE, autoscalers, names_of, sizing
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.problem import Severity, Where
+from hypot.kinds.problem import NAMED, Severity, Where
 from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
@@ -43,6 +44,13 @@ class Hit(NamedTuple):
     where: Where
     message: str
     hint: str = ""
+    # The first of the other objects that the message names.
+    others: "tuple[Item, ...]" = ()
+
+
+def first_of(items: "Iterable[Item]") -> "tuple[Item, ...]":
+    """As many as a message names: all of them at each of them would be their square."""
+    return tuple(islice(items, NAMED))
 
 
 Check = Callable[["InputWorld"], Iterator[Hit]]

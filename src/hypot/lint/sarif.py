@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from hypot.lint.report import Finding, LintReport
+from hypot.lint.report import Finding, LintReport, Place
 from hypot.lint.rule import Rule
 from hypot.lint.rule_list import RULES, rule_of
 
@@ -45,7 +45,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _result(finding: Finding, rule_index: int, seen: Counter[tuple[str, ...]]) -> dict[str, Any]:
     place = ", ".join(part for part in (finding.object, finding.field) if part)
     message = f"{f'{place}: ' if place else ''}{finding.message}\nFix: {finding.hint}"
-    return {
+    result = {
         "ruleId": finding.rule,
         "ruleIndex": rule_index,
         "level": _LEVELS[finding.severity],
@@ -53,14 +53,18 @@ def _result(finding: Finding, rule_index: int, seen: Counter[tuple[str, ...]]) -
         "locations": [_location(finding)],
         "partialFingerprints": {"primaryLocationLineHash": _fingerprint(finding, seen)},
     }
+    if finding.related:
+        places = [{"id": i, **_location(one), "message": {"text": one.object}} for i, one in enumerate(finding.related)]
+        result["relatedLocations"] = places
+    return result
 
 
-def _location(finding: Finding) -> dict[str, Any]:
+def _location(found: Finding | Place) -> dict[str, Any]:
     """Where it is: in a file, or in an object that came from no file."""
-    if not finding.file:
-        return {"logicalLocations": [{"fullyQualifiedName": finding.object, "kind": "object"}]}
-    region = {"startLine": max(1, finding.line or 1)}
-    return {"physicalLocation": {"artifactLocation": {"uri": _uri(finding.file)}, "region": region}}
+    if not found.file:
+        return {"logicalLocations": [{"fullyQualifiedName": found.object, "kind": "object"}]}
+    region = {"startLine": max(1, found.line or 1)}
+    return {"physicalLocation": {"artifactLocation": {"uri": _uri(found.file)}, "region": region}}
 
 
 def _uri(file: str) -> str:

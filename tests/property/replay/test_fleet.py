@@ -9,6 +9,7 @@ from hypot.replay.engine.engine import replay
 from hypot.replay.fleet import fleet
 from hypot.replay.fleet.records import TooLargeError
 from hypot.replay.score.scores import judge, needed_by, part, score
+from property.autoscaler_worlds import autoscaler_cases
 from property.replay_worlds import GAPS, Case, cases, hpas, wpas
 from property.tortoise_worlds import fitting, knowing, tortoise_cases
 from property.vertical_worlds import hvpas, setups, vpas
@@ -116,4 +117,10 @@ class TestEngines:
     @given(cases(st.tuples(wpas()), skews=(0.0, 0.3), gaps=GAPS))
     def test_watermarks_are_equal(self, case):
         """Identical decisions at every tick."""
+        assert_equal(case)
+
+    @often
+    @given(autoscaler_cases(skews=(0.0, 0.3), gaps=((), *GAPS)))
+    def test_autoscalers_that_learn_are_equal(self, case):
+        """Identical counts and sizes at every tick."""
         assert_equal(case)

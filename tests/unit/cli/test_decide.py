@@ -35,6 +35,18 @@ HPA = {
 }
 
 
+def test_a_misspelt_kind_is_reported(tmp_path):
+    """The others are decided, and the exit status says that something is missing."""
+    wrong = {**HPA, "kind": "HorizontalPodAutoscalr", "metadata": {"name": "api", "namespace": "shop"}}
+    file = written(tmp_path, wrong, *world())
+    result = hypot("-f", str(file))
+    assert result.status == 1
+    message = "autoscaling/v2 has no kind HorizontalPodAutoscalr; did you mean HorizontalPodAutoscaler?"
+    assert f"{file}:1: {message}\n" in result.err
+    assert hypot("-f", str(written(tmp_path, *world()))).status == 0
+    assert message in hypot("-f", str(written(tmp_path, wrong))).err
+
+
 def written(folder, *objects, name="dump.yaml"):
     path = folder / name
     path.write_text("---\n".join(yaml.safe_dump(one) for one in objects), encoding="utf-8")
@@ -655,14 +667,22 @@ def test_a_field_of_a_newer_version_is_allowed(tmp_path):
     assert [p["rule"] for p in decision["problems"]] == ["unknown-field"]
 
 
-def test_an_old_version_is_read_with_a_warning(tmp_path):
-    """autoscaling/v1 is decided like autoscaling/v2, with a warning about the old version."""
+def test_autoscaling_v1_is_advice(tmp_path):
+    """It is decided like autoscaling/v2, and is as serious as for lint, which has the same rule."""
     spec = {key: value for key, value in HPA["spec"].items() if key != "metrics"}
     objects = world(apiVersion="autoscaling/v1", spec={**spec, "targetCPUUtilizationPercentage": 50})
     result = hypot("-f", written(tmp_path, *objects), "-o", "json")
     (decision,) = result.json["decisions"]
     assert (result.status, decision["decided"]) == (0, True)
-    assert [(p["rule"], p["severity"]) for p in decision["problems"]] == [("old-api-version", "warning")]
+    assert [(p["rule"], p["severity"]) for p in decision["problems"]] == [("single-metric-version", "advice")]
+
+
+def test_one_mistake_is_one_problem(tmp_path):
+    """A target of autoscaling/v2beta1 in v2 is not a missing target too."""
+    old = {"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 50}}
+    result = hypot("-f", written(tmp_path, *world(spec={**HPA["spec"], "metrics": [old]})), "-o", "json")
+    (decision,) = result.json["decisions"]
+    assert [p["rule"] for p in decision["problems"]] == ["unknown-field"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full to write to")

@@ -264,16 +264,52 @@ def test_the_messages_of_one_fix_are_shown_together_if_they_are_many():
 
 
 @pytest.mark.usefixtures("folder")
+def test_each_unreadable_file_has_its_own_fix(folder):
+    """They have little in common, so they are not shown as one problem."""
+    texts = {
+        "a": "kind: HorizontalPodAutoscaler\nmetadata: {name: x}",
+        "b": "kind: HorizontalPodAutoscaler\napiVersion: autoscaling/v2\nx: [",
+        "c": "kind: HorizontalPodAutoscaler\napiVersion: autoscaling/v2\nx: }",
+        "d": "kind: HorizontalPodAutoscaler\napiVersion: autoscaling/v2\nx: y: z",
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    (folder / "binary.yaml").write_bytes(b"\x00\xff\xfe")
+    result = run("a.yaml", "b.yaml", "c.yaml", "d.yaml", "binary.yaml")
+    assert "the same in" not in result.stdout
+    assert "fix: write apiVersion, such as autoscaling/v2" in result.stdout
+    about = result.stdout[result.stdout.index("binary.yaml") :].partition("\n\n")[0]
+    assert "fix: save it as UTF-8; if it is no text, leave it out with --exclude" in about
+    assert "kubectl" not in about
+
+
+def test_the_other_side_of_a_conflict_is_named(folder):
+    """In text with its line, in JSON and SARIF as a place."""
+    (folder / "k8s" / "other.yaml").write_text(to_yaml(hpa("other")), encoding="utf-8")
+    shown = run("k8s").stdout
+    assert "two-autoscalers" in shown
+    assert "    see k8s/web.yaml:1\n" in shown
+    document = json.loads(run("k8s", "-o", "json").stdout)
+    jsonschema.validate(document, SCHEMA)
+    places = [one["related"] for one in document["findings"] if one["rule"] == "two-autoscalers"]
+    assert {"file": "k8s/web.yaml", "line": 1, "object": "HorizontalPodAutoscaler shop/web"} in places[0] + places[1]
+    results = json.loads(run("k8s", "-o", "sarif").stdout)["runs"][0]["results"]
+    uris = [
+        place["physicalLocation"]["artifactLocation"]["uri"]
+        for one in results
+        for place in one.get("relatedLocations", ())
+    ]
+    assert {"k8s/web.yaml", "k8s/other.yaml"} <= set(uris)
+
+
 def test_variants_are_mentioned(folder):
     """On standard error, with one of them."""
     (folder / "copy").mkdir()
     (folder / "copy" / "web.yaml").write_text((folder / "k8s" / "web.yaml").read_text(encoding="utf-8"))
     result = run(".")
     assert "duplicate-object" not in result.stdout
-    about = (
-        "2 objects have several definitions, in several folders or bundles, such as HorizontalPodAutoscaler shop/web"
-    )
-    assert result.stderr == f"{about}: each autoscaler was checked with the nearest one\n"
+    about = "2 objects have definitions in several files or folders, such as HorizontalPodAutoscaler shop/web"
+    assert result.stderr == f"{about}: these are alternatives, and each is checked without the others\n"
 
 
 @pytest.mark.parametrize(

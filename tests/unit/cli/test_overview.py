@@ -7,8 +7,9 @@ import sys
 import click
 import pytest
 
-from hypot.cli.main import cli
+from hypot.cli.main import cli, main
 from hypot.cli.overview import ABOUT, COMMANDS, overview, width_of_help
+from hypot.kinds.values.version import NEWEST, show_version
 
 START = "import sys; from hypot.__main__ import main; main()"
 
@@ -78,3 +79,31 @@ def test_help_that_cannot_be_written(shell, status, message):
     command = shell.format(f'{sys.executable} -c "{START}"')
     done = subprocess.run(["/bin/bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (status, message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lnt"], "no such command 'lnt'; did you mean lint?"),
+        (["xyzzy"], "no such command 'xyzzy'; they are listed by --help"),
+        (["lint", ".", "--fail-level", "warn"], "Did you mean warning?"),
+        (["lint", ".", "-o", "jsn"], "Did you mean json?"),
+        (["decide", ".", "-o", "yml"], "Did you mean yaml?"),
+    ],
+)
+def test_a_misspelt_word(capsys, arguments, message):
+    """The most similar one is named."""
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("version", "reported"), [("1.99", True), (show_version(NEWEST), False), ("1.30", False)])
+@pytest.mark.parametrize("verb", ["lint", "decide"])
+def test_a_kubernetes_of_the_future(capsys, tmp_path, verb, version, reported):
+    """What it changes is not known, so it is said that it is not."""
+    (tmp_path / "web.yaml").write_text("{apiVersion: v1, kind: ConfigMap}", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main([verb, str(tmp_path), "--kubernetes", version])
+    assert (f"Kubernetes {version} is newer than this hypot" in capsys.readouterr().err) == reported

@@ -140,7 +140,9 @@ def test_the_configuration_of_the_working_directory(tmp_path_factory):
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ("unit", "--trace unit: write KEY=VALUE; did you mean unit or"),
+        ("unit", "--trace unit: write unit=rps, unit=requests or unit=cores"),
+        ("units", "--trace units: write KEY=VALUE; did you mean unit?"),
+        ("workload", "--trace workload: write workload=VALUE"),
         ("units=rps", "--trace units=rps: no such key; did you mean unit?"),
         ("unit=rpm", "--trace unit: 'rpm' is not one of rps, requests, cores; did you mean rps?"),
         ("zone=Qqq", "--trace zone: 'Qqq' is not a time zone such as Europe/Berlin"),

@@ -161,7 +161,7 @@ def test_nothing_is_found(monkeypatch, tmp_path):
         (f"a: !!python/object/apply:os.system [{SECRET}]", "line 1: not valid YAML"),
         (f"a: {SECRET}\x01", "not valid YAML"),
         ("[" * 100_000, "not valid YAML"),
-        ("", "no current-context; choose one of: none"),
+        ("", "no contexts; name another kubeconfig"),
     ],
 )
 def test_errors_are_reported(tmp_path, data, said):

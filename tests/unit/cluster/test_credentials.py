@@ -165,7 +165,12 @@ async def test_closing_ends_a_plugin(tmp_path):
     ("access", "said"),
     [
         (Access(SERVER, plugin=Plugin(V1, "no-such-command", hint="install it")), "cannot be started: .*install it"),
-        (plugin("raise SystemExit(3)"), "ended with status 3; run it manually. install it"),
+        (plugin("raise SystemExit(3)"), "ended with status 3; run it manually to see why. install it"),
+        (Access(SERVER, plugin=Plugin(V1, "no-such-command")), "cannot be started: .* install it, or check PATH"),
+        (
+            Access(SERVER, plugin=Plugin(V1, "false")),
+            "status 1; run it manually to see why. .* log in again, or choose",
+        ),
         (plugin("print('x' * 2**21)"), "prints more than an ExecCredential contains"),
         (printing(SECRET), "does not print an ExecCredential as JSON"),
         (printing(f'["{SECRET}"]'), "does not print an ExecCredential with a status"),

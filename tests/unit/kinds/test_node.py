@@ -196,10 +196,10 @@ def test_decoding_errors_are_those_of_the_api_server(data, rule, message):
             "put what is written there in quotes: YAML reads a bare y, yes, on or true as true",
         ),
         ({"count": "3"}, "write 3 without quotes, as a number"),
-        ({"count": "x" * 200}, f'"{"x" * 76}... is not a whole number'),
+        ({"count": "x" * 200}, f'write a whole number instead of "{"x" * 76}...'),
         ({"count": 2**31}, "write a whole number from -2147483648 to 2147483647"),
-        ({"leaves": {}}, "{} is not a list of Leaf"),
-        ({"leaf": 3}, "3 is not a mapping, in Python a Leaf"),
+        ({"leaves": {}}, "write a list of Leaf instead of {}"),
+        ({"leaf": 3}, "write a mapping, in Python a Leaf instead of 3"),
     ],
 )
 def test_a_hint_says_what_belongs_there(data, hint):

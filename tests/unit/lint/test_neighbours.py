@@ -492,6 +492,25 @@ class TestPaceAndMetrics:
         assert findings("unit-slip", scaler, workload())
         assert not findings("unit-slip", scaler, workload("web", container(requests={"cpu": "16"})))
 
+    @pytest.mark.parametrize(
+        ("amount", "request_", "fix"),
+        [
+            (70, "500m", "70 % of the pod's request is 350m"),
+            (70, None, "write an amount of cpu, such as 350m; a watermark is no percentage"),
+            (250, "500m", "write the unit: 250m"),
+        ],
+    )
+    def test_a_percentage_as_a_watermark(self, amount, request_, fix):
+        """The amount that is meant is a share of the request; 70 millicores are not."""
+        metric = band("Resource", highWatermark=amount, lowWatermark=40)
+        pods = workload("web", container(requests={"cpu": request_} if request_ else {"memory": "1Gi"}))
+        (finding,) = findings("unit-slip", wpa(metrics=[metric]), pods)
+        assert finding.hint == fix
+
+    def test_a_percentage_as_an_amount_per_pod(self):
+        (finding,) = findings("unit-slip", hpa(metrics=[cpu(type="AverageValue", averageValue="70")]), workload())
+        assert finding.hint.startswith("for a percentage of the request, write type: Utilization and averageUtiliz")
+
     @pytest.mark.parametrize(("amount", "slip"), [("512", True), ("512k", True), ("1Mi", False), ("1500m", True)])
     def test_bytes_of_memory(self, amount, slip):
         """Less than a mebibyte for each pod is always a mistake."""
@@ -519,10 +538,13 @@ class TestPaceAndMetrics:
             ({"cpu": "250"}, "write the unit: 250m"),
             ({"memory": 128}, "write the unit: 128Mi, or Gi"),
             ({"cpu": "2", "memory": "2Gi"}, None),
+            ({"cpu": "8"}, None),
+            ({"cpu": 8}, None),
+            ({"cpu": 96}, None),
         ],
     )
     def test_slip_in_a_bound(self, bound, hint):
-        """Of a VerticalPodAutoscaler and an Hvpa alike; the fix is the unit that was meant."""
+        """The fix is the unit that was meant. A maximum may be as large as a node."""
         found = findings("unit-slip", vpa(containerName="app", maxAllowed=bound))
         assert [one.hint for one in found] == ([hint] if hint else [])
 

@@ -249,3 +249,47 @@ def test_many_different_labels_are_distinguished_by_the_rarest(monkeypatch):
     objects += [workload(f"w{i}", labels={"part": "shop", "app": f"w{i}"}) for i in range(many)]
     assert check(*objects).findings == ()
     assert asked["matches"] == many
+
+
+OLD_TARGETS = [
+    ("resource", {"name": "cpu", "targetAverageUtilization": 70}, "target.averageUtilization"),
+    ("resource", {"name": "cpu", "targetAverageValue": "1"}, "target.averageValue"),
+    ("pods", {"metric": {"name": "hits"}, "targetAverageValue": "1"}, "target.averageValue"),
+    ("external", {"metric": {"name": "hits"}, "targetValue": "1"}, "target.value"),
+    ("external", {"metricName": "hits", "target": {"type": "Value", "value": "1"}}, "metric.name"),
+]
+
+
+@pytest.mark.parametrize("version", ["autoscaling/v2beta2", "autoscaling/v2"])
+@pytest.mark.parametrize(("kind", "source", "instead"), OLD_TARGETS)
+def test_a_field_of_v2beta1_is_one_finding(version, kind, source, instead):
+    """The target is not missing as well, and the fix says where it belongs."""
+    scaler = hpa(api_version=version, metrics=[{"type": kind.capitalize(), kind: source}])
+    (finding,) = check(scaler, workload(), kubernetes="1.25").errors
+    assert finding.rule == "unknown-field"
+    assert f"write it as {instead}" in finding.hint
+
+
+def test_a_misspelt_field_is_not_missing_as_well():
+    scaler = hpa(maxReplicas=None, maxReplica=10)
+    (finding,) = check(scaler, workload()).errors
+    assert (finding.rule, finding.hint) == ("unknown-field", "did you mean maxReplicas?")
+
+
+def test_what_is_missing_besides_a_misspelt_field_is_reported():
+    scaler = hpa(maxReplicas=None, minReplica=2)
+    assert {finding.rule for finding in check(scaler, workload()).errors} == {"unknown-field", "max-replicas"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({"minReplicas": 22, "maxReplicas": 20}, "raise maxReplicas to 22 or more, or lower minReplicas to 20 or less"),
+        ({"maxReplicas": 1e23}, "write a whole number from -2147483648 to 2147483647"),
+        ({"maxReplicas": 1.5}, "write a whole number from -2147483648 to 2147483647"),
+        ({"metrics": 3}, "write a list of MetricSpec instead of 3"),
+    ],
+)
+def test_a_fix_says_what_to_write(changes, hint):
+    hints = {finding.hint for finding in check(hpa(**changes), workload()).errors}
+    assert hint.replace("MetricSpec", "Metric") in hints

@@ -251,6 +251,12 @@ CASES = {
         [hpa(metrics=[cpu(type="AverageValue", averageValue="100m")])],
         "averageValue: '100'",
     ),
+    "unknown-kind": Case(
+        [hpa() | {"kind": "HorizontalPodAutoscalr"}, workload()],
+        [hpa(), workload()],
+        "kind: HorizontalPodAutoscalr",
+        on="HorizontalPodAutoscalr",
+    ),
     "two-autoscalers": Case([hpa(), hpa("web-memory")], [hpa(), wpa(dryRun=True)], "scaleTargetRef:"),
     "ambiguous-selector": Case(
         [hpa(), hpa("api", target={"name": "api"}), *(workload(n, labels={"app": "shop"}) for n in ("web", "api"))],

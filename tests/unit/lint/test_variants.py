@@ -192,6 +192,78 @@ def test_files_that_share_a_little_are_no_bundles():
     ] * 4
 
 
+class TestFilesOfOneFolder:
+    """Files that define the same object are alternatives, as examples/a.yaml and examples/b.yaml."""
+
+    @pytest.mark.parametrize(("one", "other", "rule"), PAIRS)
+    def test_their_autoscalers_do_not_conflict(self, one, other, rule):
+        """The object that both define is reported, because a folder is often applied as a whole."""
+        files = [at("examples/a.yaml", workload(), one), at("examples/b.yaml", workload(), other)]
+        rules = {name for name, _ in found(*files)}
+        assert "duplicate-object" in rules
+        assert rule not in rules
+        assert rule in {name for name, _ in found([*files[0], *at("examples/b.yaml", other)])}
+        assert rule in {name for name, _ in found([*files[0], *at("examples/a.yaml", other)], files[1])}
+
+    def test_workloads_that_are_there_twice(self):
+        """Also if the autoscaler is in a third file."""
+        files = at("x/a.yaml", workload()), at("x/b.yaml", workload()), at("x/hpa.yaml", hpa())
+        assert found(*files) == [("duplicate-object", "x/b.yaml")]
+
+    def test_files_without_a_folder(self):
+        """As of `hypot lint .` and of `hypot lint a.yaml b.yaml`."""
+        files = at("a.yaml", workload(), hpa()), at("b.yaml", workload(), hpa("other"))
+        assert found(*files) == [("duplicate-object", "b.yaml")]
+
+    def test_each_is_checked_with_its_own_workload(self):
+        one, other = at("x/a.yaml", workload(), hpa()), at("x/b.yaml", workload("web", NO_REQUEST), hpa("other"))
+        assert ("request-missing", "x/b.yaml") in found(one, other)
+        assert ("request-missing", "x/a.yaml") not in found(one, other)
+
+
+def test_a_folder_with_an_alternative_is_apart_from_all_alternatives():
+    """As docs, scenarios and tests, of which only some define the same objects."""
+    scalers = [at("docs/a.yaml", hpa(), workload()), at("scenarios/a.yaml", wpa()), at("tests/a.yaml", workload())]
+    assert "two-autoscalers" in {rule for rule, _ in found(*scalers)}
+    marks = at("tests/b.yaml", wpa())
+    assert found(*scalers, marks) == [("target-not-given", "scenarios/a.yaml")]
+
+
+def test_what_only_an_alternative_has_is_not_in_the_input():
+    """A Deployment of docs is not the one that the HPA of an example means."""
+    marks = [*at("a/vpa.yaml", vpa()), *at("b/vpa.yaml", vpa())]
+    workloads = [*at("a/web.yaml", workload("web", NO_REQUEST)), *at("c/web.yaml", workload("web", NO_REQUEST))]
+    assert ("request-missing", "c/hpa.yaml") in found(marks, workloads, at("c/hpa.yaml", hpa()))
+    alone = at("a/web.yaml", workload("web", NO_REQUEST)), at("c/web.yaml", workload("web", NO_REQUEST))
+    scaler = at("b/hpa.yaml", hpa())
+    assert ("target-not-given", "b/hpa.yaml") in found(marks, *alone, scaler)
+    more = at("b/x.yaml", workload("api")), at("a/x.yaml", workload("api"))
+    assert ("target-missing", "b/hpa.yaml") in found(marks, *alone, *more, scaler)
+    assert ("request-missing", "b/hpa.yaml") not in found(marks, *alone, *more, scaler)
+
+
+class TestTheOtherSide:
+    """A conflict says where the other objects are."""
+
+    @pytest.mark.parametrize(("one", "other", "rule"), PAIRS)
+    def test_of_a_conflict(self, one, other, rule):
+        report = check(*at("a/x.yaml", one), *at("a/y.yaml", other), *at("a/web.yaml", workload()))
+        places = {(f.file, place.file, place.line) for f in report.findings if f.rule == rule for place in f.related}
+        assert ("a/x.yaml", "a/y.yaml", 1) in places
+
+    def test_once_for_all_alternatives(self):
+        """An autoscaler of a base meets one of each overlay: that is one finding."""
+        recreating = vpa(updatePolicy={"updateMode": "Recreate"})
+        overlays = [*at("overlays/dev/vpa.yaml", recreating), *at("overlays/prod/vpa.yaml", recreating)]
+        findings = check(*at("base/web.yaml", hpa(), workload()), *overlays).findings
+        (finding,) = [one for one in findings if one.rule == "vpa-conflict"]
+        assert [place.file for place in finding.related] == ["overlays/dev/vpa.yaml", "overlays/prod/vpa.yaml"]
+
+    def test_without_files_there_are_only_names(self):
+        findings = check(hpa(), hpa("other"), workload()).findings
+        assert [(place.file, place.line) for finding in findings for place in finding.related] == [("", None)] * 2
+
+
 class TestPoliciesWithoutNamespace:
     """They are applied anywhere, so they are for what is above or below them in the folders."""
 

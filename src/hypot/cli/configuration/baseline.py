@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from hypot.cli.configuration.file import OWN, ConfigurationFile
-from hypot.cli.files import BadInput, write_whole
+from hypot.cli.files import BadInput, check_writable, write_whole
 from hypot.cli.output import to_json
 from hypot.face.style import printable
 from hypot.kinds.base import count_of
@@ -20,6 +20,7 @@ from hypot.lint.report import LintReport
 # About 100,000 findings.
 _LARGEST: Final = 32 * 2**20
 _VERSION: Final = 1
+STDOUT: Final = "-"
 
 
 def places_for(baseline: str) -> Callable[[str], str]:
@@ -37,11 +38,25 @@ def places_for(baseline: str) -> Callable[[str], str]:
     return place
 
 
+def check_baseline(file: str) -> None:
+    """Check before all is read that the baseline can be written; its folder is made."""
+    if file == STDOUT:
+        return
+    try:
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{file}: cannot make the folder {Path(file).parent}: {error.strerror or error}") from error
+    check_writable(file)
+
+
 def write_baseline(file: str, report: LintReport, found: ConfigurationFile) -> None:
     """Write all findings, sorted, so that a change of one is a change of few lines."""
     place = places_for(file)
     entries = sorted(baseline_of(report, place).elements())
     document = {"version": _VERSION, "findings": [entry._asdict() for entry in entries]}
+    if file == STDOUT:
+        click.echo(to_json(document).encode("utf-8", "replace"), nl=False)
+        return
     write_whole(file, to_json(document).encode("utf-8", "replace"))
     click.echo(f"wrote {count_of(len(entries), 'finding')} to {printable(file)}", err=True)
     if not found.baseline or place(found.baseline) != place(file):

@@ -8,7 +8,7 @@ import click
 from hypot.cli.history import imported
 from hypot.cli.history.shown import as_dict, lines_of
 from hypot.cli.history.tortoises import TortoiseEntry, read_tortoises
-from hypot.cli.options import chosen_by_name, read_settings, settings_named
+from hypot.cli.options import Word, chosen_by_name, read_settings, settings_named
 from hypot.cli.output import to_json
 from hypot.cli.plot_file import check_single, plot_named, write_plot
 from hypot.cli.statefile import read_state
@@ -31,7 +31,7 @@ from hypot.policy.tortoise.week import bounds_rule, slots_learned
 @click.option("-n", "--namespace", help="Only the Tortoises in this namespace.")
 @click.option("--name", help="Only the Tortoises with this name.")
 @plot_named("the week")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-o", "--output", type=Word(["text", "json"]), default="text", show_default=True)
 @click.pass_context
 def command(
     context: click.Context,

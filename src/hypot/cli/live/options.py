@@ -47,6 +47,8 @@ def given_live(
     if live:
         if files:
             raise click.UsageError("name files, or read the cluster with --live, but not both")
+        if everywhere and namespace is not None:
+            raise click.UsageError(f"-A reads all namespaces; leave it out to read {namespace} only")
         return LiveOptions(context, namespace, everywhere, save)
     for option, given in (("--context", context), ("--all-namespaces", everywhere), ("--save", save)):
         if given:

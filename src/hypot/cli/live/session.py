@@ -78,8 +78,10 @@ async def _read(access: Access, namespace: str, read: Read, on_progress: OnProgr
             reader = ClusterReader(api, on_progress)
             await read(reader, namespace)
             return _Reading(reader, version)
-    except (AccessError, UnreachableError) as error:
+    except AccessError as error:
         raise BadInput(str(error)) from error
+    except UnreachableError as error:
+        raise BadInput(f"{error}; check the server, or choose another context ({access.source})") from error
     except NotLoggedInError as error:
         what = f"{access.server} does not accept these credentials: {error}"
         raise BadInput(f"{what}; log in again, or check the kubeconfig ({access.source})") from error

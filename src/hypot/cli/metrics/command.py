@@ -5,14 +5,14 @@ import click
 from hypot.cli.files import BadInput
 from hypot.cli.metrics import suggest
 from hypot.cli.metrics.config import read_config
-from hypot.cli.options import server_options
+from hypot.cli.options import Word, server_options
 from hypot.kinds.metric_rules import PRESETS
 from hypot.kinds.metric_rules.read import RulesError
 
 
 @click.group("metrics", invoke_without_command=True, subcommand_metavar="[suggest ...]")
 @click.option("-f", "--rules", "file", metavar="FILE", help="The rules: which pods are measured, and what is served.")
-@click.option("--preset", type=click.Choice(sorted(PRESETS)), help="Use these rules instead of a file.")
+@click.option("--preset", type=Word(sorted(PRESETS)), help="Use these rules instead of a file.")
 @click.option(
     "--config", "config_file", metavar="FILE", help="Periods, ages, ports, Prometheus; see docs/metrics-api.md."
 )

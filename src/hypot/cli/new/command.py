@@ -8,6 +8,7 @@ import click
 
 from hypot.authoring.words import interval_of, percentage_of, range_of, target_of, watermark_of
 from hypot.cli.new.made import SharedOptions, Words, print_made, shared_options
+from hypot.cli.options import Word
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.autoscaler.fields import AUTOSCALER_MODES, AXES, AutoscalerMode, Axes
 from hypot.kinds.hpa import HPA
@@ -106,7 +107,7 @@ def new_wpa(
 
 @command.command("vpa")
 @shared_options
-@click.option("--mode", type=click.Choice(UPDATE_MODES), help="How sizes reach the pods; Recreate if absent.")
+@click.option("--mode", type=Word(UPDATE_MODES), help="How sizes reach the pods; Recreate if absent.")
 @click.option("--container", default="*", show_default=True, help="The container that the bounds are for.")
 @click.option("--cpu", metavar="100m..2000m", help="The bounds of the request; either end may be left out.")
 @click.option("--memory", metavar="128Mi..4Gi", help="The bounds of the request; either end may be left out.")
@@ -180,8 +181,8 @@ def new_hvpa(
 
 @command.command("autoscaler")
 @shared_options
-@click.option("--mode", type=click.Choice(AUTOSCALER_MODES), help="Off if absent: it learns and reports only.")
-@click.option("--axes", type=click.Choice(AXES), help="What it sets; Both if absent.")
+@click.option("--mode", type=Word(AUTOSCALER_MODES), help="Off if absent: it learns and reports only.")
+@click.option("--axes", type=Word(AXES), help="What it sets; Both if absent.")
 @_MIN
 @click.option("--max", "high", type=int, metavar="N", help="Never more pods; 100 if absent.")
 @click.option("--late-after", metavar="250ms", help="A request is late after this time.")
@@ -216,7 +217,7 @@ def new_autoscaler(
 
 @command.command("tortoise")
 @shared_options
-@click.option("--mode", type=click.Choice(TORTOISE_MODES), help="Off if absent: it computes and reports only.")
+@click.option("--mode", type=Word(TORTOISE_MODES), help="Off if absent: it computes and reports only.")
 @click.option("--max", "high", type=int, metavar="N", help="The HPA never gets a higher maximum.")
 @click.option("--hpa", metavar="NAME", help="An existing HPA to edit; else it makes its own.")
 def new_tortoise(

@@ -9,6 +9,7 @@ import click
 
 from hypot.authoring.words import UnclearError
 from hypot.cli.files import BadInput
+from hypot.cli.options import Word
 from hypot.cli.output import to_json
 from hypot.face.style import printable
 from hypot.kinds.base import InvalidAutoscaler, Kind, Ref, refer, target_problems
@@ -25,7 +26,7 @@ _SHARED: tuple[Option, ...] = (
     click.argument("target", metavar="KIND/NAME"),
     click.option("-n", "--namespace", help="The namespace of the object."),
     click.option("--name", help="The name of the object; by default that of its target."),
-    click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
+    click.option("-o", "--output", type=Word(["text", "json"]), default="text", show_default=True),
 )
 
 

@@ -9,6 +9,7 @@ import click
 
 from hypot.cli.files import BadInput, read_objects
 from hypot.cli.options import (
+    Word,
     check_traces,
     end_given,
     prometheus_named,
@@ -57,7 +58,7 @@ STEP = 60.0
 @prometheus_named("demand", "the last 14 days")
 @query_named("Requests/s or cores")
 @engine_named
-@click.option("-o", "--output", type=click.Choice(["table", "json", "patch"]), default="table", show_default=True)
+@click.option("-o", "--output", type=Word(["table", "json", "patch"]), default="table", show_default=True)
 def command(
     traces: tuple[str, ...],
     paths: tuple[str, ...],

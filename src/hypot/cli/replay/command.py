@@ -10,6 +10,7 @@ import click
 from hypot.cli.extras import check_can_draw
 from hypot.cli.files import BadInput, check_writable, manifests_named, read_objects
 from hypot.cli.options import (
+    Word,
     check_traces,
     end_given,
     prometheus_named,
@@ -88,7 +89,7 @@ def _report(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> tu
 )
 @click.option("--explain", metavar="TIME", help="Explain the decisions around this time; +90m counts from the start.")
 @engine_named
-@click.option("-o", "--output", type=click.Choice(_FORMS), default="table", show_default=True)
+@click.option("-o", "--output", type=Word(_FORMS), default="table", show_default=True)
 def command(
     traces: tuple[str, ...],
     paths: tuple[str, ...],

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from hypot.cli.files import BadInput
+from hypot.cli.options import Word
 from hypot.cli.output import to_json
 from hypot.kinds.catalogue import crd_of, defined
 from hypot.kinds.text.write import documents
@@ -14,7 +15,7 @@ from hypot.kinds.text.write import documents
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["yaml", "jsonschema"]),
+    type=Word(["yaml", "jsonschema"]),
     default="yaml",
     show_default=True,
     help="jsonschema: for editors and checkers of YAML, the HPA included.",

@@ -7,6 +7,7 @@ import click
 
 from hypot.cli.extras import installed_from
 from hypot.cli.files import BadInput
+from hypot.cli.options import Word
 from hypot.cli.output import to_json
 from hypot.cli.run.config import what_is_usable
 from hypot.kinds.text.write import documents
@@ -32,7 +33,7 @@ GRANTS = ("template", "children")
     "--with",
     "granted",
     multiple=True,
-    type=click.Choice(GRANTS),
+    type=Word(GRANTS),
     help="Also allow hypot to edit pod templates, or to keep child objects of an Hvpa.",
 )
 @click.option(
@@ -53,7 +54,7 @@ GRANTS = ("template", "children")
     is_flag=True,
     help="Print instead the role that `hypot decide --live` and `hypot lint --live` need, which only reads.",
 )
-@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@click.option("-o", "--output", type=Word(["yaml", "json"]), default="yaml", show_default=True)
 def command(
     namespace: str | None,
     watched: tuple[str, ...],

@@ -13,7 +13,7 @@ from hypot.core.bank.bank import (
     price_sizes,
 )
 from hypot.core.bank.forecasts import forecast
-from hypot.core.bank.learn import decay_of, middle_of, note_jump, observe
+from hypot.core.bank.learn import decay_of, learn_requests, middle_of, note_jump, observe
 from hypot.core.bank.need import busiest, in_grains, pods_for, size_for
 from hypot.core.bank.rule import USUAL_RESIZE, AutoscalerPast, AutoscalerRule, Observed
 from hypot.core.bank.season import DAY, WEEK, ratio_ahead
@@ -32,7 +32,11 @@ FIXED_DAYS = 7.0
 
 
 def advise(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
-    """Decide the count and the size; both are in the proposal afterwards."""
+    """Decide the count and the size; both are in the proposal afterwards.
+
+    What an observation teaches of rules and of requests counts from the next decision on. So in one state more demand
+    never gets less capacity.
+    """
     proposal = past.proposal
     proposal.replicas[0], proposal.cpu[0] = o.replicas, o.cpu
     if not o.known:
@@ -43,11 +47,17 @@ def advise(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) 
         recommend_count(rule, past, o, now)
         restrain_count(rule, past, o, now)
     if changes_size(rule, o, now):
-        pods = max(1, min(o.ready, proposal.replicas[0]))
+        pods = sized_pods(past, o)
         recommend_size(rule, past, o, pods, now)
-        restrain_size(rule, past, o, now)
+        restrain_size(rule, past, o, pods, now)
     elif rule.sizes:
         proposal.cpu[0] = max(rule.least_cpu, min(rule.most_cpu, o.cpu))
+    learn_requests(rule, past, o)
+
+
+def sized_pods(past: AutoscalerPast, o: Observed) -> int:
+    """The pods that the size is planned for: those that serve now and are kept."""
+    return int(max(1, min(o.ready, past.proposal.replicas[0])))
 
 
 def changes_size(rule: AutoscalerRule, o: Observed, now: float) -> bool:
@@ -91,13 +101,13 @@ def recommend_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now
     use = busiest(cap, kappa, late_price, price)
     least, most = rule.least_pods, rule.most_pods
     plan_counts(bank, use, cap, request, kappa, late_price, price, least, most)
+    if is_warm(rule, past, now):
+        choose(bank, now)
     if is_priceable(bank, lead):
         churn = (learned.start[0] + rule.stop) / rule.step
         age = age_of(rule, o, now)
         demand = proposal.demand[0]
         price_counts(bank, demand, lead, age, cap, kappa, late_price, price, churn, decay_of(rule))
-        if is_warm(rule, past, now):
-            choose(bank, now)
     proposal.use[0], proposal.planned[0] = use, held_demand(bank)
     asked = int(bank.plans[place_of(bank.steps[0]) + bank.rule[0]])
     if proposal.saturated[0]:
@@ -120,11 +130,11 @@ def recommend_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods
     kappa, late_price = learned.kappa[0], rule.late_price
     least, most = rule.least_cpu / 1000.0, rule.most_cpu / 1000.0
     plan_sizes(bank, pods, o.ratio, kappa, late_price, least, most)
+    if is_warm(rule, past, now):
+        choose(bank, now)
     if is_priceable(bank, lead):
         age = age_of(rule, o, now)
         price_sizes(bank, proposal.demand[0], lead, age, pods, o.ratio, kappa, late_price, decay_of(rule))
-        if is_warm(rule, past, now):
-            choose(bank, now)
     planned = held_demand(bank)
     if proposal.saturated[0]:
         planned = max(planned, proposal.demand[0])
@@ -156,14 +166,16 @@ def count_with_slack(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, no
     return pods_for(demand, past.proposal.use[0], cap, past.learned.kappa[0], rule.late_price, price)
 
 
-def restrain_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
+def restrain_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods: int, now: float) -> None:
+    """Only a clear shrink of all pods together counts, and what grows gets a little more."""
     proposal = past.proposal
     cpu = max(rule.least_cpu, min(rule.most_cpu, proposal.asked[1]))
-    if cpu > o.cpu:
-        cpu = max(cpu, min(rule.most_cpu, in_grains(cpu * (1.0 + AHEAD) / 1000.0, rule.grain)))
-    elif rule.least_cpu <= o.cpu <= rule.most_cpu and (not may_release(past, now) or cpu > o.cpu * (1.0 - RELEASED)):
-        cpu = o.cpu
-    proposal.cpu[0] = cpu
+    total, here = pods * cpu, max(1, min(o.ready, o.replicas)) * o.cpu
+    if total > here:
+        cpu = in_grains(cpu * (1.0 + AHEAD) / 1000.0, rule.grain)
+    elif rule.least_cpu <= o.cpu <= rule.most_cpu and (not may_release(past, now) or total > here * (1.0 - RELEASED)):
+        cpu = o.cpu if here == pods * o.cpu else in_grains(here / pods / 1000.0, rule.grain)
+    proposal.cpu[0] = max(rule.least_cpu, min(rule.most_cpu, cpu))
 
 
 def stay_blind(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
@@ -187,7 +199,7 @@ def stay_blind(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: flo
         count = pods_for(demand, use, cap, kappa, late_price, price)
         proposal.replicas[0] = max(proposal.replicas[0], min(rule.most_pods, count))
     if changes_size(rule, o, now):
-        pods = max(1, min(o.ready, proposal.replicas[0]))
+        pods = sized_pods(past, o)
         cpu = in_grains(size_for(demand, pods, o.ratio, kappa, late_price), rule.grain)
         proposal.cpu[0] = max(proposal.cpu[0], min(rule.most_cpu, cpu))
 

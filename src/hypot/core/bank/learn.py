@@ -35,13 +35,11 @@ def observe(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float)
     note_gap(rule, past, now)
     note_starts(learned, o, now)
     note_size(learned, o)
+    remember_ready(learned, o, now)
     served = pods_then(learned, o)
     saturated = o.use >= AT_CAP * o.cap
     if saturated:
         learned.calm[0] = 0
-    elif learned.calm[0] >= SETTLE:
-        learn_work(rule, learned, o)
-        learn_lateness(learned, o)
     demand = max(LEAST_DEMAND, o.use * served)
     if not saturated:
         add_to_season(learned.day, rule.day / DAY, demand, middle_of(o))
@@ -50,8 +48,6 @@ def observe(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float)
         demand = hidden_demand(rule, learned, o, served)
     note_demand(learned, demand)
     proposal.demand[0], proposal.saturated[0], proposal.blind[0] = demand, 1 if saturated else 0, 0
-    remember_ready(learned, o, now)
-    learned.calm[0] += 1
     learned.last[0] = now
 
 
@@ -60,12 +56,13 @@ def middle_of(o: Observed) -> float:
 
 
 def note_gap(rule: AutoscalerRule, past: AutoscalerPast, now: float) -> None:
-    """At first and after a time without decisions, nothing is released until the longest hold has passed."""
+    """At first, after a time without decisions, and after a clock was set back, nothing is released for a while."""
     learned, keeps_until = past.learned, now + HOLDS[HOLD_COUNT - 1] * rule.step
     if learned.first[0] == -inf:
         learned.first[0], learned.keeps_until[0] = now, keeps_until
         learned.kappa[0] = kappa_of(rule.late_after, learned.work[0])
-    elif now - learned.last[0] > GAP * rule.step:
+    elif not 0.0 <= now - learned.last[0] <= GAP * rule.step:
+        learned.first[0] = min(learned.first[0], now)
         forget_plans(past.counts)
         forget_plans(past.sizes)
         learned.known[0] = 0
@@ -97,13 +94,19 @@ def remember_ready(learned: Learned, o: Observed, now: float) -> None:
 
 
 def pods_then(learned: Learned, o: Observed) -> float:
-    """How many pods shared the demand in the window of the samples: the harmonic mean, as each had its share of it."""
-    total, count = 0.0, 0
-    for place in range(COUNTS_KEPT):
-        if o.at - o.window < learned.ready_at[place] <= o.at and learned.ready[place] > 0:
-            total += 1.0 / learned.ready[place]
-            count += 1
-    return count / total if count > 0 else float(max(1, o.ready))
+    """How many pods shared the demand in the window of the samples: the harmonic mean, as each had its share of it.
+
+    What was ready at a decision counts back to the decision before it.
+    """
+    length, shares, place = 0.0, 0.0, learned.ready_newest[0]
+    for _ in range(COUNTS_KEPT - 1):
+        before = (place - 1) % COUNTS_KEPT
+        within = min(o.at, learned.ready_at[place]) - max(o.at - o.window, learned.ready_at[before])
+        if within > 0.0 and learned.ready[place] > 0:
+            length += within
+            shares += within / learned.ready[place]
+        place = before
+    return length / shares if shares > 0.0 else float(max(1, o.ready))
 
 
 def hidden_demand(rule: AutoscalerRule, learned: Learned, o: Observed, served: float) -> float:
@@ -137,6 +140,15 @@ def note_jump(rule: AutoscalerRule, learned: Learned, which: int, lead: int) -> 
 def decay_of(rule: AutoscalerRule) -> float:
     """The weight that a price keeps in one step."""
     return float(0.5 ** (rule.step * 86400.0 / rule.day / HALF_LIFE))
+
+
+def learn_requests(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> None:
+    """What requests cost and how late they are, while pods are neither at their cap nor new in their size."""
+    learned = past.learned
+    if not past.proposal.saturated[0] and learned.calm[0] >= SETTLE:
+        learn_work(rule, learned, o)
+        learn_lateness(learned, o)
+    learned.calm[0] += 1
 
 
 def learn_work(rule: AutoscalerRule, learned: Learned, o: Observed) -> None:

@@ -17,7 +17,7 @@ from hypot.kinds.autoscaler.fields import (
 )
 from hypot.kinds.base import Ref, target_problems
 from hypot.kinds.meta import MetricName
-from hypot.kinds.problem import Problem, Where, below, did_you_mean, unsupported
+from hypot.kinds.problem import Problem, Where, below, did_you_mean, in_order, unsupported
 from hypot.kinds.values.names import path_segment
 from hypot.kinds.vpa.knobs import knob_problems
 from hypot.kinds.vpa.rules import resource_policy_problems
@@ -56,10 +56,10 @@ def _count_problems(autoscaler: AutoscalerSpec) -> Iterator[Problem]:
         return
     if high is None:
         message = f"must be set if minReplicas is above its default of {MAX_REPLICAS}"
-        yield Problem("min-over-max", "Required", ("spec", "maxReplicas"), message, hint=f"minReplicas is {low}")
+        yield Problem("min-over-max", "Required", ("spec", "maxReplicas"), message, hint=in_order(low, high))
     elif high >= 1:
         message = "must be greater than or equal to minReplicas"
-        yield Problem("min-over-max", "Invalid", ("spec", "maxReplicas"), message, high, f"minReplicas is {low}")
+        yield Problem("min-over-max", "Invalid", ("spec", "maxReplicas"), message, high, in_order(low, high))
 
 
 def _other_axis_problems(autoscaler: AutoscalerSpec) -> Iterator[Problem]:

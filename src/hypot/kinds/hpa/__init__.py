@@ -9,7 +9,7 @@ from hypot.kinds.hpa.defaults import stored, with_defaults
 from hypot.kinds.hpa.fields import Behavior, HPASpec, Metric, ScalingRules
 from hypot.kinds.hpa.resource_metric import metric_problems
 from hypot.kinds.hpa.rules import spec_problems, strictness
-from hypot.kinds.hpa.versions import V1
+from hypot.kinds.hpa.versions import NEWER, ONE_METRIC, V1
 from hypot.kinds.node import node, replaced
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem
@@ -65,6 +65,13 @@ class HPA(HPASpec):
         if self.read_from == V1:  # its behavior is in an annotation, which gets no defaults
             complete = replaced(complete, behavior=self.behavior)
         return spec_problems(complete, strictness(self, None, kubernetes, gates))
+
+    def version_problems(self) -> Iterator[Problem]:
+        """autoscaling/v1 is served, and stays so."""
+        if self.read_from == V1:
+            yield Problem("single-metric-version", "Version", ("apiVersion",), ONE_METRIC, V1, NEWER, "advice")
+        else:
+            yield from HPASpec.version_problems(self)
 
     def pod_problems(self, template: Template) -> Iterator[Problem]:
         """Metrics that need a request or a container that these pods do not have."""

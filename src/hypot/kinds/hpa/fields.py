@@ -30,9 +30,26 @@ class Target(Node):
     utilization: int | None = wire("averageUtilization", INT32, "percent of the request")
 
 
+# Of autoscaling/v1.
+_PERCENTAGE_BEFORE = (
+    "write it as a metric: {type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 70}}}"
+)
+_METRIC_BEFORE: dict[str, tuple[str, str]] = {
+    "metricName": ("metric", "write it as metric.name"),
+    "metricSelector": ("metric", "write it as metric.selector"),
+}
+# The targets of autoscaling/v2beta1, which were next to the name.
+_TARGET_BEFORE: dict[str, tuple[str, str]] = {
+    "targetAverageUtilization": ("target", "write it as target.averageUtilization, with target.type: Utilization"),
+    "targetAverageValue": ("target", "write it as target.averageValue, with target.type: AverageValue"),
+    "targetValue": ("target", "write it as target.value, with target.type: Value"),
+}
+
+
 @node
 class ResourceSource(Node):
     GO: ClassVar[str] = "v2.ResourceMetricSource"
+    MOVED: ClassVar[Mapping[str, tuple[str, str]]] = _TARGET_BEFORE
 
     name: str | None = wire("name", STRING, "cpu or memory")
     target: Target | None = wire("target", Target, "the target value", path="")
@@ -41,6 +58,7 @@ class ResourceSource(Node):
 @node
 class ContainerResourceSource(Node):
     GO: ClassVar[str] = "v2.ContainerResourceMetricSource"
+    MOVED: ClassVar[Mapping[str, tuple[str, str]]] = _TARGET_BEFORE
 
     name: str | None = wire("name", STRING)
     container: str | None = wire("container", STRING)
@@ -50,6 +68,7 @@ class ContainerResourceSource(Node):
 @node
 class PodsSource(Node):
     GO: ClassVar[str] = "v2.PodsMetricSource"
+    MOVED: ClassVar[Mapping[str, tuple[str, str]]] = _METRIC_BEFORE | _TARGET_BEFORE
 
     metric: MetricName | None = wire("metric", MetricName, "the metric series", path="")
     target: Target | None = wire("target", Target, "the target value", path="")
@@ -58,6 +77,7 @@ class PodsSource(Node):
 @node
 class ObjectSource(Node):
     GO: ClassVar[str] = "v2.ObjectMetricSource"
+    MOVED: ClassVar[Mapping[str, tuple[str, str]]] = _METRIC_BEFORE | _TARGET_BEFORE
 
     described: Ref | None = wire("describedObject", Ref, path="of")
     metric: MetricName | None = wire("metric", MetricName, "the metric series", path="")
@@ -67,6 +87,7 @@ class ObjectSource(Node):
 @node
 class ExternalSource(Node):
     GO: ClassVar[str] = "v2.ExternalMetricSource"
+    MOVED: ClassVar[Mapping[str, tuple[str, str]]] = _METRIC_BEFORE | _TARGET_BEFORE
 
     metric: MetricName | None = wire("metric", MetricName, "the metric series", path="")
     target: Target | None = wire("target", Target, "the target value", path="")
@@ -188,6 +209,7 @@ class HPASpec(Kind):
     BUILT_IN: ClassVar[bool] = True
     STATUS: ClassVar[type[Node] | None] = HPAStatus
     GO: ClassVar[str] = "v2.HorizontalPodAutoscalerSpec"
+    MOVED: ClassVar[Mapping[str, tuple[str, str]]] = {"targetCPUUtilizationPercentage": ("metrics", _PERCENTAGE_BEFORE)}
 
     target: Ref | None = wire("scaleTargetRef", Ref)
     min_replicas: int | None = wire("minReplicas", INT32)

@@ -9,7 +9,7 @@ from hypot.kinds.base import Ref, reference_problems, version_problem
 from hypot.kinds.hpa.fields import Behavior, HPASpec, Limit, Metric, ScalingRules, Target
 from hypot.kinds.meta import MetricName
 from hypot.kinds.metadata import managed_fields_problems
-from hypot.kinds.problem import Problem, Where, unsupported
+from hypot.kinds.problem import Problem, Where, in_order, unsupported
 from hypot.kinds.values.names import container_resource, dns_label, path_segment
 from hypot.kinds.values.version import NEWEST, SCALE_TARGET_NEEDS_GROUP, Version, gate_open
 
@@ -74,7 +74,7 @@ def spec_problems(hpa: HPASpec, strict: HpaStrictness) -> Iterator[Problem]:
     least = strict.least_min_replicas
     low, high = hpa.min_replicas, hpa.max_replicas or 0
     if low is not None and low < least:
-        hint = "minReplicas 0 needs Kubernetes 1.37, or the feature gate HPAScaleToZero" if low == 0 else ""
+        hint = "write 1 or more; 0 needs Kubernetes 1.37, or the feature gate HPAScaleToZero" if low == 0 else ""
         yield _invalid("min-replicas", ("spec", "minReplicas"), low, f"must be greater than or equal to {least}", hint)
     if high == 0:
         yield Problem("max-replicas", "Required", ("spec", "maxReplicas"), "must be set and greater than 0")
@@ -82,7 +82,7 @@ def spec_problems(hpa: HPASpec, strict: HpaStrictness) -> Iterator[Problem]:
         yield _invalid("max-replicas", ("spec", "maxReplicas"), high, "must be greater than or equal to 1")
     if low is not None and high < low:
         message = "must be greater than or equal to `minReplicas`"
-        yield _invalid("min-over-max", ("spec", "maxReplicas"), high, message, f"minReplicas is {low}")
+        yield _invalid("min-over-max", ("spec", "maxReplicas"), high, message, in_order(low, high))
     yield from reference_problems(
         hpa.target or Ref(),
         ("spec", "scaleTargetRef"),
@@ -97,7 +97,7 @@ def spec_problems(hpa: HPASpec, strict: HpaStrictness) -> Iterator[Problem]:
             "Forbidden",
             ("spec", "metrics"),
             "must specify at least one Object or External metric to support scaling to zero replicas",
-            hint="without pods there are no pod metrics that could scale the workload up again",
+            hint="add one, or write minReplicas: 1; without pods there are no pod metrics that could scale up again",
         )
     yield from _behavior_problems(hpa.behavior or Behavior())
 

@@ -14,6 +14,8 @@ from hypot.kinds.problem import Problem
 CURRENT = "autoscaling/v2"
 V1 = "autoscaling/v1"
 V2BETA1 = "autoscaling/v2beta1"
+ONE_METRIC = f"{V1} knows one cpu percentage and nothing else; it was read as {CURRENT}"
+NEWER = f"write {CURRENT} when you want more than one cpu percentage"
 FORMER = (V1, V2BETA1, "autoscaling/v2beta2")
 _ANNOTATION = "autoscaling.alpha.kubernetes.io/"
 _CARRYING = frozenset(

@@ -42,11 +42,11 @@ def interval_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     intervals = hvpa.intervals or ()
     if not intervals:
         if not hvpa.weights:
-            hint = "one interval with maxReplicas and maxResources is enough"
+            hint = "write one; an interval with maxReplicas and maxResources is enough"
             yield Problem("scaling-intervals", "Required", _HERE, "needs at least one interval", hint=hint)
         return
     if len(intervals) > MAX_INTERVALS:
-        hint = "one interval may span many counts"
+        hint = "write fewer; one interval may span many counts"
         yield from too_many("scaling-intervals", len(intervals), MAX_INTERVALS, _HERE, hint)
         return
     views = _views(hvpa)

@@ -30,7 +30,7 @@ from hypot.kinds.hvpa.interval_rules import interval_problems
 from hypot.kinds.hvpa.intervals import share_of
 from hypot.kinds.metadata import metadata_problems
 from hypot.kinds.node import Node
-from hypot.kinds.problem import Problem, Where, below, too_many, unsupported
+from hypot.kinds.problem import Problem, Where, below, in_order, too_many, unsupported
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.vpa.fields import LONGEST_AMOUNT
 from hypot.kinds.vpa.knobs import knob_problems
@@ -137,7 +137,7 @@ def _count_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     yield from _metric_selector_problems(template.metrics or ())
     if low is not None and high is not None and 1 <= high < low:
         message = "must be greater than or equal to minReplicas"
-        yield Problem("min-over-max", "Invalid", (*IN_HPA, "maxReplicas"), message, high, f"minReplicas is {low}")
+        yield Problem("min-over-max", "Invalid", (*IN_HPA, "maxReplicas"), message, high, in_order(low, high))
 
 
 def _size_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
@@ -197,7 +197,7 @@ def _window_problems(hvpa: HvpaSpec, scales: Mapping[Where, ScaleType]) -> Itera
         waiting = [scale_at for scale_at, scale in scales.items() if scale.mode == MAINTENANCE_WINDOW]
         if waiting:
             message = f"must be set: {waiting[0][-1]} has the mode {MAINTENANCE_WINDOW}"
-            hint = "for example begin: 220000+0100 and end: 230000+0100"
+            hint = "write both, such as begin: 220000+0100 and end: 230000+0100"
             yield Problem("maintenance-window", "Required", where, message, hint=hint)
         return
     for key, text in (("begin", hvpa.window.begin), ("end", hvpa.window.end)):
@@ -207,7 +207,7 @@ def _window_problems(hvpa: HvpaSpec, scales: Mapping[Where, ScaleType]) -> Itera
         try:
             timeofday.parse(text)
         except ValueError:
-            message, hint = "must be HHMMSS and a zone offset", "220000+0100 is 10 p.m. in Berlin in winter"
+            message, hint = "must be HHMMSS and a zone offset", "write 220000+0100 for 10 p.m. in Berlin in winter"
             yield Problem("maintenance-window", "Invalid", (*where, key), message, text, hint)
 
 

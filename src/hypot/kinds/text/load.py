@@ -23,6 +23,10 @@ from hypot.kinds.text.foreign import RENDER, Why, has_marks, is_in_chart, kinds_
 from hypot.kinds.text.jsontext import LOOKS_LIKE_JSON, NotJson, skip_space
 from hypot.kinds.text.yamltext import Document, Fault, LocatedValue, Path, Take
 
+_EXAMPLES: Final = {"apiVersion": "autoscaling/v2", "kind": "Deployment"}
+_LEAVE_OUT: Final = "leave it out with --exclude"
+_NO_TEXT: Final = f"save it as UTF-8; if it is no text, {_LEAVE_OUT}"
+
 
 class LoadError(Exception):
     """An input that could not be read, with file and line, and the kinds of the objects that seem to be in it.
@@ -317,10 +321,11 @@ def _identity_of(data: Any, source: Source) -> tuple[str, str]:
         value = data.get(name)
         if value in (None, ""):
             message = f"an object without {name}; every Kubernetes object has one"
-            raise LoadError(source.file, source.line, message, why, kinds)
+            raise LoadError(source.file, source.line, message, why, kinds, f"write {name}, such as {_EXAMPLES[name]}")
         if not _is_text(value):
             message = f"{name} must be text, got {_type(value)}; quote it"
-            raise LoadError(source.file, source.line_of((name,)), message, why, kinds)
+            hint = f"quote it, or write {name}, such as {_EXAMPLES[name]}"
+            raise LoadError(source.file, source.line_of((name,)), message, why, kinds, hint)
     return data["apiVersion"], data["kind"]
 
 
@@ -410,8 +415,10 @@ def _unpacked(raw: bytes, most: int) -> bytes:
 
 def _cannot_read(name: str, error: OSError | ValueError) -> LoadError:
     why = getattr(error, "strerror", None) or str(error)
+    packed = isinstance(error, ValueError) and not isinstance(error, OSError)
     todo = "check its permissions" if isinstance(error, PermissionError) else "check the path"
-    return LoadError(name, None, f"cannot read it: {why}; {todo}", "unreadable")
+    todo = "pack it again" if packed else todo
+    return LoadError(name, None, f"cannot read it: {why}; {todo}", "unreadable", hint=f"{todo}, or {_LEAVE_OUT}")
 
 
 def _decoded(file: str, raw: bytes) -> str:
@@ -422,11 +429,11 @@ def _decoded(file: str, raw: bytes) -> str:
         text = raw.decode(encoding)
     except UnicodeDecodeError as error:
         offset = len(raw[: error.start].decode(encoding, "replace"))
-        fault = Fault(offset, f"not {encoding.upper()} text; save it as UTF-8")
+        fault = Fault(offset, f"not {encoding.upper()} text; save it as UTF-8", hint=_NO_TEXT)
         raise _FileText(file, raw.decode(encoding, "replace")).error(fault) from error
     if (nul := text.find("\0")) >= 0:
         raise _FileText(file, text).error(
-            Fault(nul, "a NUL character; this is a binary file, or UTF-16 without a byte order mark")
+            Fault(nul, "a NUL character; this is a binary file, or UTF-16 without a byte order mark", hint=_NO_TEXT)
         )
     return text
 

@@ -126,7 +126,10 @@ def _target_problems(vpa: VPASpec, strict: VpaStrictness) -> Iterator[Problem]:
     ref = vpa.target
     if ref is None:
         if strict.needs_target:
-            message, hint = "must name the workload whose pods are sized", "a selector as in v1beta1 is not enough"
+            message, hint = (
+                "must name the workload whose pods are sized",
+                "write targetRef; a selector as in v1beta1 is not enough",
+            )
             yield Problem("target-ref", "Required", where, message, hint=hint)
         return
     yield from target_problems(ref, where)

@@ -11,7 +11,7 @@ from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref, target_problems
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.node import FRACTION_PATTERN, INT32, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Scalar, node, wire
-from hypot.kinds.problem import Problem, Where, below, too_many, unsupported
+from hypot.kinds.problem import Problem, Where, below, in_order, too_many, unsupported
 from hypot.kinds.values.address import LONGEST_URL, shown_address
 from hypot.kinds.wpa.fields import (
     ALGORITHMS,
@@ -81,7 +81,7 @@ def spec_problems(wpa: WPASpec) -> Iterator[Problem]:
         yield Problem("metrics-or-recommender", "Forbidden", ("spec", "recommender"), message, hint="keep one of them")
     if wpa.recommender is None and not wpa.metrics:
         message = "needs metrics or a recommender"
-        hint = "without either the target would be scaled down to minReplicas step by step"
+        hint = "write one of them; without either the target would be scaled down to minReplicas step by step"
         yield Problem("metrics-or-recommender", "Required", ("spec", "metrics"), message, hint=hint)
     yield from too_many("metric-count", len(wpa.metrics or ()), MAX_METRICS, ("spec", "metrics"))
     for i, metric in enumerate(wpa.metrics or ()):
@@ -100,7 +100,7 @@ def _replica_problems(wpa: WPASpec) -> Iterator[Problem]:
         yield from below(rule, count, 1, ("spec", key))
     if low is not None and high is not None and high < low:
         message = "must be greater than or equal to minReplicas"
-        yield Problem("min-over-max", "Invalid", ("spec", "maxReplicas"), message, high, f"minReplicas is {low}")
+        yield Problem("min-over-max", "Invalid", ("spec", "maxReplicas"), message, high, in_order(low, high))
 
 
 def _tolerance_problems(tolerance: Amount | None) -> Iterator[Problem]:
@@ -220,7 +220,11 @@ def _mark_problems(high: Amount | None, low: Amount | None, where: Where) -> Ite
     if high is None and low is None:
         message = "at least one watermark must be set"
         yield Problem(
-            "watermark", "Required", (*where, "highWatermark"), message, hint="one watermark alone acts as a target"
+            "watermark",
+            "Required",
+            (*where, "highWatermark"),
+            message,
+            hint="write both watermarks; one alone acts as a target",
         )
         return
     top, bottom = (Quantity.parse(mark) for mark in marks_of(high, low) if mark is not None)

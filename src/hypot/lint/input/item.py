@@ -21,7 +21,7 @@ class Key(NamedTuple):
     kind: str
     namespace: str
     name: str
-    # The folder that defines it, if several folders of the input do.
+    # The folder or the file that defines it, if several of the input do.
     variant: str = ""
 
     def __str__(self) -> str:
@@ -35,8 +35,10 @@ class Item:
     data: Mapping[str, Any]
     source: Source | None = None
     variant: str = ""
-    # Whether its file is a variant of others of the same folder, and so is like a folder of its own.
-    bundled: bool = False
+    # Whether other files of its folder define objects of its file too, so that the file is like a folder of its own.
+    is_variant: bool = False
+    # Whether these are so many that the file is meant as another version of the others.
+    is_bundle: bool = False
 
     @property
     def api_version(self) -> str:
@@ -79,10 +81,18 @@ class Item:
     @cached_property
     def folder(self) -> Folder:
         """The parts of the path of its folder; none for what a program made or rendered, which belongs together."""
+        return self._place(file_alone=self.is_variant)
+
+    @property
+    def applied_with(self) -> Folder:
+        """The folder or the file that is applied as a whole, so that it may hold the object only once."""
+        return self._place(file_alone=self.is_bundle)
+
+    def _place(self, *, file_alone: bool) -> Folder:
         if self.source is None or self.source.rendered:
             return ()
         file = PurePath(self.source.file)
-        return file.parts if self.bundled else file.parent.parts
+        return file.parts if file_alone else file.parent.parts
 
     @property
     def live(self) -> bool:

@@ -1,8 +1,7 @@
-"""Objects that several folders of the input define, as examples and overlays do: a cluster has only one of them.
+"""Objects that several files of the input define, as examples and overlays do: a cluster has only one of them.
 
-Folders that define the same object are alternatives, with all that is below them. What is in one of them does not meet
-what is in another, and an autoscaler means the definition that is nearest to it. So are files of one folder that define
-many of the same objects, such as install.yaml and install-ha.yaml.
+Files and folders next to each other are alternatives if each defines an object that another of them defines too. What
+is in one of them does not meet what is in another, and an autoscaler means the definition that is nearest to it.
 """
 
 from collections import Counter, defaultdict
@@ -12,7 +11,8 @@ from typing import Final
 
 from hypot.lint.input.item import Folder, Item, Key
 
-# A file with so many objects that other files of its folder define too, and with half of its own or more.
+# A file with so many objects that other files of its folder define too, and with half of its own or more, is meant as
+# another version of these, such as install.yaml and install-ha.yaml.
 _LEAST_SHARED: Final = 3
 
 
@@ -26,51 +26,62 @@ class Variants:
             if item.name:
                 folders[item.key].add(item.folder)
         self.folders: dict[Key, list[Folder]] = {key: sorted(some) for key, some in folders.items() if len(some) > 1}
-        # By folder and by the part of the path that follows it: the objects that are defined there, and elsewhere.
-        self._defined: dict[tuple[Folder, Folder], set[Key]] = defaultdict(set)
-        for key, found in self.folders.items():
+        # A folder, and the part of a path that follows it; none for what is in the folder itself.
+        self._alternatives: set[tuple[Folder, Folder]] = set()
+        for found in self.folders.values():
+            parts: dict[Folder, set[Folder]] = defaultdict(set)
             for folder in found:
                 for depth in range(len(folder) + 1):
-                    self._defined[folder[:depth], folder[depth : depth + 1]].add(key)
+                    parts[folder[:depth]].add(folder[depth : depth + 1])
+            for above, those in parts.items():
+                self._alternatives.update((above, part) for part in those if len(those) > 1)
 
     def told_apart(self, item: Item) -> Item:
         """The item; with its folder in its key, if other folders define it too."""
         return replace(item, variant=_named(item.folder)) if item.key in self.folders else item
 
     def nearest(self, key: Key, item: Item) -> Key:
-        """The definition of an object that an item means: the one with the longest part of the path in common."""
+        """The definition of an object that an item means: the one with the longest part of the path in common.
+
+        If all of them are in alternatives to its folder, it means one that is not in the input.
+        """
         found = self.folders.get(key)
         if not found:
             return key
-        return key._replace(variant=_named(max(found, key=lambda folder: (_common(folder, item.folder), -len(folder)))))
+        near = [folder for folder in found if not self._apart(folder, item.folder)]
+        best = max(near, key=lambda folder: (_common(folder, item.folder), -len(folder)), default=item.folder)
+        return key._replace(variant=_named(best))
 
     def apart(self, one: Item, other: Item) -> bool:
-        """Whether these two are in alternative folders."""
-        if not self.folders or one.folder == other.folder:
+        """Whether these two are in alternative files or folders."""
+        return bool(self.folders) and self._apart(one.folder, other.folder)
+
+    def _apart(self, one: Folder, other: Folder) -> bool:
+        if one == other:
             return False
-        depth = _common(one.folder, other.folder)
-        above = one.folder[:depth]
-        left, right = ((above, folder[depth : depth + 1]) for folder in (one.folder, other.folder))
-        return not self._defined.get(left, set()).isdisjoint(self._defined.get(right, ()))
+        depth = _common(one, other)
+        above = one[:depth]
+        return all((above, folder[depth : depth + 1]) in self._alternatives for folder in (one, other))
 
 
-def with_bundles(items: tuple[Item, ...], counts: Callable[[Item], bool]) -> tuple[Item, ...]:
-    """The items; those of files that are variants of other files in the same folder are marked."""
-    files: dict[Folder, dict[Key, set[str]]] = defaultdict(lambda: defaultdict(set))
+def with_files(items: tuple[Item, ...], counts: Callable[[Item], bool]) -> tuple[Item, ...]:
+    """The items; those of files that share objects with other files in the same folder are marked."""
+    files: dict[tuple[Folder, Key], set[str]] = defaultdict(set)
     for item in items:
-        if item.folder and item.source is not None and item.name and counts(item):
-            files[item.folder][item.key].add(item.source.file)
+        if item.source is not None and not item.source.rendered and item.name and counts(item):
+            files[item.folder, item.key].add(item.source.file)
     shared: Counter[str] = Counter()
     all_of: Counter[str] = Counter()
-    for found in files.values():
-        for those in found.values():
-            all_of.update(those)
-            shared.update(those if len(those) > 1 else ())
-    bundles = {file for file, count in shared.items() if count >= _LEAST_SHARED and 2 * count >= all_of[file]}
-    if not bundles:
+    for those in files.values():
+        all_of.update(those)
+        shared.update(those if len(those) > 1 else ())
+    if not shared:
         return items
+    bundles = {file for file, count in shared.items() if count >= _LEAST_SHARED and 2 * count >= all_of[file]}
     return tuple(
-        replace(item, bundled=True) if item.source is not None and item.source.file in bundles else item
+        replace(item, is_variant=True, is_bundle=item.source.file in bundles)
+        if item.source is not None and item.source.file in shared
+        else item
         for item in items
     )
 

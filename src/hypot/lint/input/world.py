@@ -16,6 +16,7 @@ from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import OFF
 from hypot.kinds.hvpa.rules import IN_HPA
 from hypot.kinds.known_kinds import WORKLOAD_GROUPS
+from hypot.kinds.misspelt import meant_by
 from hypot.kinds.pod_template import Defaults, Template, read_template, template_in
 from hypot.kinds.problem import Where
 from hypot.kinds.selector import Selector, selector_of
@@ -30,7 +31,7 @@ from hypot.lint.input.item import Folder, Item, Key, dig, mapping, text, whole
 from hypot.lint.input.labels import SelectorIndex
 from hypot.lint.input.limit_ranges import defaults_of
 from hypot.lint.input.placeholders import placeholder_at
-from hypot.lint.input.variants import Variants, with_bundles
+from hypot.lint.input.variants import Variants, with_files
 
 K = TypeVar("K", HPA, WPA, VPA, Hvpa, Tortoise, WorkloadAutoscaler)
 
@@ -66,7 +67,7 @@ def worth_keeping(api_version: str, kind: str) -> bool:
     """Whether any rule may look at such an object. Pods and metrics of a dump are dropped while it is read."""
     group = group_of(api_version)
     if not group:
-        return kind in _CORE_KINDS
+        return kind in _CORE_KINDS or bool(meant_by(api_version, kind))
     return group not in _IDLE_GROUPS and not (group == "apps" and kind == "ControllerRevision")
 
 
@@ -139,7 +140,7 @@ class InputWorld:
 
     def __init__(self, items: Iterable[Item], kubernetes: Version, *, complete: bool = False) -> None:
         """If the input is `complete`, what is not in it does not exist."""
-        given = with_bundles(tuple(items), _is_scaled_or_scales)
+        given = with_files(tuple(items), _is_scaled_or_scales)
         self._variants = Variants(item for item in given if _is_scaled_or_scales(item))
         self.items = tuple(self._variants.told_apart(item) for item in given)
         # What each set of LimitRanges gives.
@@ -151,7 +152,7 @@ class InputWorld:
             self._by_kind[item.group, item.kind].append(item)
 
     def apart(self, one: Item, other: Item) -> bool:
-        """Whether these two do not meet, because their folders define other variants of the same objects."""
+        """Whether these two do not meet, because their files or folders are alternatives."""
         return self._variants.apart(one, other)
 
     def governs(self, policy: Item, item: Item) -> bool:
@@ -186,7 +187,7 @@ class InputWorld:
 
     @cached_property
     def variants(self) -> tuple[Key, ...]:
-        """The objects that several folders define."""
+        """The objects that several folders or files define."""
         return tuple(self._variants.folders)
 
     def of_kind(self, group: str, kind: str) -> list[Item]:

@@ -25,7 +25,7 @@ from hypot.lint.input.world import (
     mode_of,
     writes,
 )
-from hypot.lint.rule import AUTOSCALER_ONLY, BOTH, HPA_ONLY, HVPA_ONLY, SIZING, TORTOISE_ONLY, Hit, RuleFamily
+from hypot.lint.rule import AUTOSCALER_ONLY, BOTH, HPA_ONLY, HVPA_ONLY, SIZING, TORTOISE_ONLY, Hit, RuleFamily, first_of
 from hypot.lint.rules.sizes import controls
 
 _SizingAutoscaler = Autoscaler[VPA] | Autoscaler[WorkloadAutoscaler]
@@ -72,7 +72,8 @@ def _conflicts_of(claims: list[Claim], conflicts: dict[Key, Claim], target: Key)
         outcome = "such a pair stops with AmbiguousSelector" if alike else "they undo each other's writes"
         others = some((key for key in conflicts if key != one), len(conflicts) - 1)
         hint = _THROUGH_HVPA if both_axes and horizontal else _DECIDES if decides and horizontal else ""
-        yield Hit(claim.item, claim.reference, f"{target} is also scaled by {others}: {outcome}", hint)
+        sides = first_of(other.item for key, other in conflicts.items() if key != one)
+        yield Hit(claim.item, claim.reference, f"{target} is also scaled by {others}: {outcome}", hint, sides)
 
 
 def _conflicts(claims: list[Claim]) -> dict[Key, Claim]:
@@ -128,7 +129,8 @@ def ambiguous_selector(world: InputWorld) -> Iterator[Hit]:
         if len(conflicts) > 1 and not hpa.item.owners:
             others = some((other.key for other in conflicts if other.key != hpa.target), len(conflicts) - 1)
             message = f"{hpa.target} and {others} select the same pods: their autoscalers stop with AmbiguousSelector"
-            yield Hit(hpa.item, hpa.reference, message)
+            sides = first_of(other.item for other in conflicts if other.key != hpa.target)
+            yield Hit(hpa.item, hpa.reference, message, others=sides)
 
 
 @CONFLICTS.rule(
@@ -167,7 +169,8 @@ def _sizing_conflicts(those: list[AnyAutoscaler], met: list[AnyAutoscaler], targ
     for one in those:
         if one.item.key in conflicts:
             others = some((other for other in conflicts if other != one.item.key), len(conflicts) - 1)
-            yield Hit(one.item, one.reference, f"{target} is also sized by {others}: {outcome}")
+            sides = first_of(other.item for key, other in conflicts.items() if key != one.item.key)
+            yield Hit(one.item, one.reference, f"{target} is also sized by {others}: {outcome}", others=sides)
 
 
 @CONFLICTS.rule(
@@ -197,7 +200,8 @@ def vpa_conflict(world: InputWorld) -> Iterator[Hit]:
             steered = _steered(world, use, sizer)
             if steered and not world.apart(sizer.item, use.scaler.item):
                 what = f"the {use.metric.resource} requests of {_containers(steered)}"
-                yield Hit(use.scaler.item, use.metric.where, f"{sizer.item} sets {what}, which this metric scales on")
+                message = f"{sizer.item} sets {what}, which this metric scales on"
+                yield Hit(use.scaler.item, use.metric.where, message, others=(sizer.item,))
 
 
 def _shares(uses: Iterable[ResourceUse]) -> Iterator[ResourceUse]:

@@ -4,8 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from hypot.kinds.misspelt import meant_by
 from hypot.kinds.problem import some
-from hypot.lint.input.item import Item, Key, text
+from hypot.lint.input.item import Folder, Item, Key, text
 from hypot.lint.input.placeholders import placeholders_in
 from hypot.lint.input.world import InputWorld
 from hypot.lint.rule import POINTING, Hit, RuleFamily
@@ -29,26 +30,42 @@ GIVEN.known(
 
 
 @GIVEN.rule(
+    "unknown-kind",
+    "error",
+    title="A kind that its API group does not have, and one that is similar",
+    why="The API server refuses the object, and no rule looks at it. Kinds that are similar to no other one are not "
+    "reported: they may be newer than hypot.",
+    fix="write the kind that is meant",
+    example="autoscaling/v2 has no kind HorizontalPodAutoscalr",
+    kinds=(*POINTING, "ScaledObject", "workloads", "policies of a namespace"),
+)
+def unknown_kind(world: InputWorld) -> Iterator[Hit]:
+    for item in world.items:
+        if hint := meant_by(item.api_version, item.kind):
+            place = "apiVersion" if "apiVersion" in hint else "kind"
+            yield Hit(item, (place,), f"{item.api_version} has no kind {item.kind}", hint)
+
+
+@GIVEN.rule(
     "duplicate-object",
     "warning",
     title="An object that is in the input twice",
     why="The object that is applied last wins. Rules that need the pods of a workload skip a workload that is in one "
-    "folder twice, because it is unclear which of the two applies. Definitions in different folders are variants, as "
-    "of overlays and examples: each autoscaler is checked with the nearest one, and variants are not reported. Nor are "
-    "files of a folder that share most of their objects, such as two installations, nor a workload that nothing "
-    "scales.",
+    "file twice, because it is unclear which of the two applies. Definitions in different folders are alternatives, as "
+    "of overlays and examples, and are not reported. Nor are files of a folder that share most of their objects, such "
+    "as two installations, nor a workload that nothing scales.",
     fix="keep one of them, or move variants into folders of their own",
     example="HorizontalPodAutoscaler shop/web is also defined in the same file, line 1",
     kinds=(*POINTING, "ScaledObject", "workloads that are scaled"),
 )
 def duplicate_object(world: InputWorld) -> Iterator[Hit]:
     watched = objects_that_matter(world)
-    found: dict[Key, list[Item]] = defaultdict(list)
+    found: dict[tuple[Key, Folder], list[Item]] = defaultdict(list)
     for item in world.items:
-        if item.name and item.key in watched:
-            found[item.key].append(item)
+        if item.name:
+            found[item.key._replace(variant=""), item.applied_with].append(item)
     for *earlier, item in found.values():
-        if earlier:
+        if earlier and any(one.key in watched for one in (*earlier, item)):
             places = some([place for one in earlier if (place := _place(one, item))])
             yield Hit(item, ("metadata", "name"), f"{item} is also defined{f' in {places}' if places else ''}")
 

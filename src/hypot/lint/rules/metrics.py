@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from hypot.core.amount import show
 from hypot.kinds.hpa.fields import Metric, Target
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Where, dotted
@@ -16,6 +17,10 @@ from hypot.lint.rules.sizes import policies_of
 METRICS = RuleFamily("Metrics", "Metrics that are accepted but do not do what they seem to do.", kinds=MEASURING)
 
 _MANY_CORES = 8_000
+# A maximum may be as large as a node, so that a pod can have all of it.
+_LARGEST_NODE = 192_000
+_EACH_POD = "for each pod"
+_ALL_PERCENT = 100
 _IDLE_PERCENT = 5
 _MEBIBYTE = 2**20 * 1000
 
@@ -167,28 +172,34 @@ def unit_slip(world: InputWorld) -> Iterator[Hit]:
     for use in world.resource_uses:
         where = (*use.metric.where, "target", "averageValue")
         template = world.template_of(use.scaler)
-        yield from _slip(
-            use.scaler.item, where, use.metric.resource, use.metric.target.average, template, "for each pod"
-        )
+        yield from _slip(use.scaler.item, where, use.metric.resource, use.metric.target.average, template, _EACH_POD)
     for wpa in world.wpas:
         sources = [(i, metric.resource) for i, metric in enumerate(wpa.spec.metrics or ()) if metric.type == "Resource"]
         most = wpa.spec.max_replicas or 1
-        pods, of = (1, "for each pod") if wpa.spec.algorithm == "average" else (most, "for all pods together")
+        average = wpa.spec.algorithm == "average"
+        cores, of = (_MANY_CORES, _EACH_POD) if average else (most * _MANY_CORES, "for all pods together")
         for i, source in sources:
             if source is not None:
                 where = ("spec", "metrics", i, "resource", "highWatermark")
-                yield from _slip(wpa.item, where, source.name or "", source.high, world.template_of(wpa), of, pods)
+                yield from _slip(wpa.item, where, source.name or "", source.high, world.template_of(wpa), of, cores)
     for one, place, policy in policies_of(world):
         for key, bounds in (("minAllowed", policy.min_allowed), ("maxAllowed", policy.max_allowed)):
             for resource, written in bounds.items() if isinstance(bounds, Mapping) else ():
-                where = (*place, key, resource)
-                yield from _slip(one.item, where, resource, written, world.template_of(one), "for each container")
+                where, cores = (*place, key, resource), _LARGEST_NODE if key == "maxAllowed" else _MANY_CORES
+                template = world.template_of(one)
+                yield from _slip(one.item, where, resource, written, template, "for each container", cores)
 
 
 def _slip(
-    item: Item, where: Where, resource: str, written: object, template: Template | None, of: str, pods: int = 1
+    item: Item,
+    where: Where,
+    resource: str,
+    written: object,
+    template: Template | None,
+    of: str,
+    cores: int = _MANY_CORES,
 ) -> Iterator[Hit]:
-    """What an amount for that many pods means, if that is not what anybody means."""
+    """What an amount means, if that is not what anybody means; for cpu from so many millicores on."""
     held, name = amount(written), where[-1] if where[-1] not in {"cpu", "memory"} else where[-2]
     if held is None or held <= 0:
         return
@@ -196,11 +207,22 @@ def _slip(
         message = f"{name} {written} means {held // 1000 or held / 1000:g} bytes {of}"
         number = re.sub(r"[^0-9.].*", "", str(written))
         yield Hit(item, where, message, f"write the unit: {number}Mi, or Gi")
-    if resource != "cpu" or held < pods * _MANY_CORES or held % 1000 or _is_large(template, held):
+    if resource != "cpu" or held < cores or held % 1000 or _is_large(template, held):
         return
-    cores = held // 1000
-    percentage = "; averageUtilization for a percentage" if name == "averageValue" else ""
-    yield Hit(item, where, f"{name} {written} means {cores} whole cores {of}", f"write the unit: {cores}m{percentage}")
+    whole = held // 1000
+    yield Hit(item, where, f"{name} {written} means {whole} whole cores {of}", _meant(name, whole, template, of))
+
+
+def _meant(name: object, written: int, template: Template | None, of: str) -> str:
+    """What to write instead of so many whole cores: up to 100, a target is probably a percentage of the request."""
+    if name not in {"averageValue", "highWatermark"} or written > _ALL_PERCENT or of != _EACH_POD:
+        return f"write the unit: {written}m"
+    request = template.request("cpu") if template is not None else None
+    amount = f"{written} % of the pod's request is {show('cpu', request * written // 100)}" if request else ""
+    if name == "averageValue":
+        other = amount or "an amount has a unit, such as 500m"
+        return f"for a percentage of the request, write type: Utilization and averageUtilization: {written}; {other}"
+    return amount or "write an amount of cpu, such as 350m; a watermark is no percentage"
 
 
 @METRICS.rule(

@@ -13,7 +13,7 @@ from hypot.kinds.problem import some
 from hypot.kinds.values.version import SCALE_TARGET_NEEDS_GROUP
 from hypot.lint.input.item import Item, Key, whole
 from hypot.lint.input.world import AnyAutoscaler, InputWorkload, InputWorld
-from hypot.lint.rule import HPA_ONLY, POINTING, Hit, RuleFamily
+from hypot.lint.rule import HPA_ONLY, POINTING, Hit, RuleFamily, first_of
 
 TARGET_NOT_GIVEN = "target-not-given"
 TARGET = RuleFamily("Target", "The object that an autoscaler points at.", kinds=POINTING)
@@ -115,15 +115,15 @@ def _beside(world: InputWorld, one: AnyAutoscaler, target: Key) -> tuple[bool, s
     Its folder has others of its kind and namespace, or the input has one of a similar name. Far away in a repository,
     workloads of other names say nothing.
     """
-    others = world.workloads_of.get(target[:3], [])
+    others = [each for each in world.workloads_of.get(target[:3], []) if not world.apart(one.item, each.item)]
     near = get_close_matches(target.name, {workload.key.name for workload in others}, 1, _SIMILAR)
     hint = f"did you mean {near[0]}?" if near else ""
     return bool(near) or any(workload.item.folder == one.item.folder for workload in others), hint
 
 
 def _elsewhere(world: InputWorld, target: Key) -> str:
-    namespaces = world.namespaces_of.get((target.group, target.kind, target.name))
-    if not namespaces:
+    namespaces = world.namespaces_of.get((target.group, target.kind, target.name), [])
+    if not namespaces or target.namespace in namespaces:
         return ""
     return f"; there is one in namespace {some(sorted(namespaces))}, but an autoscaler reaches only its own namespace"
 
@@ -192,7 +192,7 @@ def replicas_on_target(world: InputWorld) -> Iterator[Hit]:
         if replicas and not workload.item.live and workload.key.kind != Hvpa.KIND:
             names = some(list(dict.fromkeys(map(str, scalers))))
             message = f"every apply sets {count_of(replicas, 'replica')} and overrides {names}"
-            yield Hit(workload.item, ("spec", "replicas"), message)
+            yield Hit(workload.item, ("spec", "replicas"), message, others=first_of(scalers))
 
 
 @TARGET.rule(

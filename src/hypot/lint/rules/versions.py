@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.versions import V1
+from hypot.kinds.hpa.versions import NEWER, ONE_METRIC, V1
 from hypot.kinds.problem import Where
 from hypot.kinds.values.version import Version, gate_open, opened_in, show_version
 from hypot.lint.input.world import Autoscaler, InputWorld, kinds_of
@@ -74,16 +74,15 @@ def old_api_version(world: InputWorld) -> Iterator[Hit]:
     title="An HPA of autoscaling/v1",
     why="autoscaling/v1 is served, and stays so. It knows one cpu percentage and nothing else: no other metric, and no "
     "behavior.",
-    fix="write autoscaling/v2 when you want more than one cpu percentage",
-    example="autoscaling/v1 knows one cpu percentage and nothing else; it was read as autoscaling/v2",
+    fix=NEWER,
+    example=ONE_METRIC,
     kinds=HPA_ONLY,
 )
 def single_metric_version(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpas:
         # Fields of autoscaling/v2 are errors that say what to write.
         if hpa.item.api_version == V1 and not hpa.item.spec.keys() & {"metrics", "behavior"}:
-            message = f"{V1} knows one cpu percentage and nothing else; it was read as {HPA.API_VERSION}"
-            yield Hit(hpa.item, ("apiVersion",), message)
+            yield Hit(hpa.item, ("apiVersion",), ONE_METRIC)
 
 
 # What is beside autoscalers: group, kind and version -> the first Kubernetes without it, and what replaces it.

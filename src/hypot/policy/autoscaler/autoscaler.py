@@ -2,7 +2,7 @@
 
 from hypot.core.axes.gate import UNSET
 from hypot.core.axes.interval import whole_limit
-from hypot.core.bank.decide import advise, changes_size, is_warm, planned_size
+from hypot.core.bank.decide import advise, changes_size, is_warm, planned_size, sized_pods
 from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, Observed
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.autoscaler.status import BLOCKED, READY
@@ -94,8 +94,7 @@ class _AutoscalerPass(AutoscalerFindings):
             self.report_fixed_size(o, container)
         elif rule.sizes:
             self.report_rule(rule, past, past.sizes, planned[1], SIZE)
-            pods = max(1, min(o.ready, past.proposal.replicas[0]))
-            self.report_size(rule, past, o, container, pods)
+            self.report_size(rule, past, o, container, sized_pods(past, o))
 
     def _sized(self, rule: AutoscalerRule, past: AutoscalerPast, container: CurrentSize, current: int) -> int:
         """Put the size into effect, within the LimitRanges; returns the count."""

@@ -80,7 +80,7 @@ class AutoscalerFindings(Findings):
         dear = ", ".join(f"'{other}' {more}" for other, more in others.items())
         text = f"Of {RULES} rules for the {axis}, '{name}' was cheapest; demand is {demand} cores, it plans for "
         self.step(
-            "recommend", "cheapest-rule", None, None, f"{text}{cores(planned)}. Others cost more: {dear}.", numbers
+            "recommend", "cheapest-rule", None, None, f"{text}{cores(planned)}. Compared with it: {dear}.", numbers
         )
 
     def report_count(self, rule: AutoscalerRule, past: AutoscalerPast, o: Observed, cap: float) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from importlib.resources import files
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -94,7 +95,6 @@ def test_a_wrong_configuration(folder, verb):
 
 
 def with_baseline(folder, name="ci/known.json"):
-    (folder / "ci").mkdir()
     result = hypot("lint", ".", "--write-baseline", name)
     (folder / ".hypot.toml").write_text(f'baseline = "{name}"', encoding="utf-8")
     return result
@@ -193,6 +193,22 @@ def test_a_baseline_that_cannot_be_used(folder, text, problem):
 @pytest.mark.usefixtures("folder")
 def test_a_baseline_that_cannot_be_written():
     """It is said before anything is read."""
-    result = hypot("lint", ".", "--write-baseline", "nowhere/known.json")
+    Path("file").write_text("", encoding="utf-8")
+    result = hypot("lint", ".", "--write-baseline", "file/known.json")
     assert result.status == 2
-    assert "nowhere/known.json: cannot write this file" in result.err
+    assert "file/known.json: cannot make the folder file" in result.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_folder_of_a_baseline_is_made():
+    assert hypot("lint", ".", "--write-baseline", "ci/hypot/known.json").status == 0
+    assert json.loads(Path("ci/hypot/known.json").read_text(encoding="utf-8"))["findings"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_baseline_on_standard_output():
+    """It is the same as in a file here, and no file has that name."""
+    printed = hypot("lint", ".", "--write-baseline", "-").out
+    hypot("lint", ".", "--write-baseline", "known.json")
+    assert printed == Path("known.json").read_text(encoding="utf-8")
+    assert not Path("-").exists()

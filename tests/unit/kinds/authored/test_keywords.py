@@ -119,7 +119,7 @@ INTERVALS = [interval(3, cpu="1", memory="1Gi")]
 @pytest.mark.parametrize(
     ("write", "paths", "fix"),
     [
-        (lambda: HPA("deployment/web", max_replicas=3, metrics=3), ["metrics"], "3 is not a list of Metric"),
+        (lambda: HPA("deployment/web", max_replicas=3, metrics=3), ["metrics"], "write a list of Metric instead of 3"),
         (
             lambda: WPA("deployment/web", max_replicas=3, metrics=band("rate", low=1), scale_down=FROZEN),
             ["scale_down"],
@@ -135,7 +135,11 @@ INTERVALS = [interval(3, cpu="1", memory="1Gi")]
             ["window"],
             "a MaintenanceWindow",
         ),
-        (lambda: Hvpa("deployment/web", intervals=INTERVALS, use_hpa="no"), ["use_hpa"], '"no" is not true or false'),
+        (
+            lambda: Hvpa("deployment/web", intervals=INTERVALS, use_hpa="no"),
+            ["use_hpa"],
+            'write true or false instead of "no"',
+        ),
         (
             lambda: Hvpa("deployment/web", intervals=INTERVALS, hpa_scale_up=ScalingRules(window=-1)),
             ["hpa_scale_up.window"],

@@ -57,7 +57,7 @@ def test_v1_carries_more_metrics_in_an_annotation():
     assert hpa.to_dict() == current(
         metrics=[{"type": "Pods", "pods": {"metric": {"name": "rps"}, "target": target}}, CPU]
     )
-    assert [p.rule for p in hpa.problems()] == ["old-api-version"]
+    assert [p.rule for p in hpa.problems()] == ["single-metric-version"]
 
 
 def test_v1_carries_metrics_even_without_a_spec():
@@ -80,7 +80,7 @@ def test_v1_carries_a_behavior_in_an_annotation():
     hpa = HPA.from_dict(former("v1", {ALPHA + "behavior": json.dumps(behavior)}))
     policies = [{"type": "Pods", "value": 4, "periodSeconds": 60}]
     assert hpa.to_dict() == current(behavior={"scaleUp": {"stabilizationWindowSeconds": 9, "policies": policies}})
-    assert [p.rule for p in hpa.problems()] == ["old-api-version"]
+    assert [p.rule for p in hpa.problems()] == ["single-metric-version"]
 
 
 def test_a_behavior_that_v1_carries_is_not_completed_before_it_is_checked():
@@ -161,13 +161,13 @@ def test_v2beta1_has_its_targets_next_to_the_name(key, old, new):
     """Each source is rewritten, in the spec and in v1's annotation, and then has no problems."""
     kind = key[0].upper() + key[1:]
     expected = current(metrics=[{"type": kind, key: new}])
-    for data in (
-        former("v2beta1", metrics=[{"type": kind, key: old}]),
-        former("v1", old_metrics({"type": kind, key: old})),
+    for data, rule in (
+        (former("v2beta1", metrics=[{"type": kind, key: old}]), "old-api-version"),
+        (former("v1", old_metrics({"type": kind, key: old})), "single-metric-version"),
     ):
         hpa = HPA.from_dict(data)
         assert hpa.to_dict() == expected
-        assert [p.rule for p in hpa.problems()] == ["old-api-version"]
+        assert [p.rule for p in hpa.problems()] == [rule]
 
 
 @pytest.mark.parametrize(

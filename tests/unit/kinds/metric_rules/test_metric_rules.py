@@ -76,7 +76,7 @@ def test_all_problems_at_once_with_their_lines(tmp_path):
         f"{file}:11: spec.rules[0].scrape.prot: unknown field; did you mean port?",
         f"{file}:18: spec.rules[0].metrics[0].weights[0].weight: -5 must be between 0 and 1,000,000,000",
         f"{file}:22: spec.rules[0].metrics[1].names[0]: \"a/b\" may not contain '/'",
-        f'{file}:23: spec.rules[0].metrics[1].external: "perhaps" is not true or false',
+        f'{file}:23: spec.rules[0].metrics[1].external: write true or false instead of "perhaps"',
     ]
 
 

@@ -1,0 +1,142 @@
+"""Decisions of the bank on small courses: when it grows, holds and shrinks."""
+
+import pytest
+
+from bank_world import USUAL, Workload
+from hypot.core.bank.bank import FIRST, HOLDS, forecast_of, hold_of, margin_of
+from hypot.core.bank.decide import AHEAD, RELEASED, WARM_UP, advise, restrain_count, restrain_size, sized_pods
+
+LONGEST_HOLD = HOLDS[-1]
+COUNTS = USUAL._replace(sizes=False, least_pods=2)
+SIZES = USUAL._replace(counts=False)
+
+
+def test_the_first_rule():
+    """The last value, a tenth more, for five steps."""
+    assert (forecast_of(FIRST), margin_of(FIRST), hold_of(FIRST)) == (0, 0.1, 5)
+
+
+class TestCounts:
+    def test_growth_does_not_wait(self):
+        """The first observation is enough."""
+        one = Workload(COUNTS, replicas=2, cpu=1000)
+        one.step(2.0)
+        # 2.2 cores are planned for, and pods should use 0.67 cores.
+        assert one.course == [(3, 1000)]
+
+    def test_shrinks_wait_for_the_longest_hold_first(self):
+        """Nothing is known of the steps before."""
+        one = Workload(COUNTS, replicas=20, cpu=1000)
+        one.steps(1.0, LONGEST_HOLD)
+        assert one.replicas == 20
+        one.steps(1.0, 1)
+        assert one.replicas == 2
+
+    @pytest.mark.parametrize(("least", "most", "found"), [(2, 50, 8), (2, 5, 5), (9, 50, 9)])
+    def test_bounds(self, least, most, found):
+        """Always."""
+        one = Workload(COUNTS._replace(least_pods=least, most_pods=most), replicas=6)
+        one.step(4.9)
+        assert one.replicas == found
+
+    @pytest.mark.parametrize(
+        ("asked", "planned", "count"),
+        # Pods should use 0.8 cores: 7 are asked for, and a demand 4 % larger asks for 7 or 8.
+        [(9, 7.2, 9), (8, 6.4, 8), (7, 5.2, 7), (7, 5.75, 8), (2, 1.0, 2)],
+    )
+    def test_only_clear_shrinks_count(self, asked, planned, count):
+        """Where slightly more demand would need what is there, that stays."""
+        one = Workload(COUNTS, replicas=8)
+        past = one.past
+        past.proposal.use[0], past.proposal.asked[0], past.proposal.planned[0] = 0.8, asked, planned
+        restrain_count(COUNTS, past, one.observed(1.0), one.now)
+        assert past.proposal.replicas[0] == count
+
+    def test_at_the_cap_and_during_holds_nothing_shrinks(self):
+        """Each alone is a reason."""
+        one = Workload(COUNTS, replicas=8)
+        past = one.past
+        past.proposal.use[0], past.proposal.asked[0], past.proposal.planned[0] = 0.8, 2, 1.0
+        past.proposal.saturated[0] = 1
+        restrain_count(COUNTS, past, one.observed(1.0), one.now)
+        assert past.proposal.replicas[0] == 8
+        past.proposal.saturated[0], past.learned.keeps_until[0] = 0, one.now + 1.0
+        restrain_count(COUNTS, past, one.observed(1.0), one.now)
+        assert past.proposal.replicas[0] == 8
+
+
+class TestSizes:
+    @pytest.mark.parametrize(
+        ("replicas", "kept", "asked", "cpu"),
+        [
+            # Growth gets a tenth more, in grains of 50m.
+            (4, 4, 1050, 1200),
+            (4, 4, 3900, 4000),
+            # A shrink by a fifth is clear.
+            (4, 4, 1000, 1000),
+            (4, 4, 850, 1000),
+            (4, 4, 800, 800),
+            (4, 4, 100, 500),
+            # All pods together count: what three of four keep is what four had.
+            (4, 3, 1300, 1350),
+            (4, 3, 1050, 1050),
+            (4, 3, 1350, 1500),
+        ],
+    )
+    def test_totals_are_compared(self, replicas, kept, asked, cpu):
+        """With the cpu of all pods that serve now."""
+        one = Workload(USUAL, replicas=replicas, cpu=1000)
+        past, o = one.past, one.observed(1.0)
+        past.proposal.replicas[0], past.proposal.asked[1] = kept, asked
+        restrain_size(USUAL, past, o, sized_pods(past, o), one.now)
+        assert past.proposal.cpu[0] == cpu
+
+    def test_constants(self):
+        """The table above depends on them."""
+        assert (AHEAD, RELEASED) == (0.1, 0.2)
+
+    def test_sizes_alone_leave_the_count(self):
+        """Only the size follows the demand."""
+        one = Workload(SIZES, replicas=3, cpu=1000)
+        one.steps(6.0, 10)
+        assert {count for count, _ in one.course} == {3}
+        assert one.cpu > 1500
+
+    def test_after_a_restart_of_pods_the_size_stays(self):
+        """For a week; a size beyond its bounds does not."""
+        one = Workload(USUAL, replicas=3, cpu=1000)
+        o = one.observed(6.0)._replace(restarted=one.now - 86400.0)
+        advise(USUAL, one.past, o, one.now)
+        assert one.past.proposal.cpu[0] == 1000
+        assert one.past.proposal.replicas[0] > 3
+
+
+class TestBlind:
+    @pytest.mark.parametrize(("yesterday", "least", "most"), [(4.0, 6, 16), (0.2, 4, 4)])
+    def test_a_season_is_followed_upwards(self, yesterday, least, most):
+        """Pods are added where demand rose a minute later yesterday, and none are removed where it fell."""
+        one = Workload(COUNTS, replicas=4)
+        one.steps(2.4, 3)
+        assert one.replicas == 4
+        day = one.past.learned.day
+        newest = day.slot[0]
+        for back in range(1430, 1442):
+            day.means[(newest - back) % len(day.means)] = 2.4 if back > 1439 else 2.4 * yesterday
+        one.step(0.0, known=False)
+        assert least <= one.replicas <= most
+
+    def test_without_any_past_it_stays(self):
+        """Within the bounds."""
+        one = Workload(COUNTS, replicas=1)
+        one.step(0.0, known=False)
+        assert one.replicas == 2
+        one = Workload(COUNTS, replicas=60)
+        one.step(0.0, known=False)
+        assert one.replicas == 50
+
+
+def test_warm_up_is_short():
+    """Ten minutes of the usual sync."""
+    one = Workload(COUNTS)
+    one.steps(1.0, WARM_UP)
+    assert one.past.counts.rule == [FIRST]
