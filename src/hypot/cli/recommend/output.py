@@ -65,7 +65,7 @@ def as_text(outcome: RecommendOutcome, glyphs: Glyphs, width: int) -> str:
     lines += ["", *_aligned(heads, rows, style)]
     if len(found) == 1:
         lines += ["", *_aligned(_TRIED_HEADS, [_tried_row(one, found[0]) for one in found[0].tried], style)]
-    sentences = [*_explained(found), *_below(outcome, found)]
+    sentences = [*_explained(found), *_below(outcome, found), _MONEY]
     lines += [""]
     for sentence in sentences:
         lines += textwrap.wrap(printable(sentence), width, subsequent_indent="  ", break_on_hyphens=False)
@@ -74,6 +74,7 @@ def as_text(outcome: RecommendOutcome, glyphs: Glyphs, width: int) -> str:
 
 _HEADS = ("workload", "today", "$/month", "late %", "best", "$/month", "late %", "saves $/month", "%", "confidence")
 _TRIED_HEADS = ("tried", "what", "$/month", "late %", "saves $/month", "%")
+_MONEY = "Money is per month of 30 days. What is saved counts late and lost requests and restarts at their prices."
 _WORDS = frozenset({"workload", "today", "best", "confidence", "tried", "what"})
 
 
@@ -150,7 +151,6 @@ def _explained(found: Sequence[Advice]) -> Iterator[str]:
 def _below(outcome: RecommendOutcome, found: Sequence[Advice]) -> Iterator[str]:
     for left in outcome.left:
         yield f"Left out: {left.workload}: {left.why}."
-    yield "Money is per month of 30 days. What is saved counts late and lost requests and restarts at their prices."
     saving = [one for one in found if not one.keeps]
     if not saving:
         yield f"Nothing to change: {count_of(len(found), 'workload')} should stay as today."
