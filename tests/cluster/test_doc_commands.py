@@ -128,7 +128,7 @@ def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def stage(plane: ControlPlane) -> Iterator[Docs]:
-    """A Deployment with an HPA and a VPA."""
+    """A Deployment with an HPA, and a VPA and an Autoscaler that only report."""
     made = Docs(plane).start()
     made.until_namespaces(SHOP, "blog")
     web = Workload(made, SHOP, "web").create(3)
@@ -139,6 +139,7 @@ def stage(plane: ControlPlane) -> Iterator[Docs]:
         "HorizontalPodAutoscaler", "autoscaling/v2", {"minReplicas": 1, "maxReplicas": 9, "metrics": metrics}
     )
     vpa = web.autoscaler("VerticalPodAutoscaler", "autoscaling.k8s.io/v1", {"updatePolicy": {"updateMode": "Off"}})
+    web.autoscaler("Autoscaler", "hypot.dev/v1alpha1", {"updateMode": "Off"})
     size = {"cpu": "300m", "memory": "256Mi"}
     advice = {"containerName": "app", "target": size, "lowerBound": size, "upperBound": size, "uncappedTarget": size}
     made.api.patch(f"{vpa.path}/status", {"status": {"recommendation": {"containerRecommendations": [advice]}}})

@@ -14,7 +14,7 @@ START, STEP, POINTS = 1_700_000_000, 15, 400
 END = START + STEP * (POINTS - 1)
 TIMES = START + STEP * np.arange(POINTS)
 WEB = np.round(100 + 50 * np.sin(np.arange(POINTS) / 20), 3)
-API = np.arange(POINTS) / 7
+API = np.arange(POINTS)[::-1] / 7
 # The api workload was missing for a while.
 GAP = slice(100, 150)
 
