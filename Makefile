@@ -96,6 +96,7 @@ bench: $(READY) ## Print speed and memory figures
 	$(BIN)/python bench/history.py
 	$(BIN)/python bench/tortoise.py
 	$(BIN)/python bench/autoscaler.py
+	$(BIN)/python bench/recommend.py
 	$(BIN)/python bench/webhook.py
 	PYTHONPATH=tests $(BIN)/python bench/metrics.py
 	@! command -v node >/dev/null 2>&1 || $(MAKE) --no-print-directory $(INTEROP)/.ready || true # cdk8s-plus to compare with

@@ -160,7 +160,7 @@ def start(which: str, command: list[str], cache: Path, times: list[str]) -> None
 def fleet_figures() -> None:
     """Many workloads on all cores, from trace to scores, as the command runs them."""
     from hypot.replay.fleet import fleet  # noqa: PLC0415  what is measured
-    from hypot.replay.jobs.job_queue import JobQueue  # noqa: PLC0415
+    from hypot.replay.jobs.job_queue import JobQueue, TraceJobs  # noqa: PLC0415
     from hypot.replay.jobs.work import work  # noqa: PLC0415
     from hypot.replay.traces.trace import Trace  # noqa: PLC0415
 
@@ -178,8 +178,9 @@ def fleet_figures() -> None:
             Trace(f"w{i}", times, longer[17 * i % 1440 :][: len(times)], None, "requests", "bench")
             for i in range(WORKLOADS)
         )
-        queue, began, done = JobQueue([policy], one.world, Settings(), compiled=True), time.perf_counter(), []
-        for place, judged in work(queue.jobs(traces), ticks):
+        wanted = (TraceJobs(trace, [policy], one.world) for trace in traces)
+        queue, began, done = JobQueue(Settings(), compiled=True), time.perf_counter(), []
+        for place, judged in work(queue.jobs(wanted), ticks):
             queue.enter(place, judged)
             done.append(time.perf_counter())
         part = WORKLOADS // 10

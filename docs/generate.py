@@ -208,6 +208,10 @@ PAGES = {
     "docs/world.md": lambda: _filled("docs/world.md", world=f"\n{_WORLD.docs_table()}"),
     "src/hypot/cli/world.schema.json": lambda: _schema(_WORLD.world_schema()),
     "src/hypot/cli/replay.schema.json": lambda: _schema(_script("replay_schema").replay_schema(_WORLD.world_schema())),
+    "src/hypot/cli/recommend.schema.json": lambda: _schema(
+        _script("recommend_schema").recommend_schema(_script("replay_schema").replay_schema(_WORLD.world_schema()))
+    ),
+    "src/hypot/cli/prices.schema.json": lambda: _schema(_script("recommend_schema").prices_schema()),
     "docs/settings.md": settings_page,
     "docs/rules.md": lambda: _script("rules").rules_page(),
     "src/hypot/cli/settings.schema.json": lambda: _schema(settings_schema()),

@@ -20,6 +20,10 @@ COMMANDS = {
     "manifests": ("hypot.cli.run.manifests", "Print the manifests that install hypot in a cluster."),
     "new": ("hypot.cli.new.command", "Print a checked manifest from a few words."),
     "pair": ("hypot.cli.pair.command", "Print an HPA by request rate and a VPA by usage for one workload."),
+    "recommend": (
+        "hypot.cli.recommend.command",
+        "Show what would be cheaper for each workload than what it has today.",
+    ),
     "replay": ("hypot.cli.replay.command", "Show what each policy would have done with recorded demand, and its cost."),
     "run": ("hypot.cli.run.command", "Run the controller: watch the autoscalers of a cluster and scale workloads."),
     "scenarios": ("hypot.cli.scenarios", "Reproduce common problems: a bad policy, and a good one for comparison."),

@@ -22,7 +22,7 @@ from hypot.cli.options import (
     time_given,
     traces_named,
 )
-from hypot.cli.replay.comparing import ReplaySubject, compared
+from hypot.cli.replay.comparing import ReplaySubject, compared, engine_named
 from hypot.cli.terminal import safe_for
 from hypot.cli.trace_keys import reading_given, trace_keys
 from hypot.cli.verdict import glyphs_for, width_of
@@ -65,12 +65,6 @@ def _report(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> tu
     return paths
 
 
-def _engine(_: click.Context, __: click.Parameter, engine: str) -> str:
-    if engine not in {"auto", "plain", "fleet"} and not engine.startswith("dask://"):
-        raise click.BadParameter(f"{engine!r} is not one of auto, plain, fleet and dask://HOST:PORT")
-    return engine
-
-
 @click.command("replay")
 @traces_named
 @manifests_named
@@ -94,14 +88,7 @@ def _engine(_: click.Context, __: click.Parameter, engine: str) -> str:
     help="Write a page (.html), or pictures (.png, .svg); may be repeated.",
 )
 @click.option("--explain", metavar="TIME", help="Explain the decisions around this time; +90m counts from the start.")
-@click.option(
-    "--engine",
-    metavar="auto|plain|fleet|dask://HOST:PORT",
-    callback=_engine,
-    default="auto",
-    show_default=True,
-    help="The engine; all give the same figures: compiled (hypot[fleet]), or on a Dask cluster (hypot[dask]).",
-)
+@engine_named
 @click.option("-o", "--output", type=Word(_FORMS), default="table", show_default=True)
 def command(
     traces: tuple[str, ...],

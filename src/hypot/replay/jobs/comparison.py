@@ -17,7 +17,7 @@ from hypot.replay.score.families import prices_at, speedup
 from hypot.replay.score.needed import Needed, cost_of_sums, needed, static_peak
 from hypot.replay.score.ranking import front, keeps_slo, point_of
 from hypot.replay.score.scorecard import Scores
-from hypot.replay.score.scores import ScoreError, account_of, judge, part, window_borders
+from hypot.replay.score.scores import ScoreError, account_of, judge, judge_briefly, part, window_borders
 from hypot.replay.score.sums import sums_of
 from hypot.replay.score.tally import Account
 from hypot.replay.traces.trace import Trace
@@ -40,6 +40,8 @@ class ReplayJob(NamedTuple):
     keep: bool = True
     # Whether the compiled engine may run it.
     compiled: bool = False
+    # Whether only quality, cost and price are wanted of the windows and of the tuning part.
+    brief: bool = False
 
 
 class Scored(NamedTuple):
@@ -124,7 +126,8 @@ def _unseen(job: ReplayJob) -> Run:
 def _part_score(job: ReplayJob, course: Course, load: Load, first: int, last: int) -> Scores:
     """The scores of the ticks from `first` to `last`, exclusive."""
     need = needed_from(job, load, first, last)
-    return judge(course.account_of(_cut(job, course.run, first, last), need), job.world, need)
+    account = course.account_of(_cut(job, course.run, first, last), need)
+    return judge_briefly(account, job.world) if job.brief else judge(account, job.world, need)
 
 
 def _cut(job: ReplayJob, run: Run, first: int, last: int) -> Run:

@@ -1,6 +1,7 @@
-"""The jobs (every policy on every trace) and their results. A trace is held only until all its jobs are done."""
+"""The jobs (policies on traces) and their results. A trace is held only until all its jobs are done."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine.deciders import NEVER
@@ -14,39 +15,51 @@ class JobsError(RuntimeError):
     """A worker process ended without an error message: killed, usually out of memory."""
 
 
+class TraceJobs(NamedTuple):
+    """A trace, the policies that are replayed on it, and in which world."""
+
+    trace: Trace
+    policies: Sequence[Policy]
+    world: World
+
+
 class JobQueue:
     """Jobs are handed out in order; results come back in any order."""
 
     def __init__(
         self,
-        policies: Sequence[Policy],
-        world: World,
         settings: Settings,
         explained: Span = NEVER,
         *,
         keep: bool = False,
         compiled: bool = False,
+        brief: bool = False,
     ) -> None:
-        self._policies, self._world, self._settings = policies, world, settings
-        self._explained, self._keep, self._compiled = explained, keep, compiled
-        self._open: dict[int, tuple[Trace, dict[int, Scored]]] = {}
+        self._settings = settings
+        self._how = explained, keep, compiled, brief
+        self._open: dict[int, tuple[TraceJobs, dict[int, Scored]]] = {}
+        # The trace and the policy of each job that is handed out.
+        self._places: dict[int, tuple[int, int]] = {}
         self._done: dict[int, Comparison] = {}
 
-    def jobs(self, traces: Iterable[Trace]) -> Iterator[ReplayJob]:
+    def jobs(self, wanted: Iterable[TraceJobs]) -> Iterator[ReplayJob]:
         """All policies on one trace, then on the next trace, which is read only when it is needed."""
-        for number, trace in enumerate(traces):
-            self._open[number] = trace, {}
-            for policy in self._policies:
-                yield ReplayJob(policy, trace, self._world, self._settings, self._explained, self._keep, self._compiled)
+        place = 0
+        for number, one in enumerate(wanted):
+            self._open[number] = one, {}
+            for which, policy in enumerate(one.policies):
+                self._places[place] = number, which
+                place += 1
+                yield ReplayJob(policy, one.trace, one.world, self._settings, *self._how)
 
     def enter(self, place: int, judged: Scored) -> None:
         """Record the result of the job at this position."""
-        number, which = divmod(place, len(self._policies))
-        trace, known = self._open[number]
+        number, which = self._places.pop(place)
+        one, known = self._open[number]
         known[which] = judged
-        if len(known) == len(self._policies):
+        if len(known) == len(one.policies):
             del self._open[number]
-            self._done[number] = compared(trace, _sharing(known), self._policies, self._world)
+            self._done[number] = compared(one.trace, _sharing(known), one.policies, one.world)
 
     def comparisons(self) -> list[Comparison]:
         """The comparisons in the order of the traces."""

@@ -1,6 +1,7 @@
 """Runs many replays at once, in local processes."""
 
 import pickle
+from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -29,6 +30,8 @@ ROWS_IN_HAND = 3_000_000
 FEWEST_IN_HAND, MOST_IN_HAND = 2, 100
 # Numbers in shared memory per such row: times and values, doubled because a place may be larger than its trace.
 SHARED_FACTOR = 4
+# So many jobs without their traces are remembered, as bytes and as objects.
+HEADS = 1000
 _ENDED = "a worker process was killed, usually out of memory; replay fewer workloads at once"
 _NO_TRACE = Trace("", np.empty(0), np.empty(0))
 _Batch: TypeAlias = list[tuple[int, ReplayJob]]
@@ -92,8 +95,8 @@ class _Hands:
         self.given: dict[_Future, _Given] = {}
         self._rows = 0
         self._finished: SimpleQueue[_Future] = SimpleQueue()
-        # A job without its trace is the same for many jobs, and is pickled once.
-        self._heads: dict[tuple[int, ...], tuple[ReplayJob, bytes]] = {}
+        # A job without its trace may be the same for many jobs, and is pickled once; the last ones are kept.
+        self._heads: OrderedDict[tuple[int, ...], tuple[ReplayJob, bytes]] = OrderedDict()
 
     @property
     def full(self) -> bool:
@@ -117,6 +120,8 @@ class _Hands:
         rest = job._replace(trace=_NO_TRACE)
         key = tuple(map(id, rest))
         if key not in self._heads:
+            if len(self._heads) == HEADS:
+                self._heads.popitem(last=False)
             self._heads[key] = rest, pickle.dumps(rest)
         return self._heads[key][1]
 
@@ -161,7 +166,7 @@ def _found(trace: Slip | Trace) -> Trace:
     return lying
 
 
-@lru_cache(1000)
+@lru_cache(HEADS)
 def _read(head: bytes) -> ReplayJob:
     job: ReplayJob = pickle.loads(head)  # noqa: S301  our own, from the process that started us
     return job

@@ -23,7 +23,7 @@ from hypot.replay.policies.start import Found, pod_of_world, start_of, start_of_
 from hypot.replay.world.parameters import World
 
 POLICY = "hypot.dev/policy"
-_WORKLOADS = ("Deployment", "StatefulSet", "ReplicaSet")
+WORKLOADS = ("Deployment", "StatefulSet", "ReplicaSet")
 # Kinds whose number of pods cannot be set, or whose pods do not last.
 _NEVER = ("DaemonSet", "Job", "CronJob")
 _STATIC_HINT = f"to replay a workload alone as a static policy, give it the annotation {POLICY}: NAME"
@@ -109,7 +109,7 @@ class _PolicyReader:
         group, kind = group_of(data.get("apiVersion")), str(data.get("kind"))
         if find_autoscaler(group, kind) is not None:
             self._take_autoscaler(read_autoscaler(data), loaded)
-        elif group == "apps" and kind in _WORKLOADS and not _is_controlled(data):
+        elif group == "apps" and kind in WORKLOADS and not is_controlled(data):
             self._take_workload(loaded)
         elif POLICY in inner(data, "metadata", "annotations"):
             self._report(loaded.source, ("kind",), f"{refer(data)}: a {kind} cannot be replayed; {_what_can()}")
@@ -263,7 +263,7 @@ class _PolicyReader:
         self.mishaps.append(Mishap(source, where, message))
 
 
-def _is_controlled(data: Mapping[str, Any]) -> bool:
+def is_controlled(data: Mapping[str, Any]) -> bool:
     """Whether a controller owns the object, as with a ReplicaSet of a Deployment; no policy applies to it."""
     owners = mappings(inner(data, "metadata").get("ownerReferences"))
     return any(owner.get("controller") is True for owner in owners)
@@ -297,4 +297,4 @@ def _name_fault(name: str) -> str:
 
 def _what_can() -> str:
     kinds = sorted(names_of(autoscalers()))
-    return f"give {', '.join([*kinds, *_WORKLOADS[:-1]])} or {_WORKLOADS[-1]}"
+    return f"give {', '.join([*kinds, *WORKLOADS[:-1]])} or {WORKLOADS[-1]}"

@@ -9,6 +9,7 @@ from hypot.replay.score.families import (
     effort,
     elasticity,
     money,
+    prices_at,
     quality,
     requested_of,
     shape,
@@ -67,6 +68,14 @@ def judge(account: Account, world: World, need: Needed, baseline: Scores | None 
         **effort(account, world, sums, means, requested),
         **money(account, world, need, sums, requested),
     )
+
+
+def judge_briefly(account: Account, world: World) -> Scores:
+    """Only quality, cost and price; the lower bound takes longest."""
+    if not account.ticks:
+        return Scores()
+    sums = sums_of(account, world)
+    return Scores(**quality(account, world, sums), cost=sums.cost, price=prices_at(sums, world, (1.0,))[0])
 
 
 def part(run: Run, start: float, end: float) -> Run:

@@ -11,10 +11,10 @@ from hypot.kinds.hpa import HPA
 from hypot.policy.model.settings import Settings
 from hypot.replay.jobs import job_queue, local_jobs, work
 from hypot.replay.jobs.comparison import ReplayJob, compared, do
-from hypot.replay.jobs.job_queue import JobQueue
+from hypot.replay.jobs.job_queue import JobQueue, TraceJobs
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.traces.trace import Trace
-from hypot.replay.world.parameters import Demand, World
+from hypot.replay.world.parameters import Demand, Prices, Scoring, World
 
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 START = Start("web", 2, "web", 1000, 2**30, None, None)
@@ -80,7 +80,7 @@ def test_short_jobs_go_together(monkeypatch, shared):
     """With several policies per trace and several jobs per batch, results are the same and all ticks are reported."""
     monkeypatch.setattr(local_jobs, "SHARED_FACTOR", shared)
     policies = [policy("hot", 90), policy("mild", 70), policy("cold", 50)]
-    made, explained = list(JobQueue(policies, AT_ONCE, Settings()).jobs(map(trace, range(20)))), []
+    made, explained = list(JobQueue(Settings()).jobs(TraceJobs(trace(i), policies, AT_ONCE) for i in range(20))), []
     assert max(map(len, local_jobs._batches(made, 4 * ROWS))) == 4
     found = dict(work.work(iter(made), 32 * 4 * ROWS, explained.append))
     assert found == {place: do(job) for place, job in enumerate(made)}
@@ -142,15 +142,41 @@ def test_a_killed_process_is_reported():
 
 
 def test_a_queue_collects_results_in_any_order():
-    """Comparisons are in the order of the traces, then of the policies; shared results are held once."""
-    policies, world = [policy("hot", 90), policy("cold", 50)], AT_ONCE
-    traces = [trace(number) for number in range(3)]
-    queue = JobQueue(policies, world, Settings())
-    made = list(queue.jobs(iter(traces)))
-    assert [(job.trace.workload, job.policy.name) for job in made[:3]] == [("w0", "hot"), ("w0", "cold"), ("w1", "hot")]
-    for place in (5, 1, 0, 3, 2, 4):
+    """Comparisons are in the order of the traces, then of their own policies; shared results are held once."""
+    policies, dear = [policy("hot", 90), policy("cold", 50)], replace(AT_ONCE, prices=Prices(cpu=1.0))
+    given = [TraceJobs(trace(0), policies, AT_ONCE), TraceJobs(trace(1), policies[1:], dear)]
+    given.append(TraceJobs(trace(2), policies, AT_ONCE))
+    queue = JobQueue(Settings())
+    made = list(queue.jobs(iter(given)))
+    asked = [(job.trace.workload, job.policy.name, job.world.prices.cpu) for job in made[1:4]]
+    assert asked == [("w0", "cold", AT_ONCE.prices.cpu), ("w1", "cold", 1.0), ("w2", "hot", AT_ONCE.prices.cpu)]
+    for place in (4, 1, 0, 3, 2):
         queue.enter(place, do(made[place]))
-    wanted = [compared(one, [do(job) for job in made if job.trace is one], policies, world) for one in traces]
+    wanted = [
+        compared(one.trace, [do(job) for job in made if job.trace is one.trace], one.policies, one.world)
+        for one in given
+    ]
     found = queue.comparisons()
     assert found == wanted
     assert found[0].judged[0].static is found[0].judged[1].static
+
+
+@pytest.mark.usefixtures("_two")
+def test_each_trace_has_policies_of_its_own(monkeypatch):
+    """More jobs than are remembered give the same results as in one process."""
+    monkeypatch.setattr(local_jobs, "HEADS", 2)
+    given = [TraceJobs(trace(i), [policy("hot", 80 + i), policy("cold", 40 + i)], AT_ONCE) for i in range(8)]
+    made = list(JobQueue(Settings()).jobs(given))
+    assert dict(work.work(iter(made), 16 * ROWS)) == {place: do(job) for place, job in enumerate(made)}
+
+
+def test_brief_windows_have_the_same_quality_cost_and_price():
+    """And nothing else; the whole has all scores."""
+    world = replace(AT_ONCE, scoring=Scoring(windows=2, tune=0.25))
+    whole, brief = (do(ReplayJob(policy("web", 70), trace(0), world, Settings(), brief=one)) for one in (False, True))
+    assert brief.scores == whole.scores
+    for short, full in zip((*brief.windows, brief.tuning), (*whole.windows, whole.tuning), strict=True):
+        known = {name: value for name, value in short.to_dict().items() if value is not None}
+        assert {"cost", "price", "late", "lost", "budget"} <= known.keys()
+        assert "lower_bound" not in known
+        assert known == {name: getattr(full, name) for name in known}

@@ -1,0 +1,1 @@
+"""hypot recommend."""
