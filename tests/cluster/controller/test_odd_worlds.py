@@ -8,6 +8,7 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -133,13 +134,35 @@ def conflicting_status(stage: Stage) -> tuple[str, list[str]]:
         web, wpa = watermarked(stage, house.namespace)
         controller = house.hire()
         controller.until_reconciled(3, LONG)
-        theirs = {"status": {"currentReplicas": 2, "desiredReplicas": 2, "lastConditionType": "ScalingActive"}}
-        stage.api.patch(f"{wpa.path}/status", theirs, query={"fieldManager": "their-controller"})
-        began = time.monotonic()
-        web.load = 1560.0
-        reported = eventually(lambda: _blocked(wpa, "Conflict"), LONG)
-        controller.until_reconciled(8, LONG)
-        return reported["message"], paths(house.proxies[0].writes("scale", since=began))
+        with writing_status(wpa, "their-controller"):
+            began = time.monotonic()
+            web.load = 1560.0
+            reported = eventually(lambda: _blocked(wpa, "Conflict"), LONG)
+            controller.until_reconciled(8, LONG)
+            return reported["message"], paths(house.proxies[0].writes("scale", since=began))
+
+
+@contextmanager
+def writing_status(one: Autoscaler, manager: str) -> Iterator[None]:
+    """Another controller, which writes the status all the time: also after hypot has lost its Lease for a while."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def write() -> None:
+        for last in cycle(("ScalingActive", "AbleToScale")):
+            theirs = {"currentReplicas": 2, "desiredReplicas": 2, "lastConditionType": last}
+            one.api.patch(f"{one.path}/status", {"status": theirs}, query={"fieldManager": manager})
+            begun.set()
+            if ended.wait(0.5):
+                return
+
+    writing = threading.Thread(target=write, daemon=True)
+    writing.start()
+    try:
+        assert begun.wait(LONG)
+        yield
+    finally:
+        ended.set()
+        writing.join()
 
 
 def test_another_writer_of_the_status_is_named_and_left_alone(results: Results):
