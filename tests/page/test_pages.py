@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 
 from hypot.face.intervals.plot import page as interval_page
+from hypot.face.recommend.page import page as recommend_page
+from hypot.face.recommend.value import RecommendReport
 from hypot.face.replay.report import page
 from hypot.face.replay.value import ReplayReport
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.text.load import load
 from hypot.replay.score.scorecard import Scores
 from page.browser import CHROMIUM, browser
+from recommended import cluster
 from replay_week import POLICIES, fleet, week
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: pages are not looked at")
@@ -179,3 +182,25 @@ def test_intervals(tab, tmp_path):
     tab.look(*PHONE)
     tab.until(f"{colours}[0] === '#3b35cc'")
     assert (tab.complaints, tab.requests) == ([], [path.as_uri()])
+
+
+class TestRecommendPage:
+    @pytest.fixture(scope="class")
+    def opened(self, tab, tmp_path_factory):
+        path = tmp_path_factory.mktemp("pages") / "cluster.html"
+        path.write_text(recommend_page(RecommendReport(cluster())), encoding="utf-8")
+        return shown(tab, path, LAPTOP)
+
+    def test_it_is_drawn_without_a_network(self, opened):
+        """All workloads are dots, and nothing is asked of the network."""
+        assert opened.run(DRAWN) == {"figure-savings": True}
+        assert (opened.complaints, [one for one in opened.requests if not one.startswith("file:")]) == ([], [])
+        assert opened.run(WIDE) <= 0
+
+    def test_a_click_sorts(self, opened):
+        """By figures, not by their digits."""
+        figures = "[...document.querySelectorAll('#scores tbody tr')].map(row => +row.children[3].dataset.value)"
+        opened.run("document.querySelectorAll('#scores th')[3].click()")
+        sorted_down = opened.run(figures)
+        assert sorted_down == sorted(sorted_down, reverse=True)
+        assert len(sorted_down) == 14

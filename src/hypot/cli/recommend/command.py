@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from hypot.cli.files import BadInput, read_objects
+from hypot.cli.extras import check_can_draw
+from hypot.cli.files import BadInput, check_writable, read_objects, write_whole
 from hypot.cli.options import (
     Word,
     check_traces,
@@ -37,6 +38,12 @@ SPAN = 14 * 86400.0
 STEP = 60.0
 
 
+def _page(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+    if path is not None and not path.lower().endswith((".html", ".htm")):
+        raise click.BadParameter(f"{path!r} is not a page; name a file that ends in .html")
+    return path
+
+
 @click.command("recommend")
 @traces_named
 @click.option(
@@ -57,6 +64,7 @@ STEP = 60.0
 @end_given
 @prometheus_named("demand", "the last 14 days")
 @query_named("Requests/s or cores")
+@click.option("--report", metavar="FILE", callback=_page, help="Also write a page about all workloads, .html.")
 @engine_named
 @click.option("-o", "--output", type=Word(["table", "json", "patch"]), default="table", show_default=True)
 def command(
@@ -70,6 +78,7 @@ def command(
     end: float | None,
     prometheus: str | None,
     query: str | None,
+    report: str | None,
     engine: str,
     output: str,
 ) -> int:
@@ -89,6 +98,9 @@ def command(
     from hypot.replay.traces.trace import TraceError  # noqa: PLC0415
     from hypot.replay.world.file import WorldFile, read_world_file  # noqa: PLC0415
 
+    if report is not None:
+        check_writable(report)
+        check_can_draw(report)
     said = reading_given(trace_keys, traces)
     check_traces(traces, prometheus, query, "sum by (workload) (rate(http_requests_total[2m]))")
     given, wrong = WorldFile(), list[str]()
@@ -114,6 +126,11 @@ def command(
     else:
         text = out.as_json(outcome) if output == "json" else patches(outcome)
         click.echo(text.encode("utf-8", "replace"), nl=False)
+    if report is not None:
+        from hypot.face.recommend.page import page  # noqa: PLC0415  plotly, only if a page is written
+
+        write_whole(report, page(out.report_of(outcome)).encode("utf-8", "replace"))
+        click.echo(f"written: {report}", err=True)
     return 0
 
 
