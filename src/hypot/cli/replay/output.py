@@ -27,7 +27,7 @@ from hypot.policy.model.decision import show_seconds
 from hypot.replay.engine.used_numbers import UsedNumber
 from hypot.replay.jobs.comparison import Comparison, Scored, tuned
 from hypot.replay.policies.policy import Policy
-from hypot.replay.score.ranking import cost_at, keeps_slo, middle, point_of, verdict, worst
+from hypot.replay.score.ranking import cost_at, keeps_slo, least_of, middle, point_of, verb, verdict, worst
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.world.file import world_to_dict
 from hypot.replay.world.parameters import Span, World
@@ -113,6 +113,9 @@ def savings(comparisons: Sequence[Comparison], policies: Sequence[Policy]) -> It
         hours = sum(before - now for now, before in both if now is not None and before is not None)
         total = sum(before for _, before in both if before is not None)
         share = f" ({100 * abs(hours) / total:.1f} %)" if total else ""
+        if round(abs(hours), 1) == 0:
+            yield f"{policy.name} requests as much as {by_hand}, as written by hand."
+            continue
         saved = "saves" if hours >= 0 else "requests more:"
         yield f"{policy.name} {saved} {abs(hours):,.1f} core-hours{share} against {by_hand}, as written by hand."
 
@@ -139,18 +142,29 @@ def some(names: Sequence[str]) -> str:
 
 
 def fleet_verdict(comparisons: Sequence[Comparison]) -> str:
-    """Which policy costs least in total, of those that keep the SLO most often."""
+    """Which policies cost least in total, of those that keep the SLO most often."""
     kept, cost = Counter[str](), Counter[str]()
     for one in comparisons:
         for name, scores in one.policies.items():
             kept[name] += keeps_slo(scores)
             cost[name] += scores.cost or 0.0  # type: ignore[assignment]
     most, total = max(kept[name] for name in cost), len(comparisons)
-    best = min((name for name in cost if kept[name] == most), key=lambda name: cost[name])
-    often = f"on all {total} workloads" if most == total else f"on {most} of {total} workloads, as often as any"
-    cheapest = min(cost, key=lambda name: cost[name])
-    rest = "" if cheapest == best else f" {cheapest} costs ${cost[cheapest]:.2f} and keeps it on {kept[cheapest]}."
-    return f"{best} keeps the SLO {often}, and costs least of those: ${cost[best]:.2f} in total.{rest}"
+    often = {name: price for name, price in cost.items() if kept[name] == most}
+    best, cheapest = least_of(often), least_of(cost)
+    price = f"${cost[best[0]]:.2f} in total"
+    if not most:
+        nobody = "No policy keeps" if len(cost) > 1 else f"{best[0]} does not keep"
+        least = f"{verb(best, 'cost')} least: {price}" if 1 < len(cost) != len(best) else f"the cost is {price}"
+        return f"{nobody} the SLO on any of {total} workloads; {least}."
+    where = f"all {total} workloads" if most == total else f"{most} of {total} workloads"
+    sentence = f"{verb(best, 'keep')} the SLO on {where}"
+    if len(best) < len(often):
+        sentence += f", as often as any, and {'costs' if len(best) == 1 else 'cost'} least of those"
+    rest = ""
+    if cheapest[0] not in often:
+        of_it = f"on {kept[cheapest[0]]}" if kept[cheapest[0]] else "on none"
+        rest = f" {cheapest[0]} costs ${cost[cheapest[0]]:.2f} and keeps it {of_it}."
+    return f"{sentence}: {price}{'' if len(best) == 1 else ' each'}.{rest}"
 
 
 def _over_windows(one: Comparison) -> Iterator[str]:

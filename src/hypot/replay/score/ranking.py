@@ -7,11 +7,14 @@ from math import log
 from statistics import median
 from typing import Any, NamedTuple
 
+from hypot.kinds.problem import some
 from hypot.replay.score.columns import NOTHING
 from hypot.replay.score.scorecard import Scores
 
 # In percent: less lateness than one request in a million counts as none, and has no logarithm.
 LEAST_LATE = 1e-4
+# Figures that differ by a smaller share are printed as equal.
+_EQUAL = 0.0005
 
 
 class PolicyPoint(NamedTuple):
@@ -111,14 +114,42 @@ def _share(values: Sequence[float]) -> float:
 def _cheapest(scores: Mapping[str, Scores]) -> str:
     costs = {name: one.cost for name, one in scores.items() if one.cost is not None and keeps_slo(one)}
     if not costs:
-        nearest = min(scores, key=lambda name: (late_or_lost(scores[name]), name))
-        return f"No policy meets the SLO; {nearest} comes closest: {_quality(scores[nearest])}."
-    first, *others = sorted(costs, key=lambda name: (costs[name], name))
-    reported = f"{first} is the cheapest policy that meets the SLO: ${costs[first]:.2f}, {_quality(scores[first])}"
-    if not others or costs[first] <= NOTHING:
+        nearest = least_of({name: late_or_lost(one) for name, one in scores.items()})
+        if len(nearest) == len(scores):
+            return f"{verb(nearest, 'miss', 'misses')} the SLO: {_qualities(nearest, scores)}."
+        return f"No policy meets the SLO; {verb(nearest, 'come')} closest: {_qualities(nearest, scores)}."
+    first = least_of(costs)
+    price = f"${costs[first[0]]:.2f}, {_qualities(first, scores)}"
+    if len(scores) == 1:
+        return f"{first[0]} meets the SLO: {price}."
+    if len(first) == 1:
+        reported = f"{first[0]} is the cheapest policy that meets the SLO: {price}"
+    else:
+        reported = f"{some(first)} cost the same, and nothing that meets the SLO costs less: {price}"
+    others = sorted((cost, name) for name, cost in costs.items() if name not in first)
+    if not others or costs[first[0]] <= NOTHING:
         return f"{reported}."
-    more = 100.0 * (costs[others[0]] / costs[first] - 1.0)
-    return f"{reported}; the next cheapest, {others[0]}, costs {more:.1f} % more."
+    more = 100.0 * (others[0][0] / costs[first[0]] - 1.0)
+    return f"{reported}; the next cheapest, {others[0][1]}, costs {more:.1f} % more."
+
+
+def verb(names: Sequence[str], plural: str, singular: str = "") -> str:
+    """The names with a verb in the right number."""
+    return f"{some(list(names))} {(singular or f'{plural}s') if len(names) == 1 else plural}"
+
+
+def least_of(figures: Mapping[str, float]) -> list[str]:
+    """Those with the least figure, by name. What differs by less than is printed is equal."""
+    least = min(figures.values())
+    return sorted(name for name, figure in figures.items() if figure <= least * (1.0 + _EQUAL) + NOTHING)
+
+
+def _qualities(names: Sequence[str], scores: Mapping[str, Scores]) -> str:
+    """That of all of them if it is one, else that of each of the first."""
+    found = [_quality(scores[name]) for name in names]
+    if len(set(found)) == 1:
+        return found[0]
+    return some([f"{name} {quality}" for name, quality in zip(names, found, strict=True)])
 
 
 def _quality(scores: Scores) -> str:
@@ -129,13 +160,16 @@ def _quality(scores: Scores) -> str:
 
 def _stability(prices: Mapping[str, Sequence[float]]) -> str:
     """The ranking by price, and how it changes if a late request costs a tenth or ten times as much."""
-    tenth, usual, tenfold = (ranking_at(prices, place) for place in range(3))
-    first = f"By price, which includes late requests and restarts, {usual[0]} comes first"
+    tenth, usual, tenfold = (least_of({name: of[place] for name, of in prices.items()}) for place in range(3))
+    by_price = "By price, which includes late requests and restarts,"
+    if len(tenth) == len(usual) == len(tenfold) == len(prices):
+        return f"{by_price} they are equal, also if a late request costs a tenth or ten times as much."
+    first = f"{by_price} {verb(usual, 'come')} first"
     if tenth == usual == tenfold:
-        return f"{first}, and the ranking stays the same if a late request costs a tenth or ten times as much."
-    if tenth[0] == usual[0] == tenfold[0]:
+        if ranking_at(prices, 0) == ranking_at(prices, 1) == ranking_at(prices, 2):
+            return f"{first}, and the ranking stays the same if a late request costs a tenth or ten times as much."
         return f"{first}, also if a late request costs a tenth or ten times as much; the order after it changes."
     return (
         f"{first}, but the ranking depends on the price of a late request: "
-        f"{tenth[0]} is first at a tenth of it, {tenfold[0]} at ten times."
+        f"{some(tenth)} {'is' if len(tenth) == 1 else 'are'} first at a tenth of it, {some(tenfold)} at ten times."
     )

@@ -23,6 +23,7 @@ from hypot.replay.world.record import Floats
 _GAP = 1.5
 # Demand that never falls for so many rows is rather the total of a counter.
 _NEVER_FALLS = 50
+_NEVER_FALL = "the values never fall, as those of a counter"
 # Series whose times lie between each other: their common step is shorter than this share of their own.
 _INTERLEAVED = 0.75
 
@@ -50,6 +51,8 @@ class Origin(NamedTuple):
     assumed: tuple[Assumed, ...] = ()
     # Whether values at the same time are added up.
     sum: bool = False
+    # Whether the user said the unit, so that nothing is assumed of values that look like another one.
+    stated: bool = False
 
 
 def make_traces(found: Iterable[tuple[str, TraceRows]], origin: Origin) -> tuple[list[Trace], list[TooShortError]]:
@@ -100,23 +103,39 @@ def make_trace(workload: str, read: TraceRows, origin: Origin) -> Trace:
     notes += gap_notes(read.times)
     values = _per_second(read) if origin.unit == "requests" else read.values
     _refuse_too_large(workload, read.times, values, origin.source)
-    notes += _doubts(read.times, values)
+    notes += _doubts(read.times)
+    if origin.stated and _never_falls(values):
+        notes.append(f"{_NEVER_FALL}: a trace holds rates, such as rate(…[2m])")
     memory, replicas = (_filled(read.times, column) for column in (read.memory, read.replicas))
     for column in (read.times, values, memory, replicas):
         if column is not None:
             column.setflags(write=False)
     unit = "rps" if origin.unit == "requests" else origin.unit
-    return Trace(workload, read.times, values, memory, unit, origin.source, tuple(notes), replicas, origin.assumed)
+    return Trace(
+        workload, read.times, values, memory, unit, origin.source, tuple(notes), replicas, _assumed(origin, values)
+    )
 
 
-def _doubts(times: Floats, values: Floats) -> list[str]:
+def _doubts(times: Floats) -> list[str]:
     """What makes no sense as demand, but cannot be refused."""
-    doubts = []
     if times[-1] - times[0] < 1 and times[-1] < FIRST_DATE:
-        doubts.append("it covers less than a second: times are seconds, or dates as text")
-    if len(values) >= _NEVER_FALLS and values[-1] > values[0] and (np.diff(values) >= 0).all():
-        doubts.append("the values never fall, as those of a counter: a trace holds rates, such as rate(…[2m])")
-    return doubts
+        return ["it covers less than a second: times are seconds, or dates as text"]
+    return []
+
+
+def _never_falls(values: Floats) -> bool:
+    return len(values) >= _NEVER_FALLS and bool(values[-1] > values[0] and (np.diff(values) >= 0).all())
+
+
+def _assumed(origin: Origin, values: Floats) -> tuple[Assumed, ...]:
+    """Also that what looks like the total of a counter is a rate, unless the user said it."""
+    if origin.stated or not _never_falls(values):
+        return origin.assumed
+    others = tuple(one for one in origin.assumed if one.key != "unit")
+    whys = [one.why for one in origin.assumed if one.key == "unit"]
+    value = "rps" if origin.unit in {None, "requests"} else str(origin.unit)
+    why = "; ".join([f"{_NEVER_FALL}, but each is read as a rate; a counter needs rate(…[2m])", *whys])
+    return (*others, Assumed("unit", value, why))
 
 
 def _added_up(read: TraceRows, again: npt.NDArray[np.bool_]) -> TraceRows:

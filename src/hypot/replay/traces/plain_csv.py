@@ -46,5 +46,5 @@ def _read(path: str, window: TimeWindow, said: TraceReading) -> Trace | None:
     start = -np.inf if window.start is None else window.start
     end = np.inf if window.end is None else window.end
     rows = TraceRows(times, values, None, np.arange(_FIRST_ROW, _FIRST_ROW + lines, dtype=np.uint32))
-    origin = Origin(path, columns.unit, columns.notes, columns.assumed, said.sum)
+    origin = Origin(path, columns.unit, columns.notes, columns.assumed, said.sum, said.unit is not None)
     return make_trace(Path(path).stem, rows.at((start <= times) & (times <= end)), origin)

@@ -158,7 +158,8 @@ def _within(table: TraceTable, across: Across) -> TraceTable:
 
 def _by_workload(table: TraceTable) -> tuple[list[Trace], list[TooShortError]]:
     opened, rows = table.opened, table.rows
-    origin = Origin(table.file, opened.unit, table.notes, opened.assumed, opened.said.sum)
+    said = opened.said
+    origin = Origin(table.file, opened.unit, table.notes, opened.assumed, said.sum, said.unit is not None)
     stem = stem_of(table.file)
     if not rows.height:
         return [], []

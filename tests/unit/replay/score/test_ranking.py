@@ -129,6 +129,38 @@ class TestVerdict:
         reported = verdict({"hpa": entry(10.0, 99.0, 99.0), "vpa": entry(8.0, 98.0, 83.0)})
         assert reported == "No policy meets the SLO; vpa comes closest: 98 % late and 83 % lost."
 
+    def test_one_policy_alone(self):
+        """It is compared with nothing."""
+        assert verdict({"hpa": entry(10.0, 0.5)}) == "hpa meets the SLO: $10.00, 0.5 % late."
+        assert verdict({"hpa": entry(10.0, 99.0)}) == "hpa misses the SLO: 99 % late."
+
+    def test_equal_policies(self):
+        """Neither is the cheapest, and none costs 0.0 % more."""
+        pair = {"hpa": entry(10.0, 0.5), "wpa": entry(10.0, 0.5)}
+        assert verdict(pair) == (
+            "hpa and wpa cost the same, and nothing that meets the SLO costs less: $10.00, 0.5 % late."
+        )
+        assert verdict(pair | {"vpa": entry(11.0, 0.2)}).endswith("; the next cheapest, vpa, costs 10.0 % more.")
+        both = verdict({"hpa": entry(10.0, 0.5), "wpa": entry(10.0, 0.2)})
+        assert both.endswith("costs less: $10.00, hpa 0.5 % late and wpa 0.2 % late.")
+        missed = {"hpa": entry(10.0, 99.0), "wpa": entry(9.0, 99.0)}
+        assert verdict(missed) == "hpa and wpa miss the SLO: 99 % late."
+        assert verdict(missed | {"vpa": entry(9.0, 99.5)}).startswith(
+            "No policy meets the SLO; hpa and wpa come closest"
+        )
+
+    def test_equal_prices(self):
+        """The ranking says that there is none."""
+        pair = {"hpa": entry(10.0, 0.5), "wpa": entry(10.0, 0.5)}
+        assert verdict(pair, {"hpa": (1, 2, 3), "wpa": (1, 2, 3)}).endswith(
+            "By price, which includes late requests and restarts, they are equal, also if a late request costs a tenth "
+            "or ten times as much."
+        )
+        shared = verdict(pair, {"hpa": (1, 2, 3), "wpa": (1, 2, 4)})
+        assert (
+            "hpa and wpa come first, but the ranking depends on the price of a late request: hpa and wpa are" in shared
+        )
+
     def test_nothing(self):
         """Without policies there is nothing to compare."""
         assert verdict({}) == "There is nothing to compare."

@@ -268,9 +268,20 @@ def test_a_column_of_requests_is_assumed_to_be_a_rate():
 
 
 def test_the_total_of_a_counter_is_noticed():
-    """Demand falls sometimes, a counter does not."""
-    (trace,) = read("time,rps\n" + "".join(f"{60 * at},{100 * at}\n" for at in range(60)))
+    """Demand falls sometimes, a counter does not. It is assumed that it is a rate, unless the user says it."""
+    rows = "".join(f"{60 * at},{100 * at}\n" for at in range(60))
+    rate = "unit rps: the values never fall, as those of a counter, but each is read as a rate"
+    rate = f"{rate}; a counter needs rate(…[2m])"
+    assert [str(one) for one in read(f"time,rps\n{rows}")[0].assumed] == [rate]
+    assert [str(one) for one in read(f"time,load\n{rows}")[0].assumed][1:] == [rate]
+    (one,) = read(f"time,requests\n{rows}")[0].assumed
+    assert str(one).startswith(f"{rate}; column requests as requests/s")
+    (trace,) = read(f"time,rps\n{rows}", unit="rps")
+    assert trace.assumed == ()
     assert trace.notes == ("the values never fall, as those of a counter: a trace holds rates, such as rate(…[2m])",)
+    assert read(f"time,requests\n{rows}", unit="requests")[0].assumed == ()
+    falling = f"time,rps\n{rows}3600,1\n"
+    assert (read(falling)[0].assumed, read(falling)[0].notes) == ((), ())
 
 
 def test_days_of_a_spreadsheet():

@@ -82,7 +82,7 @@ def traces_of_series(
     if said.sum:
         for group in groups:
             refuse_interleaved(source, [points[:, 0] for points in group.points])
-    origin = Origin(source, said.unit, notes, assumed, said.sum)
+    origin = Origin(source, said.unit, notes, assumed, said.sum, said.unit is not None)
     try:
         traces, short = make_traces(((group.name, _rows(group, window)) for group in groups), origin)
     except TraceError as error:
