@@ -75,6 +75,7 @@ def _body(report: RecommendReport, whole: Totals, chart: Chart) -> Iterator[str]
     yield (
         f"<p>{some} of {len(report.advice)} workloads have a choice that clearly saves. Today they cost "
         f"${whole.today:,.2f} a month of 30 days, with late and lost requests and restarts at their prices. "
+        f"What is requested costs ${whole.before:,.2f} today and ${whole.after:,.2f} as recommended. "
         f"{whole.idle:,.1f} requested cores are not used on average: ${whole.wasted:,.2f} a month.</p>"
     )
     yield f"<h2>By namespace</h2>\n{_namespaces(by_namespace(report.advice))}"

@@ -31,6 +31,9 @@ class Totals(NamedTuple):
     # What is requested and not used: cores on average, and what they cost.
     idle: float
     wasted: float
+    # What is requested, without what is late: today, and as recommended.
+    before: float
+    after: float
 
     @property
     def share(self) -> float:
@@ -48,7 +51,8 @@ def totals(name: str, some: Sequence[Advice]) -> Totals:
     idle = [one.today.scores.idle_cores or 0.0 for one in some]
     wasted = sum(cores * one.plan.world.prices.cpu * HOURS for cores, one in zip(idle, some, strict=True))
     today = sum(one.today.price for one in some)
-    return Totals(name, len(some), today, sum(saved(one) for one in some), sum(idle), wasted)
+    before, after = sum(one.today.cost for one in some), sum(one.best.cost for one in some)
+    return Totals(name, len(some), today, sum(saved(one) for one in some), sum(idle), wasted, before, after)
 
 
 def saved(one: Advice) -> float:
