@@ -107,6 +107,11 @@ def hold_forecasts(bank: Bank, made: Any) -> None:
             bank.held[kind * HOLD_COUNT + hold] = largest
 
 
+def recent_demand(bank: Bank) -> float:
+    """The largest demand of the last steps: that of the shadow."""
+    return float(bank.held[SHADOW_HOLD])
+
+
 def held_demand(bank: Bank) -> float:
     """The demand that the deciding rule plans for."""
     rule = bank.rule[0]
@@ -138,7 +143,7 @@ def plan_counts(
                 asked = pods_for(demand * (1.0 + MARGINS[margin]), use, cap, kappa, late_price, pod_price)
                 bank.plans[place + rule] = float(max(least, min(most, asked)))
             before = demand
-    shadow = int(bank.held[SHADOW_HOLD] / (SHADOW_TARGET * request)) + 1
+    shadow = int(recent_demand(bank) / (SHADOW_TARGET * request)) + 1
     bank.plans[place + SHADOW] = float(max(least, min(most, shadow)))
 
 
@@ -156,7 +161,7 @@ def plan_sizes(bank: Bank, pods: int, ratio: float, kappa: float, late_price: fl
                 asked = size_for(demand * (1.0 + MARGINS[margin]), pods, ratio, kappa, late_price)
                 bank.plans[place + rule] = pods * max(least, min(most, asked))
             before = demand
-    bank.plans[place + SHADOW] = pods * max(least, min(most, bank.held[SHADOW_HOLD] / (SHADOW_TARGET * pods)))
+    bank.plans[place + SHADOW] = pods * max(least, min(most, recent_demand(bank) / (SHADOW_TARGET * pods)))
 
 
 def least_planned(plans: Any, place: int, steps: int) -> float:

@@ -11,10 +11,12 @@ from hypot.core.bank.bank import (
     plan_sizes,
     price_counts,
     price_sizes,
+    recent_demand,
 )
 from hypot.core.bank.forecasts import forecast
 from hypot.core.bank.learn import decay_of, learn_requests, middle_of, note_jump, observe
 from hypot.core.bank.need import busiest, in_grains, pods_for, size_for
+from hypot.core.bank.reach import cap_of, fewest_pods
 from hypot.core.bank.rule import USUAL_RESIZE, AutoscalerPast, AutoscalerRule, Observed
 from hypot.core.bank.season import DAY, WEEK, ratio_ahead
 
@@ -65,9 +67,16 @@ def changes_size(rule: AutoscalerRule, o: Observed, now: float) -> bool:
     return bool(rule.sizes and now - o.restarted >= FIXED_DAYS * rule.day)
 
 
-def planned_size(rule: AutoscalerRule, o: Observed, now: float) -> int:
+def planned_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> int:
     """The size that the count is planned for: where sizes change too, the largest, and the size is made to fit."""
-    return rule.most_cpu if changes_size(rule, o, now) else o.cpu
+    return largest_size(rule, past, o) if changes_size(rule, o, now) else o.cpu
+
+
+def largest_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> int:
+    """The largest size of which pods can use everything."""
+    reach = past.learned.reach[0]
+    useful = in_grains(reach / o.ratio, rule.grain) if reach > 0.0 else rule.most_cpu
+    return int(max(rule.least_cpu, min(rule.most_cpu, useful)))
 
 
 def lead_of(rule: AutoscalerRule, o: Observed, takes: float, now: float) -> int:
@@ -95,8 +104,8 @@ def recommend_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now
     lead = lead_of(rule, o, learned.start[0], now)
     make_forecasts(rule, past, o, 0, lead)
     hold_forecasts(bank, past.made)
-    request = planned_size(rule, o, now) / 1000.0
-    cap, price = request * o.ratio, request + o.memory_price
+    request = planned_size(rule, past, o, now) / 1000.0
+    cap, price = cap_of(learned, request * o.ratio), request + o.memory_price
     kappa, late_price = learned.kappa[0], rule.late_price
     use = busiest(cap, kappa, late_price, price)
     least, most = rule.least_pods, rule.most_pods
@@ -112,7 +121,7 @@ def recommend_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now
     asked = int(bank.plans[place_of(bank.steps[0]) + bank.rule[0]])
     if proposal.saturated[0]:
         asked = max(asked, pods_for(proposal.demand[0], use, cap, kappa, late_price, price))
-    proposal.asked[0] = asked
+    proposal.asked[0] = max(asked, fewest_pods(learned, recent_demand(bank), proposal.planned[0]))
     bank.steps[0] += 1
 
 
@@ -128,7 +137,7 @@ def recommend_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods
     make_forecasts(rule, past, o, 1, lead)
     hold_forecasts(bank, past.made)
     kappa, late_price = learned.kappa[0], rule.late_price
-    least, most = rule.least_cpu / 1000.0, rule.most_cpu / 1000.0
+    least, most = rule.least_cpu / 1000.0, largest_size(rule, past, o) / 1000.0
     plan_sizes(bank, pods, o.ratio, kappa, late_price, least, most)
     if is_warm(rule, past, now):
         choose(bank, now)
@@ -159,8 +168,8 @@ def restrain_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now:
 
 def count_with_slack(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> int:
     """The count if a little more demand were planned for: while that is what is there, nothing is released."""
-    request = planned_size(rule, o, now) / 1000.0
-    cap, price = request * o.ratio, request + o.memory_price
+    request = planned_size(rule, past, o, now) / 1000.0
+    cap, price = cap_of(past.learned, request * o.ratio), request + o.memory_price
     slack = RELEASED if changes_size(rule, o, now) else RELEASED_PODS
     demand = past.proposal.planned[0] * (1.0 + slack)
     return pods_for(demand, past.proposal.use[0], cap, past.learned.kappa[0], rule.late_price, price)
@@ -169,7 +178,7 @@ def count_with_slack(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, no
 def restrain_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods: int, now: float) -> None:
     """Only a clear shrink of all pods together counts, and what grows gets a little more."""
     proposal = past.proposal
-    cpu = max(rule.least_cpu, min(rule.most_cpu, proposal.asked[1]))
+    cpu = max(rule.least_cpu, min(largest_size(rule, past, o), proposal.asked[1]))
     total, here = pods * cpu, max(1, min(o.ready, o.replicas)) * o.cpu
     if total > here:
         cpu = in_grains(cpu * (1.0 + AHEAD) / 1000.0, rule.grain)
@@ -193,8 +202,8 @@ def stay_blind(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: flo
     kappa, late_price = learned.kappa[0], rule.late_price
     stay_within(rule, past, o)
     if rule.counts:
-        request = planned_size(rule, o, now) / 1000.0
-        cap, price = request * o.ratio, request + o.memory_price
+        request = planned_size(rule, past, o, now) / 1000.0
+        cap, price = cap_of(learned, request * o.ratio), request + o.memory_price
         use = busiest(cap, kappa, late_price, price)
         count = pods_for(demand, use, cap, kappa, late_price, price)
         proposal.replicas[0] = max(proposal.replicas[0], min(rule.most_pods, count))

@@ -2,9 +2,10 @@
 
 from math import inf
 
-from hypot.core.bank.bank import HALF_LIFE, HOLD_COUNT, HOLDS, UNKNOWN, forget_plans
+from hypot.core.bank.bank import HALF_LIFE, HOLD_COUNT, HOLDS, UNKNOWN, forget_plans, recent_demand
 from hypot.core.bank.forecasts import KEPT
 from hypot.core.bank.lateness import kappa_after, kappa_of
+from hypot.core.bank.reach import cap_of, learn_reach
 from hypot.core.bank.rule import COUNTS_KEPT, AutoscalerPast, AutoscalerRule, Learned, Observed
 from hypot.core.bank.season import DAY, WEEK, add_to_season
 
@@ -37,7 +38,7 @@ def observe(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float)
     note_size(learned, o)
     remember_ready(learned, o, now)
     served = pods_then(learned, o)
-    saturated = o.use >= AT_CAP * o.cap
+    saturated = o.use >= AT_CAP * cap_of(learned, o.cap)
     if saturated:
         learned.calm[0] = 0
     demand = max(LEAST_DEMAND, o.use * served)
@@ -143,9 +144,11 @@ def decay_of(rule: AutoscalerRule) -> float:
 
 
 def learn_requests(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> None:
-    """What requests cost and how late they are, while pods are neither at their cap nor new in their size."""
+    """What pods can use; and while they are neither at their cap nor new in their size, what requests cost."""
     learned = past.learned
-    if not past.proposal.saturated[0] and learned.calm[0] >= SETTLE:
+    settled = past.proposal.saturated[0] == 0 and learned.calm[0] >= SETTLE
+    learn_reach(learned, o, recent_demand(past.counts), decay_of(rule), settled)
+    if settled:
         learn_work(rule, learned, o)
         learn_lateness(learned, o)
     learned.calm[0] += 1
@@ -173,4 +176,4 @@ def learn_work(rule: AutoscalerRule, learned: Learned, o: Observed) -> None:
 
 def learn_lateness(learned: Learned, o: Observed) -> None:
     if o.rate > 0.0 and o.late >= 0.0:
-        learned.kappa[0] = kappa_after(learned.kappa[0], o.cap, o.use, o.late / o.rate)
+        learned.kappa[0] = kappa_after(learned.kappa[0], cap_of(learned, o.cap), o.use, o.late / o.rate)

@@ -92,6 +92,13 @@ class Learned(NamedTuple):
     ready: Any
     ready_at: Any
     ready_newest: Any
+    # The most that a pod has used, and what it can use if that is less than it may; 0 if not known. Then the use at
+    # which it stays, for how many steps, and by which share the demand usually changes in a step.
+    most_used: Any
+    reach: Any
+    level: Any
+    flat: Any
+    changes: Any
     # How many steps passed since pods were at their cap or changed their size; and the size then.
     calm: Any
     sized: Any
@@ -147,6 +154,11 @@ def nothing_learned() -> AutoscalerPast:
         ready=[0] * COUNTS_KEPT,
         ready_at=[-inf] * COUNTS_KEPT,
         ready_newest=[0],
+        most_used=[0.0],
+        reach=[0.0],
+        level=[0.0],
+        flat=[0],
+        changes=[0.0],
         calm=[0],
         sized=[0],
         last=[-inf],

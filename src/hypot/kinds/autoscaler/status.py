@@ -55,6 +55,7 @@ class LearnedStatus(Node):
     demand: str | None = wire("demand", WORDS, "what the workload needs now")
     expected: str | None = wire("expected", WORDS, "what it is expected to need when a change takes effect")
     late: str | None = wire("late", WORDS, "how many requests are late at this use")
+    reach: str | None = wire("reach", WORDS, "how much cpu a pod can use, if that is less than it may")
     startup: str | None = wire("startup", WORDS, "how long a new pod takes until it serves")
     work_per_request: str | None = wire("workPerRequest", WORDS, "how much cpu a request takes")
 

@@ -3,6 +3,7 @@
 from hypot.core.axes.gate import UNSET
 from hypot.core.axes.interval import whole_limit
 from hypot.core.bank.decide import advise, changes_size, is_warm, planned_size, sized_pods
+from hypot.core.bank.reach import cap_of
 from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, Observed
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.autoscaler.status import BLOCKED, READY
@@ -88,7 +89,7 @@ class _AutoscalerPass(AutoscalerFindings):
         planned = past.proposal.planned
         if rule.counts:
             self.report_rule(rule, past, past.counts, planned[0], COUNT)
-            cap = planned_size(rule, o, self.now) / 1000.0 * o.ratio
+            cap = cap_of(past.learned, planned_size(rule, past, o, self.now) / 1000.0 * o.ratio)
             self.report_count(rule, past, o, cap)
         if rule.sizes and not changes_size(rule, o, self.now):
             self.report_fixed_size(o, container)

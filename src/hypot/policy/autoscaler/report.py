@@ -5,8 +5,9 @@ from math import inf
 from typing import Any
 
 from hypot.core.amount import brief, brief_pair
-from hypot.core.bank.bank import HOLDS, RULES, SHADOW, Bank
+from hypot.core.bank.bank import HOLDS, RULES, SHADOW, Bank, recent_demand
 from hypot.core.bank.lateness import late_share
+from hypot.core.bank.reach import cap_of, fewest_pods
 from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, Observed
 from hypot.core.instant import show_time
 from hypot.kinds.autoscaler import WorkloadAutoscaler
@@ -58,11 +59,13 @@ class AutoscalerFindings(Findings):
         if proposal.saturated[0]:
             known = o.rate >= 0.0 and learned.work[0] > 0.0
             why = "by their requests" if known else "twice what they use"
-            text = (
-                f"{container} is at its cap of {cores(o.cap)} cores, so usage hides the demand: {demand} cores, {why}."
-            )
+            cap = cap_of(learned, o.cap)
+            at_cap = f"{container} is at its cap of {cores(cap)} cores"
+            if cap < o.cap:
+                at_cap = f"{container} uses no more than {cores(cap)} cores, whatever its size"
+            text = f"{at_cap}, so usage hides the demand: {demand} cores, {why}."
             self.step("observe", "saturated", None, None, text, numbers)
-            self.condition(BLOCKED, "True", SATURATED, f"{container} is at its cap: nothing is scaled down")
+            self.condition(BLOCKED, "True", SATURATED, f"{at_cap}: nothing is scaled down")
             return
         each = f"{cores(o.use)} of {cores(o.cap)} cores in each of {count_of(o.ready, 'pod')}"
         self.step("observe", "demand", None, None, f"{container} uses {demand} cores: {each}.", numbers)
@@ -91,6 +94,9 @@ class AutoscalerFindings(Findings):
         self.step(
             "resolve", "cheapest-count", o.replicas, asked, f"{sentence(busy)[:-1]} of their cap: {asked}.", numbers
         )
+        if asked > 1 and asked == fewest_pods(past.learned, recent_demand(past.counts), proposal.planned[0]):
+            used = f"no pod has used more than {cores(past.learned.most_used[0])} cores so far"
+            self.step("resolve", "explored", None, None, f"{sentence(used)[:-1]}, so none is planned to use much more.")
         bounded = max(rule.least_pods, min(rule.most_pods, asked))
         if bounded != asked:
             word = "minimum" if bounded > asked else "maximum"
@@ -170,6 +176,7 @@ class AutoscalerFindings(Findings):
                     "demand": None if proposal.demand[0] < 0.0 else f"{cores(proposal.demand[0])} cores",
                     "expected": _expected(rule, past),
                     "late": _late(past, o),
+                    "reach": None if learned.reach[0] <= 0.0 else f"pods use at most {cores(learned.reach[0])} cores",
                     "startup": f"{show_seconds(learned.start[0])} until new pods serve",
                     "workPerRequest": None if learned.work[0] < 0.0 else f"{learned.work[0] * 1000.0:.3g} ms of a core",
                 }.items()
@@ -199,8 +206,9 @@ def _expected(rule: AutoscalerRule, past: AutoscalerPast) -> str | None:
 def _late(past: AutoscalerPast, o: Observed) -> str | None:
     if not o.known:
         return None
-    share = min(1.0, late_share(past.learned.kappa[0], o.cap, o.use))
-    return in_words(f"{100.0 * share:.2g} % at {o.use / o.cap:.0%} of the cap".replace("%", " %").replace("  %", " %"))
+    cap = cap_of(past.learned, o.cap)
+    share = min(1.0, late_share(past.learned.kappa[0], cap, o.use))
+    return in_words(f"{100.0 * share:.2g} % at {o.use / cap:.0%} of the cap".replace("%", " %").replace("  %", " %"))
 
 
 def _shown(sizes: Iterable[Size]) -> str:

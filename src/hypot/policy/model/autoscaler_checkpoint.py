@@ -29,7 +29,7 @@ MINUTE, TEN_MINUTES = DAY_LENGTH / DAY, 7.0 * DAY_LENGTH / WEEK
 _BANK = struct.Struct("<ddHI")
 # The newest minute; the newest slot of the week, its observations and their sum, and the mean of the code 1.
 _SEASON = struct.Struct("<iiIdd")
-_SCALARS = struct.Struct("<12d")
+_SCALARS = struct.Struct("<14d")
 _PRICES = struct.Struct(f"<{PRICED}H")
 _SLOT_BYTES = 3 * (SLOTS // 2)
 SIZE = 1 + 2 * (_BANK.size + _PRICES.size) + _SEASON.size + _SLOT_BYTES + _SCALARS.size
@@ -108,18 +108,26 @@ def _minute(week: Season, minute: int) -> float:
 
 
 def _scalars(learned: Learned) -> Iterable[float]:
-    singles = (learned.kappa, learned.work, learned.base, learned.start, learned.peak, learned.first)
-    return [*[column[0] for column in singles], *learned.means, *learned.jumps]
+    return [*[column[0] for column in _singles(learned)], *learned.means, *learned.jumps]
+
+
+def _singles(learned: Learned) -> tuple[Any, ...]:
+    """The columns of one number; the last may be unknown."""
+    return (
+        *(learned.kappa, learned.work, learned.base, learned.start, learned.peak),
+        *(learned.most_used, learned.reach, learned.first),
+    )
 
 
 def _read_scalars(learned: Learned, numbers: Sequence[float]) -> None:
-    *known, first = numbers[:6]
-    if not all(map(isfinite, (*known, *numbers[6:]))) or not (isfinite(first) or first == -inf):
+    columns = _singles(learned)
+    *known, first = numbers[: len(columns)]
+    rest = numbers[len(columns) :]
+    if not all(map(isfinite, (*known, *rest))) or not (isfinite(first) or first == -inf):
         raise ValueError("what an Autoscaler learned has a number that is none")
-    columns = (learned.kappa, learned.work, learned.base, learned.start, learned.peak, learned.first)
     for column, number in zip(columns, numbers, strict=False):
         column[0] = number
-    learned.means[:], learned.jumps[:] = numbers[6:10], numbers[10:]
+    learned.means[:], learned.jumps[:] = rest[:4], rest[4:]
 
 
 def _codes(amounts: Iterable[float], least: float, step: float, codes: int) -> list[int]:

@@ -29,7 +29,10 @@ class TestCounts:
         one = Workload(COUNTS, replicas=20, cpu=1000)
         one.steps(1.0, LONGEST_HOLD)
         assert one.replicas == 20
+        # No pod has used more than 0.05 cores: the first step leaves none more than a quarter above that.
         one.steps(1.0, 1)
+        assert one.replicas == 18
+        one.steps(1.0, 160)
         assert one.replicas == 2
 
     @pytest.mark.parametrize(("least", "most", "found"), [(2, 50, 8), (2, 5, 5), (9, 50, 9)])

@@ -35,15 +35,16 @@ def world(replicas, each, now=NOW, cpu=1000, limit=1200, **observed):
 
 def course(spec, demand, count, replicas=3, cpu=1000, state=KNOWN, begin=NOW):
     """Decisions every 15 s on a constant demand in millicores, each put into effect at once."""
-    decisions, served = [], replicas
+    decisions, counts = [], [replicas] * 3
     for step in range(count):
-        # Samples are of the pods before the last change.
-        seen_now = world(replicas, demand // served, begin + step * STEP, cpu, cpu * 12 // 10)
+        # Samples are means of the 30 seconds that ended a step ago.
+        each = sum(demand / served for served in counts[-3:-1]) / 2
+        seen_now = world(replicas, round(each), begin + step * STEP, cpu, cpu * 12 // 10)
         found, state = decide(spec, seen_now, state, Settings())
-        served = replicas
         if found.moves and not found.dry_run:
             replicas, cpu = found.desired, found.desired_sizes[0].requests["cpu"]
         decisions.append(found)
+        counts.append(replicas)
     return decisions, state
 
 
