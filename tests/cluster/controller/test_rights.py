@@ -128,7 +128,11 @@ class World:
         return workload
 
     def autoscaler(self, kind: str, target: str, name: str, spec: Object, **annotations: str) -> Autoscaler:
-        version = {"WatermarkPodAutoscaler": "datadoghq.com/v1alpha1", "Hvpa": "autoscaling.k8s.io/v1alpha1"}
+        version = {
+            "WatermarkPodAutoscaler": "datadoghq.com/v1alpha1",
+            "Hvpa": "autoscaling.k8s.io/v1alpha1",
+            "Autoscaler": "hypot.dev/v1alpha1",
+        }
         ref = {"apiVersion": VERSIONS.get(target, "apps/v1"), "kind": target, "name": name}
         key = "scaleTargetRef" if kind == "WatermarkPodAutoscaler" else "targetRef"
         body = {
@@ -317,7 +321,10 @@ def _keep_children(world: World, installed: Installed) -> None:
 
 
 def _learn(world: World, installed: Installed) -> None:
-    """A Tortoise makes its HPA, and reports."""
+    """An Autoscaler reports, and a Tortoise makes its HPA and reports."""
+    world.target("Deployment", "priced")
+    world.autoscaler("Autoscaler", "Deployment", "priced", {})
+    eventually(lambda: installed.has("patch", "autoscalers/status"), PATIENT)
     world.target("Deployment", "learning")
     ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "learning"}
     body = {
