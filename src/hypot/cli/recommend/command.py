@@ -9,6 +9,7 @@ import click
 
 from hypot.cli.extras import check_can_draw
 from hypot.cli.files import BadInput, check_writable, read_objects, write_whole
+from hypot.cli.live.options import LiveOptions, given_live, live_options
 from hypot.cli.options import (
     Word,
     check_traces,
@@ -26,6 +27,7 @@ from hypot.cli.verdict import glyphs_for, width_of
 
 if TYPE_CHECKING:
     from hypot.cli.recommend.planning import Planner
+    from hypot.kinds.text.load import LoadedFiles
     from hypot.replay.jobs.comparison import Comparison
     from hypot.replay.traces.history import TraceFiles
     from hypot.replay.traces.trace import Trace
@@ -54,6 +56,8 @@ def _page(_: click.Context, __: click.Parameter, path: str | None) -> str | None
     metavar="FILE|DIR|-",
     help="Manifests of the workloads, and of what scales them today. May be given more than once.",
 )
+@click.option("-n", "--namespace", help="With --live: the namespace that is read; by default that of the kubeconfig.")
+@live_options
 @click.option(
     "--world", "world_file", metavar="FILE", help="The parameters of the simulated world, YAML; see docs/world.md."
 )
@@ -70,6 +74,11 @@ def _page(_: click.Context, __: click.Parameter, path: str | None) -> str | None
 def command(
     traces: tuple[str, ...],
     paths: tuple[str, ...],
+    namespace: str | None,
+    live: bool,
+    context: str | None,
+    everywhere: bool,
+    save: str | None,
     world_file: str | None,
     strict: bool,
     price_file: str | None,
@@ -101,6 +110,9 @@ def command(
     if report is not None:
         check_writable(report)
         check_can_draw(report)
+    cluster = given_live(live=live, context=context, namespace=namespace, everywhere=everywhere, save=save, files=paths)
+    if namespace is not None and cluster is None:
+        raise click.UsageError("-n needs --live, which reads a cluster")
     said = reading_given(trace_keys, traces)
     check_traces(traces, prometheus, query, "sum by (workload) (rate(http_requests_total[2m]))")
     given, wrong = WorldFile(), list[str]()
@@ -109,7 +121,7 @@ def command(
     except ValueError as error:
         wrong.append(str(error))
     prices = _checked(lambda: read_prices(price_file), wrong)
-    loaded = _checked(lambda: read_objects(paths)[0] if paths else [], wrong)
+    loaded = _checked(lambda: _manifests(paths, cluster, traces), wrong)
     found: list[Trace] | TraceFiles = []
     try:
         step = max(STEP, given.world.tick)
@@ -132,6 +144,22 @@ def command(
         write_whole(report, page(out.report_of(outcome)).encode("utf-8", "replace"))
         click.echo(f"written: {report}", err=True)
     return 0
+
+
+def _manifests(paths: tuple[str, ...], cluster: LiveOptions | None, traces: tuple[str, ...]) -> "list[LoadedFiles]":
+    """Of files, or the objects of a cluster; nothing is changed in it."""
+    from hypot.kinds.text.load import LoadedFiles, Source  # noqa: PLC0415  only for this command
+
+    if cluster is None:
+        return read_objects(paths)[0] if paths else []
+    from hypot.cli.live.for_lint import read_for_lint  # noqa: PLC0415  the network, which files do not need
+    from hypot.cli.live.save import save  # noqa: PLC0415
+    from hypot.cli.live.session import read_cluster  # noqa: PLC0415
+
+    found = read_cluster(cluster, read_for_lint)
+    if cluster.save:
+        save(cluster.save, found.objects, ("hypot", "recommend", *traces, "-f", cluster.save))
+    return [LoadedFiles(one, Source("cluster", 0)) for one in found.objects]
 
 
 def _checked(read: Callable[[], T], wrong: list[str]) -> T | None:
