@@ -61,6 +61,7 @@ def _workload() -> dict[str, Any]:
             "tried": _told("Today first. Of variants, the one that was best before the judged part.", _list(_tried())),
             "calibration": _list(_calibrated()),
             "replicas": _all({"min": {"type": "integer"}, "max": {"type": "integer"}, "source": _TEXT}),
+            "risks": _told("What a replay takes for granted and a cluster may not give.", _list(_TEXT)),
             "notes": _list(_TEXT),
         }
     )

@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 
 from hypot.face.intervals.plot import page as interval_page
+from hypot.face.recommend.page import page as recommend_page
+from hypot.face.recommend.value import RecommendReport
 from hypot.face.replay.report import page
 from hypot.face.replay.value import ReplayReport
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.text.load import load
 from hypot.replay.score.scorecard import Scores
 from page.browser import CHROMIUM, browser
+from recommended import cluster
 from replay_week import POLICIES, fleet, week
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: pages are not looked at")
@@ -179,3 +182,25 @@ def test_intervals(tab, tmp_path):
     tab.look(*PHONE)
     tab.until(f"{colours}[0] === '#3b35cc'")
     assert (tab.complaints, tab.requests) == ([], [path.as_uri()])
+
+
+@pytest.fixture(scope="module")
+def recommended(tab, tmp_path_factory):
+    path = tmp_path_factory.mktemp("pages") / "cluster.html"
+    path.write_text(recommend_page(RecommendReport(cluster())), encoding="utf-8")
+    return shown(tab, path, LAPTOP)
+
+
+def test_a_cluster_is_drawn_without_a_network(recommended):
+    """All workloads are dots, and nothing is asked of the network."""
+    assert recommended.run(DRAWN) == {"figure-savings": True}
+    assert [one for one in recommended.requests if not one.startswith("file:")] == []
+    assert (recommended.complaints, recommended.run(WIDE)) == ([], 0)
+
+
+def test_a_click_sorts_workloads(recommended):
+    """By figures, not by their digits."""
+    recommended.run("document.querySelectorAll('#scores th')[3].click()")
+    found = recommended.run("[...document.querySelectorAll('#scores tbody tr')].map(r => +r.children[3].dataset.value)")
+    assert found in (sorted(found), sorted(found, reverse=True))
+    assert len(found) == 14

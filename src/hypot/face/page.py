@@ -12,6 +12,25 @@ CONFIG = {"displayModeBar": False, "responsive": True}
 # The script of a page that has none of its own.
 START = """draw();
 dark.addEventListener("change", draw);"""
+# Sorts the table called scores by a click on a heading.
+SORTING = """function sort(head) {
+  const table = head.closest("table"), place = [...head.parentNode.children].indexOf(head);
+  const rising = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+  for (const other of head.parentNode.children) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", rising > 0 ? "ascending" : "descending");
+  const value = row => row.children[place].dataset.value ?? row.children[place].textContent;
+  const order = (a, b) => {
+    const [x, y] = [value(a), value(b)];
+    if (x === "" || y === "") return (x === "") - (y === "");
+    return rising * (isNaN(x) || isNaN(y) ? x.localeCompare(y) : x - y);
+  };
+  table.tBodies[0].append(...[...table.tBodies[0].rows].sort(order));
+}
+for (const head of document.querySelectorAll("#scores th")) {
+  head.addEventListener("click", () => sort(head));
+  head.addEventListener("keydown", event => { if (event.key === "Enter") sort(head); });
+}
+"""
 
 _FRAME = Template("""<!DOCTYPE html>
 <html lang="en">

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from hypot.cli.files import BadInput, read_objects
+from hypot.cli.extras import check_can_draw
+from hypot.cli.files import BadInput, check_writable, read_objects, write_whole
+from hypot.cli.live.options import LiveOptions, given_live, live_options
 from hypot.cli.options import (
     Word,
     check_traces,
@@ -25,6 +27,7 @@ from hypot.cli.verdict import glyphs_for, width_of
 
 if TYPE_CHECKING:
     from hypot.cli.recommend.planning import Planner
+    from hypot.kinds.text.load import LoadedFiles
     from hypot.replay.jobs.comparison import Comparison
     from hypot.replay.traces.history import TraceFiles
     from hypot.replay.traces.trace import Trace
@@ -37,6 +40,12 @@ SPAN = 14 * 86400.0
 STEP = 60.0
 
 
+def _page(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+    if path is not None and not path.lower().endswith((".html", ".htm")):
+        raise click.BadParameter(f"{path!r} is not a page; name a file that ends in .html")
+    return path
+
+
 @click.command("recommend")
 @traces_named
 @click.option(
@@ -47,6 +56,8 @@ STEP = 60.0
     metavar="FILE|DIR|-",
     help="Manifests of the workloads, and of what scales them today. May be given more than once.",
 )
+@click.option("-n", "--namespace", help="With --live: the namespace that is read; by default that of the kubeconfig.")
+@live_options
 @click.option(
     "--world", "world_file", metavar="FILE", help="The parameters of the simulated world, YAML; see docs/world.md."
 )
@@ -57,11 +68,17 @@ STEP = 60.0
 @end_given
 @prometheus_named("demand", "the last 14 days")
 @query_named("Requests/s or cores")
+@click.option("--report", metavar="FILE", callback=_page, help="Also write a page about all workloads, .html.")
 @engine_named
 @click.option("-o", "--output", type=Word(["table", "json", "patch"]), default="table", show_default=True)
 def command(
     traces: tuple[str, ...],
     paths: tuple[str, ...],
+    namespace: str | None,
+    live: bool,
+    context: str | None,
+    everywhere: bool,
+    save: str | None,
     world_file: str | None,
     strict: bool,
     price_file: str | None,
@@ -70,6 +87,7 @@ def command(
     end: float | None,
     prometheus: str | None,
     query: str | None,
+    report: str | None,
     engine: str,
     output: str,
 ) -> int:
@@ -89,6 +107,12 @@ def command(
     from hypot.replay.traces.trace import TraceError  # noqa: PLC0415
     from hypot.replay.world.file import WorldFile, read_world_file  # noqa: PLC0415
 
+    if report is not None:
+        check_writable(report)
+        check_can_draw(report)
+    cluster = given_live(live=live, context=context, namespace=namespace, everywhere=everywhere, save=save, files=paths)
+    if namespace is not None and cluster is None:
+        raise click.UsageError("-n needs --live, which reads a cluster")
     said = reading_given(trace_keys, traces)
     check_traces(traces, prometheus, query, "sum by (workload) (rate(http_requests_total[2m]))")
     given, wrong = WorldFile(), list[str]()
@@ -97,7 +121,7 @@ def command(
     except ValueError as error:
         wrong.append(str(error))
     prices = _checked(lambda: read_prices(price_file), wrong)
-    loaded = _checked(lambda: read_objects(paths)[0] if paths else [], wrong)
+    loaded = _checked(lambda: _manifests(paths, cluster, traces), wrong)
     found: list[Trace] | TraceFiles = []
     try:
         step = max(STEP, given.world.tick)
@@ -114,7 +138,28 @@ def command(
     else:
         text = out.as_json(outcome) if output == "json" else patches(outcome)
         click.echo(text.encode("utf-8", "replace"), nl=False)
+    if report is not None:
+        from hypot.face.recommend.page import page  # noqa: PLC0415  plotly, only if a page is written
+
+        write_whole(report, page(out.report_of(outcome)).encode("utf-8", "replace"))
+        click.echo(f"written: {report}", err=True)
     return 0
+
+
+def _manifests(paths: tuple[str, ...], cluster: LiveOptions | None, traces: tuple[str, ...]) -> "list[LoadedFiles]":
+    """Of files, or the objects of a cluster; nothing is changed in it."""
+    from hypot.kinds.text.load import LoadedFiles, Source  # noqa: PLC0415  only for this command
+
+    if cluster is None:
+        return read_objects(paths)[0] if paths else []
+    from hypot.cli.live.for_lint import read_for_lint  # noqa: PLC0415  the network, which files do not need
+    from hypot.cli.live.save import save  # noqa: PLC0415
+    from hypot.cli.live.session import read_cluster  # noqa: PLC0415
+
+    found = read_cluster(cluster, read_for_lint)
+    if cluster.save:
+        save(cluster.save, found.objects, ("hypot", "recommend", *traces, "-f", cluster.save))
+    return [LoadedFiles(one, Source("cluster", 0)) for one in found.objects]
 
 
 def _checked(read: Callable[[], T], wrong: list[str]) -> T | None:

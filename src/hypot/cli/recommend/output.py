@@ -10,6 +10,7 @@ from hypot.cli.recommend.planning import Left, Planner
 from hypot.cli.replay.numbers import number_lines, numbers_document
 from hypot.cli.verdict import Glyphs
 from hypot.core.instant import show_time
+from hypot.face.recommend.value import RecommendReport
 from hypot.face.style import printable
 from hypot.kinds.base import count_of
 from hypot.replay.advice.advice import Advice, Tried, advice
@@ -21,8 +22,8 @@ from hypot.replay.engine.used_numbers import UsedNumber
 from hypot.replay.jobs.comparison import Comparison
 
 KEEP = "keep today"
-# So many workloads are explained below the table; -o json explains all.
-_EXPLAINED = 8
+# So many workloads are named above the table, and if there are no more than so many, each is explained below it.
+_NAMED, _EXPLAINED = 8, 3
 _LONGEST_NAME = 40
 _GAP = "  "
 
@@ -79,8 +80,8 @@ _WORDS = frozenset({"workload", "today", "best", "confidence", "tried", "what"})
 
 
 def _head(found: Sequence[Advice]) -> str:
-    names = ", ".join(one.workload for one in found[:_EXPLAINED])
-    more = f" and {len(found) - _EXPLAINED} more" if len(found) > _EXPLAINED else ""
+    names = ", ".join(one.workload for one in found[:_NAMED])
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     who = names if len(found) == 1 else f"{len(found)} workloads, {names}{more}"
     first, last = min(one.start for one in found), max(one.end for one in found)
     judged = min(one.judged for one in found)
@@ -96,15 +97,8 @@ def _row(one: Advice) -> tuple[str, ...]:
     before = (name, described(today.policy), f"{today.cost:.2f}", f"{today.late:.3f}")
     if one.keeps:
         return (*before, KEEP, "", "", "", "", one.confidence)
-    after = (choice(best), f"{best.cost:.2f}", f"{best.late:.3f}", _saved(best.saving), _percent(best.saving))
+    after = (best.choice, f"{best.cost:.2f}", f"{best.late:.3f}", _saved(best.saving), _percent(best.saving))
     return (*before, *after, one.confidence)
-
-
-def choice(one: Tried) -> str:
-    """What it is, as a choice."""
-    if one.name == RIGHT_SIZED:
-        return f"{described(one.policy)} of {one.policy.workload.cpu}m"
-    return one.policy.name
 
 
 def _saved(saving: Saving) -> str:
@@ -121,7 +115,7 @@ def _percent(saving: Saving) -> str:
 def _tried_row(one: Tried, all_of_it: Advice) -> tuple[str, ...]:
     mark = "*" if one is all_of_it.best else ""
     saved = ("", "") if one.name == TODAY else (_saved(one.saving), _percent(one.saving))
-    what = choice(one) if one.name == RIGHT_SIZED else described(one.policy)
+    what = one.choice if one.name == RIGHT_SIZED else described(one.policy)
     return (f"{one.name}{mark}", what, f"{one.cost:.2f}", f"{one.late:.3f}", *saved)
 
 
@@ -139,13 +133,14 @@ def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], style: Any) ->
 
 
 def _explained(found: Sequence[Advice]) -> Iterator[str]:
-    """Why, for the first of them."""
-    for one in found[:_EXPLAINED]:
+    """Why, for each of a few."""
+    if len(found) > _EXPLAINED:
+        yield f"-o json has the reasons for all {len(found)} workloads, and what else was tried."
+        return
+    for one in found:
         doubts = f": {'; '.join(one.doubts)}" if one.doubts else ""
         yield f"{one.workload}: today is {one.plan.today_why}. Best: {one.why}. Confidence {one.confidence}{doubts}."
         yield from (f"{one.workload}: {note}." for note in one.notes)
-    if len(found) > _EXPLAINED:
-        yield f"-o json has the reasons for all {len(found)} workloads."
 
 
 def _below(outcome: RecommendOutcome, found: Sequence[Advice]) -> Iterator[str]:
@@ -161,6 +156,12 @@ def _below(outcome: RecommendOutcome, found: Sequence[Advice]) -> Iterator[str]:
     saves = f"saves ${totals['saving']:.2f} ({share:.0f} %)"
     yield f"Together: {before}, {after}: {saves} on {len(saving)} of {count_of(len(found), 'workload')}."
     yield "Next: -o patch prints what to apply; an Autoscaler only reports at first, so that you can watch it."
+
+
+def report_of(outcome: RecommendOutcome) -> RecommendReport:
+    """What the page shows."""
+    left = [(one.workload, one.why) for one in outcome.left]
+    return RecommendReport([one.advice for one in outcome.workloads], left, outcome.numbers)
 
 
 def totals_of(found: Sequence[Advice]) -> dict[str, float]:
@@ -200,6 +201,7 @@ def _document(one: Advice) -> dict[str, Any]:
         "tried": [_tried(each) for each in one.tried],
         "calibration": [_calibrated(each) for each in plan.calibration],
         "replicas": {"min": plan.subject.bounds[0], "max": plan.subject.bounds[1], "source": plan.subject.bounds_why},
+        "risks": list(one.risks),
         "notes": list(one.notes),
     }
 

@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from hypot.cli.pair.manifests import by_rate, text_of, written
-from hypot.cli.recommend.output import Recommended, RecommendOutcome, choice
+from hypot.cli.recommend.output import Recommended, RecommendOutcome
 from hypot.cli.recommend.planning import COUNTER
 from hypot.core.amount import show
 from hypot.face.style import printable
@@ -37,7 +37,7 @@ def _part(one: Recommended) -> Iterator[str]:
     saved = f"${best.saving.monthly:.2f} a month"
     if best.saving.interval is not None:
         saved += " ({:.2f} to {:.2f})".format(*best.saving.interval)
-    yield from _comment(f"{subject.target}: {choice(best)} saves {saved}, confidence {advice.confidence}.")
+    yield from _comment(f"{subject.target}: {best.choice} saves {saved}, confidence {advice.confidence}.")
     for doubt in advice.doubts:
         yield from _comment(f"Check before: {doubt}.")
     if best.name == PAIR:

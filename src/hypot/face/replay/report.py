@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from hypot.face.chart import Chart
-from hypot.face.page import CONFIG, for_script, framed
+from hypot.face.page import CONFIG, SORTING, for_script, framed
 from hypot.face.plotly_chart import ChartOptions, number, plotted
 from hypot.face.replay.charts import charts_of, resolution
 from hypot.face.replay.html import (
@@ -38,7 +38,7 @@ def page(report: ReplayReport) -> str:
         "\n".join(_body(report, charts)),
         drawn,
         style=STYLE,
-        script=f"{numbers}{SCRIPT}",
+        script=f"{numbers}\n{SORTING}{SCRIPT}",
         config={**CONFIG, "doubleClick": "reset"},
     )
 

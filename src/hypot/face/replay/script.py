@@ -70,19 +70,6 @@ function follow(id, others) {
     Promise.all(done).finally(() => following = false);
   });
 }
-function sort(head) {
-  const table = head.closest("table"), place = [...head.parentNode.children].indexOf(head);
-  const rising = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
-  for (const other of head.parentNode.children) other.removeAttribute("aria-sort");
-  head.setAttribute("aria-sort", rising > 0 ? "ascending" : "descending");
-  const value = row => row.children[place].dataset.value ?? row.children[place].textContent;
-  const order = (a, b) => {
-    const [x, y] = [value(a), value(b)];
-    if (x === "" || y === "") return (x === "") - (y === "");
-    return rising * (isNaN(x) || isNaN(y) ? x.localeCompare(y) : x - y);
-  };
-  table.tBodies[0].append(...[...table.tBodies[0].rows].sort(order));
-}
 const policies = boxes.filter(box => box.value.startsWith("policy-"));
 for (const box of boxes) box.addEventListener("change", () => {
   toggle(box.value, box.checked);
@@ -92,10 +79,6 @@ all?.addEventListener("change", () => {
   for (const box of policies) box.checked = all.checked;
   redraw();
 });
-for (const head of document.querySelectorAll("#scores th")) {
-  head.addEventListener("click", () => sort(head));
-  head.addEventListener("keydown", event => { if (event.key === "Enter") sort(head); });
-}
 redraw();
 const linked = Object.keys(charts).filter(id => charts[id].layout.meta === "time");
 for (const id of linked) follow(id, linked.filter(other => other !== id));

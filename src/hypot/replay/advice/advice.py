@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from hypot.replay.advice.calibration import FEWEST_WINDOWS, Calibrated
 from hypot.replay.advice.candidates import PAIR, RIGHT_SIZED, Candidates
 from hypot.replay.advice.saving import MONTH, Saving, saving
-from hypot.replay.advice.today import TODAY, Subject
+from hypot.replay.advice.today import TODAY, Subject, described
 from hypot.replay.jobs.comparison import Comparison, Scored, first_judged, tuned
 from hypot.replay.policies.policy import Policy
 from hypot.replay.score.columns import NOTHING
@@ -55,6 +55,13 @@ class Tried(NamedTuple):
     saving: Saving
 
     @property
+    def choice(self) -> str:
+        """What it is, in a few words."""
+        if self.name == RIGHT_SIZED:
+            return f"{described(self.policy)} of {self.policy.workload.cpu}m"
+        return self.policy.name
+
+    @property
     def late(self) -> float:
         """Late and lost requests, in percent."""
         return late_or_lost(self.scores)
@@ -77,6 +84,8 @@ class Advice(NamedTuple):
     confidence: Confidence
     # Why the confidence is no higher.
     doubts: tuple[str, ...]
+    # What a replay takes for granted and a cluster may not give.
+    risks: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
@@ -110,7 +119,8 @@ def advice(plan: Plan, comparison: Comparison) -> Advice:
         why,
         max((one.level for one in doubts), key=_LEVELS.index, default="high"),
         tuple([one.text for one in doubts]),
-        tuple(dict.fromkeys([*plan.notes, *_risks(best), *plan.candidates.left_out, *comparison.notes])),
+        tuple(_risks(best)),
+        tuple(dict.fromkeys([*plan.notes, *plan.candidates.left_out, *comparison.notes])),
     )
 
 
@@ -147,7 +157,6 @@ def chosen(tried: Sequence[Tried], allowed: float) -> tuple[Tried, str]:
 
 
 def _risks(best: Tried) -> Iterable[str]:
-    """What a replay takes for granted and a cluster may not give."""
     start = best.policy.workload
     if best.name == PAIR or (best.name == RIGHT_SIZED and start.cpu_limit != start.cpu):
         yield "pods use more cpu than they request at times, which their nodes must have room for"
@@ -176,6 +185,8 @@ def _doubts(plan: Plan, best: Tried, windows: int) -> Iterable[_Doubt]:
     rest = _IMPORTANT if plan.today.autoscalers else (*_IMPORTANT, _OF_STATIC)
     if missing := [key for key in rest if key in assumed and key not in low]:
         yield _Doubt("medium", f"assumed: {', '.join(missing)}")
+    for risk in _risks(best):
+        yield _Doubt("medium", risk)
     between = best.saving.interval
     if best.name != TODAY and between is not None and between[1] - between[0] > 2 * NARROW * best.saving.monthly:
         yield _Doubt("medium", "the saving differs much from day to day")

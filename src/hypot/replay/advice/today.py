@@ -59,8 +59,13 @@ def today_of(subject: Subject, world: World, settings: Settings) -> tuple[Policy
     named = [LoadedFiles(_in_today(one.data), one.source) for one in parts]
     [policy] = read_policies(named, world, settings.kubernetes, settings.gates)
     names = " and ".join(f"{one.KIND} {one.name}" for one in policy.autoscalers)
-    where = ", ".join(f"{one.source.file}:{one.source.line}" for one in subject.active or parts)
+    where = ", ".join(map(_place, subject.active or parts))
     return policy, f"{names or f'no autoscaler: {policy.workload.replicas} replicas'} ({where})"
+
+
+def _place(one: LoadedFiles) -> str:
+    """An object of a cluster has no line."""
+    return f"{one.source.file}:{one.source.line}" if one.source.line else one.source.file
 
 
 def _in_today(data: Mapping[str, Any]) -> dict[str, Any]:

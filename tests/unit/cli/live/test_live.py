@@ -15,6 +15,7 @@ from hypot.cluster.port import Answer, UnreachableError, encoded
 from hypot.core.instant import read_time
 from unit.cli.command import hypot
 from unit.cli.test_decide import world
+from unit.replay.manifests import deployment
 
 ROOT = Path(__file__).resolve().parents[4]
 AT = "2026-03-02T09:30:20Z"
@@ -317,3 +318,22 @@ def test_a_refusal_makes_the_linter_less_certain(cluster):
     result = live("lint", "-o", "json")
     assert "target-missing" not in result.out
     assert result.status == 1
+
+
+def test_recommend_reads_the_workloads_of_a_cluster(cluster, tmp_path):
+    """Histories are found by namespace and name; what is recommended has nothing that a cluster adds."""
+    resources = {"requests": {"cpu": "4", "memory": "1Gi"}, "limits": {"cpu": "4", "memory": "1Gi"}}
+    one = deployment(containers=[{"name": "app", "resources": resources}], replicas=2, namespace="shop", uid="7")
+    filled(cluster, {**one, "status": {"replicas": 2}})
+    demand, known = tmp_path / "demand.csv", tmp_path / "world.yaml"
+    demand.write_text("time,workload,cores\n" + "".join(f"{60 * i},shop/web,1.0\n" for i in range(121)))
+    known.write_text("tick: 60s\ndemand: {leadIn: 0s}\n")
+    given = (demand, "--world", known, "--engine", "plain")
+    [found] = live("recommend", *given, "-o", "json").json["workloads"]
+    assert (found["namespace"], found["today"]) == ("shop", "no autoscaler: 2 replicas (cluster)")
+    sized = next(each for each in found["tried"] if each["name"] == "right-sized")
+    assert sized["monthlyCost"] < found["tried"][0]["monthlyCost"]
+    assert not any(
+        word in live("recommend", *given, "-o", "patch").out for word in ("uid", "status", "resourceVersion")
+    )
+    assert {request.method for request in cluster.calls} == {"GET"}

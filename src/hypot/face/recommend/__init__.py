@@ -1,0 +1,1 @@
+"""What would be cheaper for the workloads of a cluster, as a page."""
