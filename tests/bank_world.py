@@ -68,8 +68,13 @@ class Workload:
             cpu=self.cpu,
             ratio=self.ratio,
             memory_price=0.118,
+            filled=self.filled(use),
             restarted=-inf,
         )
+
+    def filled(self, _use: float) -> float:
+        """How full the memory of a pod is at this use; not known here."""
+        return 0.0
 
     def pods_then(self) -> list[int]:
         """How many pods there were every few seconds in the window of the samples."""

@@ -14,7 +14,8 @@ from hypot.core.bank.bank import (
     recent_demand,
 )
 from hypot.core.bank.forecasts import forecast
-from hypot.core.bank.learn import decay_of, learn_requests, middle_of, note_jump, observe
+from hypot.core.bank.learn import decay_of, learn_requests, middle_of, note_jump, observe, waits_for_pods
+from hypot.core.bank.memory import use_that_fits
 from hypot.core.bank.need import busiest, in_grains, pods_for, size_for
 from hypot.core.bank.reach import cap_of, fewest_pods
 from hypot.core.bank.rule import USUAL_RESIZE, AutoscalerPast, AutoscalerRule, Observed
@@ -73,9 +74,11 @@ def planned_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: f
 
 
 def largest_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> int:
-    """The largest size of which pods can use everything."""
-    reach = past.learned.reach[0]
+    """The largest size of which pods can use everything, and with which their memory fits."""
+    reach, fits = past.learned.reach[0], use_that_fits(past.learned)
     useful = in_grains(reach / o.ratio, rule.grain) if reach > 0.0 else rule.most_cpu
+    if fits < rule.most_cpu:
+        useful = min(useful, max(o.cpu, in_grains(fits / o.ratio, rule.grain)))
     return int(max(rule.least_cpu, min(rule.most_cpu, useful)))
 
 
@@ -121,7 +124,8 @@ def recommend_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now
     asked = int(bank.plans[place_of(bank.steps[0]) + bank.rule[0]])
     if proposal.saturated[0]:
         asked = max(asked, pods_for(proposal.demand[0], use, cap, kappa, late_price, price))
-    proposal.asked[0] = max(asked, fewest_pods(learned, recent_demand(bank), proposal.planned[0]))
+    proposal.fewest[0] = fewest_pods(learned, recent_demand(bank), proposal.planned[0])
+    proposal.asked[0] = max(asked, proposal.fewest[0])
     bank.steps[0] += 1
 
 
@@ -152,15 +156,17 @@ def recommend_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods
     bank.steps[0] += 1
 
 
-def may_release(past: AutoscalerPast, now: float) -> bool:
-    return bool(not past.proposal.saturated[0] and now >= past.learned.keeps_until[0])
+def may_release(rule: AutoscalerRule, past: AutoscalerPast, now: float) -> bool:
+    """Not while pods are at their cap, while steps are missing, or while pods do not serve yet or any more."""
+    is_known = not past.proposal.saturated[0] and now >= past.learned.keeps_until[0]
+    return bool(is_known and not waits_for_pods(rule, past.learned, now))
 
 
 def restrain_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
     """Only a clear shrink counts, and none while pods are at their cap; bounds always hold."""
     proposal = past.proposal
     count = max(rule.least_pods, min(rule.most_pods, proposal.asked[0]))
-    releases = may_release(past, now) and count_with_slack(rule, past, o, now) < o.replicas
+    releases = may_release(rule, past, now) and count_with_slack(rule, past, o, now) < o.replicas
     if count < o.replicas <= rule.most_pods and not releases:
         count = o.replicas
     proposal.replicas[0] = count
@@ -178,11 +184,14 @@ def count_with_slack(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, no
 def restrain_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods: int, now: float) -> None:
     """Only a clear shrink of all pods together counts, and what grows gets a little more."""
     proposal = past.proposal
-    cpu = max(rule.least_cpu, min(largest_size(rule, past, o), proposal.asked[1]))
+    most = largest_size(rule, past, o)
+    cpu = max(rule.least_cpu, min(most, proposal.asked[1]))
     total, here = pods * cpu, max(1, min(o.ready, o.replicas)) * o.cpu
     if total > here:
-        cpu = in_grains(cpu * (1.0 + AHEAD) / 1000.0, rule.grain)
-    elif rule.least_cpu <= o.cpu <= rule.most_cpu and (not may_release(past, now) or total > here * (1.0 - RELEASED)):
+        cpu = max(cpu, min(most, in_grains(cpu * (1.0 + AHEAD) / 1000.0, rule.grain)))
+    elif rule.least_cpu <= o.cpu <= rule.most_cpu and (
+        not may_release(rule, past, now) or total > here * (1.0 - RELEASED)
+    ):
         cpu = o.cpu if here == pods * o.cpu else in_grains(here / pods / 1000.0, rule.grain)
     proposal.cpu[0] = max(rule.least_cpu, min(rule.most_cpu, cpu))
 

@@ -5,6 +5,7 @@ from math import inf
 from hypot.core.bank.bank import HALF_LIFE, HOLD_COUNT, HOLDS, UNKNOWN, forget_plans, recent_demand
 from hypot.core.bank.forecasts import KEPT
 from hypot.core.bank.lateness import kappa_after, kappa_of
+from hypot.core.bank.memory import learn_memory
 from hypot.core.bank.reach import cap_of, learn_reach
 from hypot.core.bank.rule import COUNTS_KEPT, AutoscalerPast, AutoscalerRule, Learned, Observed
 from hypot.core.bank.season import DAY, WEEK, add_to_season
@@ -18,6 +19,8 @@ HIDDEN = 2.0
 SETTLE = 4
 # By which share of the difference a measured value moves the learned one.
 FOLLOWED = 0.2
+# For so many steps pods that do not serve are waited for: usage shows too little without them.
+MISSED = 40
 # A longer time without a decision, in steps, breaks the past in two.
 GAP = 4
 # A jump by more than this factor is not remembered.
@@ -94,6 +97,11 @@ def remember_ready(learned: Learned, o: Observed, now: float) -> None:
     learned.ready[place], learned.ready_at[place] = o.ready, now
 
 
+def waits_for_pods(rule: AutoscalerRule, learned: Learned, now: float) -> bool:
+    """Whether some pods do not serve; those that do not for long are not waited for."""
+    return bool(0.0 <= now - learned.missing_since[0] < MISSED * rule.step)
+
+
 def pods_then(learned: Learned, o: Observed) -> float:
     """How many pods shared the demand in the window of the samples: the harmonic mean, as each had its share of it.
 
@@ -148,6 +156,7 @@ def learn_requests(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> N
     learned = past.learned
     settled = past.proposal.saturated[0] == 0 and learned.calm[0] >= SETTLE
     learn_reach(learned, o, recent_demand(past.counts), decay_of(rule), settled)
+    learn_memory(learned, o)
     if settled:
         learn_work(rule, learned, o)
         learn_lateness(learned, o)

@@ -18,12 +18,14 @@ def observed_of(
     base: int,
     limit: int,
     memory: int,
+    memory_used: int,
+    memory_limits: int,
     restarted: float,
 ) -> Observed:
     """The sums are over the measured pods, in milli-units; a negative rate is unknown, a negative limit unlimited.
 
     `cpu` and `memory` are the requests of the largest pod; `base` and `limit` are those of the pod template, whose
-    ratio is kept.
+    ratio is kept. `memory_used` and `memory_limits` are bytes of the measured pods, 0 if not known of all of them.
     """
     count = max(1, pods)
     return Observed(
@@ -40,5 +42,6 @@ def observed_of(
         cpu=cpu,
         ratio=max(1.0, limit / base) if limit >= 0 and base > 0 else 1.0,
         memory_price=memory * BYTE_PRICE,
+        filled=memory_used / memory_limits if memory_limits > 0 else 0.0,
         restarted=restarted,
     )

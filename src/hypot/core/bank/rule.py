@@ -60,8 +60,9 @@ class Observed(NamedTuple):
     # The size that pods should have now: request and limit of the largest pod in millicores, and their ratio.
     cpu: int
     ratio: float
-    # The price of a pod's memory, in cores.
+    # The price of a pod's memory, in cores; and how full it is, as a share of its limit: 0 if that is not known.
     memory_price: float
+    filled: float
     # When pods last restarted for a new size; -inf: never.
     restarted: float
 
@@ -99,6 +100,8 @@ class Learned(NamedTuple):
     level: Any
     flat: Any
     changes: Any
+    # The means of use, of how full the memory is, of use squared, and of use times that.
+    memory: Any
     # How many steps passed since pods were at their cap or changed their size; and the size then.
     calm: Any
     sized: Any
@@ -119,6 +122,8 @@ class Proposal(NamedTuple):
     # What pods should use at most, in cores; and the count and millicores before bounds and holds.
     use: Any
     asked: Any
+    # The fewest pods that the use which was seen so far allows.
+    fewest: Any
     # Whether pods are at their cap, and whether there is nothing to go by.
     saturated: Any
     blind: Any
@@ -159,11 +164,12 @@ def nothing_learned() -> AutoscalerPast:
         level=[0.0],
         flat=[0],
         changes=[0.0],
+        memory=[0.0, 0.0, 0.0, 0.0],
         calm=[0],
         sized=[0],
         last=[-inf],
         first=[-inf],
         keeps_until=[-inf],
     )
-    proposal = Proposal([0], [0], [UNKNOWN], [UNKNOWN, UNKNOWN], [UNKNOWN], [0, 0], [0], [0])
+    proposal = Proposal([0], [0], [UNKNOWN], [UNKNOWN, UNKNOWN], [UNKNOWN], [0, 0], [1], [0], [0])
     return AutoscalerPast(learned, new_bank(), new_bank(), proposal, [0.0] * FORECASTS)

@@ -33,13 +33,18 @@ def observed(autoscaler: AutoscalerSpec, seen: Seen, past: Vertical, replicas: i
     ready = [pod for pod in seen.pods if pod.ready == "True" and not pod.deleted]
     measured = _measured(seen, ready, size.container)
     settled = [one for one in measured if _served_throughout(one)] or measured
-    requests = caps = 0
+    requests = caps = memory = memory_limits = 0
+    known = True
     for one in settled:
         container = next(each for each in one.pod.containers if each.name == size.container)
         request = of_milli(CPU, container.current_requests.get(CPU, 0))
         limit = container.current_limits.get(CPU)
         requests += request
         caps += request if limit is None else of_milli(CPU, limit)
+        held, most = one.sample.usage(MEMORY, size.container), container.current_limits.get(MEMORY)
+        known = known and held is not None and most is not None
+        memory += of_milli(MEMORY, held or 0)
+        memory_limits += of_milli(MEMORY, most or 0)
     base, limit = size.written.get(CPU, (size.requests[CPU], size.limits.get(CPU, UNLIMITED)))
     sampled = min((one.sample.at for one in settled), default=seen.now)
     return observed_of(
@@ -57,6 +62,8 @@ def observed(autoscaler: AutoscalerSpec, seen: Seen, past: Vertical, replicas: i
         base,
         limit,
         size.requests.get(MEMORY, 0),
+        memory,
+        memory_limits if known else 0,
         max(-inf if at is None else at for at in (past.evicted, past.restarted)),
     )
 

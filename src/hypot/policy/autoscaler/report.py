@@ -5,9 +5,11 @@ from math import inf
 from typing import Any
 
 from hypot.core.amount import brief, brief_pair
-from hypot.core.bank.bank import HOLDS, RULES, SHADOW, Bank, recent_demand
+from hypot.core.bank.bank import HOLDS, RULES, SHADOW, Bank
 from hypot.core.bank.lateness import late_share
-from hypot.core.bank.reach import cap_of, fewest_pods
+from hypot.core.bank.learn import waits_for_pods
+from hypot.core.bank.memory import use_that_fits
+from hypot.core.bank.reach import cap_of
 from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, Observed
 from hypot.core.instant import show_time
 from hypot.kinds.autoscaler import WorkloadAutoscaler
@@ -94,7 +96,7 @@ class AutoscalerFindings(Findings):
         self.step(
             "resolve", "cheapest-count", o.replicas, asked, f"{sentence(busy)[:-1]} of their cap: {asked}.", numbers
         )
-        if asked > 1 and asked == fewest_pods(past.learned, recent_demand(past.counts), proposal.planned[0]):
+        if asked > 1 and asked == proposal.fewest[0]:
             used = f"no pod has used more than {cores(past.learned.most_used[0])} cores so far"
             self.step("resolve", "explored", None, None, f"{sentence(used)[:-1]}, so none is planned to use much more.")
         bounded = max(rule.least_pods, min(rule.most_pods, asked))
@@ -103,7 +105,7 @@ class AutoscalerFindings(Findings):
             self.step("restrain", word, asked, bounded, f"The {word} is {bounded}.")
         self.condition(LIMITED, bounded != asked, *_limited(bounded, asked))
         if count > bounded:
-            text = f"{count} replicas stay: {self._why_kept(past, 'a smaller change is not worth it')}."
+            text = f"{count} replicas stay: {self._why_kept(rule, past, 'a smaller change is not worth it')}."
             self.step("restrain", "kept-count", bounded, count, text)
 
     def report_size(self, rule: AutoscalerRule, past: AutoscalerPast, o: Observed, container: str, pods: int) -> None:
@@ -114,18 +116,32 @@ class AutoscalerFindings(Findings):
         self.step("resolve", "cheapest-size", None, None, f"{text} {brief('cpu', asked)} each.", numbers)
         if cpu == o.cpu:
             if asked < o.cpu:
-                kept = "at its minimum" if o.cpu == rule.least_cpu else self._why_kept(past, "a shrink must be clear")
+                kept = (
+                    "at its minimum"
+                    if o.cpu == rule.least_cpu
+                    else self._why_kept(rule, past, "a shrink must be clear")
+                )
                 self.step("restrain", "kept-size", None, None, f"{container} stays at {brief('cpu', cpu)}: {kept}.")
             return
         had, gets = brief_pair("cpu", o.cpu, cpu)
         self.step("restrain", "size", None, None, f"{container} gets cpu {gets}, instead of {had}.")
+
+    def report_memory(self, rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> None:
+        """Where memory is what keeps pods small."""
+        fits = use_that_fits(past.learned) / o.ratio
+        if fits * 1000.0 < rule.most_cpu:
+            full = f"Memory is {o.filled:.0%} full".replace("%", " %")
+            text = f"{full} at {cores(o.use)} cores: a pod that uses more than {cores(fits * o.ratio)} would not fit"
+            self.step("resolve", "memory", None, None, f"{text}, so pods do not grow beyond that.")
 
     def report_fixed_size(self, o: Observed, container: str) -> None:
         ago = show_seconds(self.now - o.restarted)
         text = f"{container} keeps its size, because pods restarted for the last change of it, {ago} ago"
         self.step("restrain", "fixed-size", None, None, f"{text}: only the count changes.")
 
-    def _why_kept(self, past: AutoscalerPast, usual: str) -> str:
+    def _why_kept(self, rule: AutoscalerRule, past: AutoscalerPast, usual: str) -> str:
+        if waits_for_pods(rule, past.learned, self.now):
+            return "some pods do not serve yet, or not any more"
         if past.proposal.saturated[0]:
             return "pods are at their cap"
         if self.now < past.learned.keeps_until[0]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from hypot.core import amount, timeofday
 from hypot.core.axes import gate, interval, saturation, shape
-from hypot.core.bank import bank, forecasts, lateness, learn, need, observed, reach, rule, season
+from hypot.core.bank import bank, forecasts, lateness, learn, memory, need, observed, reach, rule, season
 from hypot.core.bank import decide as bank_decide
 from hypot.core.learning import bounds as hpa_bounds
 from hypot.core.learning import needs, phases, slots, target
@@ -72,6 +72,7 @@ MODULES: tuple[ModuleType, ...] = (
     rule,
     observed,
     reach,
+    memory,
     learn,
     bank_decide,
     estimate,

@@ -12,7 +12,7 @@ from hypot.replay.numbers.hvpa_resolve import CPU, MEMORY, HvpaPast
 from hypot.replay.numbers.plan import NumericPlan, begin_plan, is_bound
 from hypot.replay.world.cohorts import SERVING, Cohorts
 from hypot.replay.world.params import Params
-from hypot.replay.world.signals import cpu_sample, is_sampled, pod_value
+from hypot.replay.world.signals import cpu_sample, is_sampled, memory_sample, pod_value
 from hypot.replay.world.site import Site
 
 NO_SIGNAL = -1
@@ -72,7 +72,8 @@ def look(
     blind: bool,
 ) -> Observed:
     """What is observed: sums over the pods that served throughout the window of the samples."""
-    pods = used = caps = requests = rate = late = ready = 0
+    pods = used = caps = requests = rate = late = ready = memory = memory_limits = 0
+    limited = True
     for k in range(c.used[0]):
         if c.life[k] == SERVING:
             ready += c.count[k]
@@ -86,6 +87,9 @@ def look(
                 pods += count
                 used += count * cpu_sample(c, p, k, i)
                 requests += count * c.cpu[k]
+                memory += count * memory_sample(c, p, k, i)
+                memory_limits += count * c.memory_limit[k]
+                limited = limited and c.memory_limit[k] >= 0
                 caps += count * (c.cpu_limit[k] if c.cpu_limit[k] >= 0 else c.cpu[k])
                 if of.requests != NO_SIGNAL:
                     rate += count * pod_value(c, s, p, of.requests, k, i)
@@ -108,6 +112,8 @@ def look(
         columns.ratio_request[CPU],
         columns.ratio_limit[CPU],
         columns.request[MEMORY],
+        memory,
+        memory_limits if limited else 0,
         plan.restarted[0],
     )
 

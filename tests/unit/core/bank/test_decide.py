@@ -67,6 +67,16 @@ class TestCounts:
         restrain_count(COUNTS, past, one.observed(1.0), one.now)
         assert past.proposal.replicas[0] == 8
 
+    @pytest.mark.parametrize(("steps", "count"), [(0, 8), (39, 8), (40, 2)])
+    def test_while_pods_do_not_serve_nothing_shrinks(self, steps, count):
+        """What the others use says too little; those that do not serve for long are not waited for."""
+        one = Workload(COUNTS, replicas=8)
+        past = one.past
+        past.proposal.use[0], past.proposal.asked[0], past.proposal.planned[0] = 0.8, 2, 1.0
+        past.learned.missing_since[0] = one.now - steps * COUNTS.step
+        restrain_count(COUNTS, past, one.observed(1.0), one.now)
+        assert past.proposal.replicas[0] == count
+
 
 class TestSizes:
     @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ USUAL = {
     "base": 500,
     "limit": 600,
     "memory": 2**30,
+    "memory_used": 2**30,
+    "memory_limits": 2**32,
     "restarted": 400.0,
 }
 
@@ -50,6 +52,8 @@ def test_means_of_pods():
         # Nine gigabytes cost as much as a core.
         ({"memory": 0}, {"memory_price": 0.0}),
         ({"memory": 9_090_909_091}, {"memory_price": 1.0}),
+        ({}, {"filled": 0.25}),
+        ({"memory_limits": 0}, {"filled": 0.0}),
         ({}, {"restarted": 400.0}),
     ],
 )

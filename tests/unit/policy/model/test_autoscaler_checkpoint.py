@@ -50,6 +50,8 @@ def seen(at, use, replicas, cpu=500):
         500,
         500,
         1 << 30,
+        0,
+        0,
         -inf,
     )
 
