@@ -164,7 +164,7 @@ def _dress(axes: Axes, chart: Chart) -> None:
         if axis.ends is not None:
             ends(*axis.ends)
         drawn.set_label_text(axis.title)
-    if chart.y.kind == "linear":
+    if chart.y.kind == "linear" and chart.y.ends is None:
         # The margin below zero keeps a line at zero whole.
         axes.set_ylim(bottom=0.0 if chart.x.kind == "time" else min(0.0, axes.get_ylim()[0]))
     if chart.y.kind == "lanes":

@@ -47,6 +47,9 @@ def assert_equal(case):
         assert np.allclose(here, there, rtol=1e-12, atol=0.0), name
     for name in ("replicas", "size_cpu", "size_memory", "evicted"):
         assert np.array_equal(getattr(compiled.ticks, name), getattr(plain.ticks, name)), name
+    assert (compiled.prices is None) == (plain.prices is None)
+    for here, there in zip(compiled.prices or (), plain.prices or (), strict=True):
+        assert np.allclose(here, there, rtol=1e-12, atol=0.0, equal_nan=True)
     assert_judged_alike(case, plain)
 
 

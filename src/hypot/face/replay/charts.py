@@ -7,6 +7,7 @@ import numpy as np
 from hypot.face.chart import Axis, Chart, ChartNote, Line, Look, round_ticks
 from hypot.face.replay.moments import decisions
 from hypot.face.replay.plane import pareto, plane, spread
+from hypot.face.replay.rule_prices import price_charts
 from hypot.face.replay.value import ReplayReport
 from hypot.face.replay.watch import watch_charts
 from hypot.face.style import dash_of, tint_of
@@ -32,6 +33,7 @@ def charts_of(report: ReplayReport) -> tuple[Chart, ...]:
     if all(len(run.ticks.at) for run in report.runs) and report.runs:
         made += _over_time(report)
         made += [chart for run in report.runs for chart in watch_charts(report, run, columns_for(report))]
+        made += [chart for run in report.runs for chart in price_charts(report, run)]
     return tuple([chart for chart in made if not chart.empty])
 
 

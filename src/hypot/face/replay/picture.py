@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from hypot.face.chart import Chart
 from hypot.face.matplotlib_chart import DASHES, WIDTH, blank, draw, saved
 from hypot.face.replay.charts import DEMAND, charts_of
+from hypot.face.replay.rule_prices import RULES
 from hypot.face.replay.value import FIGURES, CannotDraw, ReplayReport, headline
 from hypot.face.replay.watch import WATCH
 from hypot.face.style import LIGHT, dash_of, printable, tint_of
@@ -37,8 +38,8 @@ def _wanted(charts: dict[str, Chart], figure: str) -> list[Chart]:
         raise CannotDraw(f"there is no figure {figure!r}; the figures are {', '.join(FIGURES)}")
     if figure == "overview":
         return [charts[key] for key in ("supply", "replicas", "pareto", "plane", "spread") if key in charts]
-    if figure == WATCH:
-        return [chart for key, chart in charts.items() if key.startswith(f"{WATCH}-")]
+    if figure in {WATCH, RULES}:
+        return [chart for key, chart in charts.items() if key.startswith(f"{figure}-")]
     return [charts[figure]] if figure in charts else []
 
 

@@ -32,6 +32,7 @@ FIGURES = (
     "memory",
     "cost",
     "watch",
+    "rules",
 )
 # More lines could not be distinguished.
 MOST_RUNS = 40

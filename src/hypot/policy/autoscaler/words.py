@@ -32,14 +32,16 @@ def rule_in_words(rule: int, step: float) -> str:
     """For example: as yesterday, +10 %, hold 75 s."""
     if rule == SHADOW:
         return "HPA at 70 %"
-    kind = forecast_of(rule)
-    if kind in _FIXED:
-        name = _FIXED[kind]
-    else:
-        name = f"{'slope' if kind in {SLOPE, LONG_SLOPE} else 'mean'} of {show_seconds(_OVER[kind] * step)}"
+    name = forecast_in_words(forecast_of(rule), step)
     margin, hold = margin_of(rule), hold_of(rule) * step
     parts = [name, *([f"+{margin:.0%}".replace("%", " %")] if margin else [])]
     return ", ".join([*parts, f"hold {show_seconds(hold)}"] if hold else parts)
+
+
+def forecast_in_words(kind: int, step: float) -> str:
+    if kind in _FIXED:
+        return _FIXED[kind]
+    return f"{'slope' if kind in {SLOPE, LONG_SLOPE} else 'mean'} of {show_seconds(_OVER[kind] * step)}"
 
 
 def next_best(bank: Bank, count: int = 2) -> list[int]:

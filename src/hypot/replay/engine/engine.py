@@ -19,7 +19,7 @@ from hypot.policy.model.settings import Settings
 from hypot.policy.vertical.resize import RESIZES
 from hypot.replay.engine.deciders import NEVER, Decider, Scene
 from hypot.replay.engine.demand import Load, gaps_in
-from hypot.replay.engine.families import deciders_of, has_numbers, watch_of
+from hypot.replay.engine.families import deciders_of, has_numbers, prices_of, watch_of
 from hypot.replay.engine.observer import Queries, WorldObserver
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.world.cohorts import NONE, SERVING, Cohorts, empty, make_room
@@ -55,7 +55,8 @@ def replay(
     rows = run(scene, deciders, load, progress)
     table = np.frombuffer(rows).reshape(-1, COLUMNS).T
     ticks = Ticks(*(np.ascontiguousarray(column) for column in table))
-    return Run(policy.name, workload, world, ticks, tuple(scene.moments), watch_of(deciders), policy.notes)
+    moments, watch, prices = tuple(scene.moments), watch_of(deciders), prices_of(deciders)
+    return Run(policy.name, workload, world, ticks, moments, watch, policy.notes, prices)
 
 
 def params_for(policy: Policy, world: World) -> Params:

@@ -38,7 +38,7 @@ from hypot.replay.numbers.usage import EVERY
 from hypot.replay.numbers.wpa import no_marks
 from hypot.replay.policies.policy import Policy
 from hypot.replay.world.parameters import Signal, World
-from hypot.replay.world.record import Watch
+from hypot.replay.world.record import RulePrices, Watch
 
 
 class _Surroundings(NamedTuple):
@@ -157,3 +157,8 @@ def watch_of(deciders: Sequence[Decider]) -> Watch | None:
     """What the first autoscaler with watermarks observed."""
     rules = [one.replica_rule for one in deciders if isinstance(one, NumericDecider | WatchedDecider)]
     return next((rule.watch() for rule in rules if isinstance(rule, WpaReplicaRule)), None)
+
+
+def prices_of(deciders: Sequence[Decider]) -> RulePrices | None:
+    """What the rules of the first Autoscaler have cost."""
+    return next((one.prices for one in deciders if isinstance(one, AutoscalerDecider)), None)

@@ -22,6 +22,7 @@ from hypot.replay.numbers import autoscaler_rule, hpa_rule, hvpa_rule, tortoise_
 from hypot.replay.numbers import hpa as numeric_hpa
 from hypot.replay.numbers.hvpa import no_hvpa_past
 from hypot.replay.numbers.plan import no_plan
+from hypot.replay.numbers.price_record import PriceRecord, no_prices
 from hypot.replay.numbers.tortoise_rule import TortoiseNumbers
 from hypot.replay.numbers.vpa import no_advice
 from hypot.replay.policies.policy import Policy, Start
@@ -54,6 +55,9 @@ EXAMPLES: dict[str, Any] = {
 
 
 _WHOLE = "a metric or setting that needs whole decisions"
+
+# The place of the record of prices among those of an Autoscaler.
+_PRICES = 4
 
 
 class Rules(NamedTuple):
@@ -199,7 +203,7 @@ def _pricing(autoscaler: WorkloadAutoscaler, first: Start, world: World, setting
     numbers = autoscaler_rule.numbers_of(autoscaler, first.container, first.cpu, world.metrics.names, settings)
     if numbers is None:
         return
-    own = ((numbers, 0), (nothing_learned(), 0), (no_hvpa_past(), 0), (no_plan(), 0))
+    own = ((numbers, 0), (nothing_learned(), 0), (no_hvpa_past(), 0), (no_plan(), 0), (no_prices(), 0))
     yield Rules(loops.autoscaler_loop, own, (can_resize(world, settings),), numbers.rule.most_pods)
 
 
@@ -226,6 +230,14 @@ def _learning(tortoise: Tortoise, policy: Policy, world: World, settings: Settin
     most = max(numbers.rule.counts.most, numbers.bounds[1])
     arguments = (can_resize(world, settings),)
     yield Rules(loops.tortoise_loop, own, arguments, most, len(moves.values), lines, numbers)
+
+
+def price_record_of(ready: Prepared) -> PriceRecord | None:
+    """What a loop has recorded of the prices of rules."""
+    if ready.loop is not loops.autoscaler_loop:
+        return None
+    record = ready.records[_PRICES]
+    return PriceRecord(*(record[name] for name in PriceRecord._fields))
 
 
 def example(loop: str) -> Policy:

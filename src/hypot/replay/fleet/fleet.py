@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from hypot.policy.model.settings import Settings
+from hypot.replay.engine.autoscalers import prices_of
 from hypot.replay.engine.demand import Load
 from hypot.replay.fleet import machine_code
-from hypot.replay.fleet.cases import EXAMPLES, Prepared, example, prepared, rules_for
+from hypot.replay.fleet.cases import EXAMPLES, Prepared, example, prepared, price_record_of, rules_for
 from hypot.replay.fleet.forms import Form, form_of
 from hypot.replay.fleet.machine_code import Progress, cache_folder
 from hypot.replay.fleet.records import NotCoveredError, TooLargeError
@@ -84,8 +85,9 @@ def replay(policy: Policy, workload: str, load: Load, world: World, settings: Se
     """Like `engine.replay`, without recording decisions. Raises NotCoveredError if it cannot."""
     ticks = len(load.work)
     rows = TallyRows(ticks, 0, world, np.empty(0), keep=True)
-    _run(policy, workload, load, world, settings, rows)
-    return Run(policy.name, workload, world, Ticks(*rows.columns), notes=policy.notes)
+    record = price_record_of(_run(policy, workload, load, world, settings, rows))
+    prices = None if record is None else prices_of(record, settings.sync_period)
+    return Run(policy.name, workload, world, Ticks(*rows.columns), notes=policy.notes, prices=prices)
 
 
 def account(
@@ -109,11 +111,12 @@ def _counting(rows: TallyRows, table: Any) -> tuple[Any, ...]:
     return rows.tally, rows.terms, rows.kept, table, rows.demand
 
 
-def _run(policy: Policy, workload: str, load: Load, world: World, settings: Settings, rows: TallyRows) -> None:
+def _run(policy: Policy, workload: str, load: Load, world: World, settings: Settings, rows: TallyRows) -> Prepared:
     ready = prepared(policy, load, world, settings)
     if not machine_code.call(ready.loop.__name__, *_arguments(ready, load, rows)):
         raise TooLargeError(f"{policy.name} on {workload}: exceeds the capacity of the compiled engine")
     rows.finish(len(load.work))
+    return ready
 
 
 def _arguments(ready: Prepared, load: Load, rows: TallyRows) -> tuple[Any, ...]:

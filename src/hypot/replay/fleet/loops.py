@@ -11,6 +11,7 @@ from hypot.replay.numbers.hpa import HpaRule, hpa_step, look_first, moved
 from hypot.replay.numbers.hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step, is_held
 from hypot.replay.numbers.past import PastMoves
 from hypot.replay.numbers.plan import NumericPlan, pursue_plan
+from hypot.replay.numbers.price_record import PriceRecord, record_prices
 from hypot.replay.numbers.tortoise import (
     TortoisePast,
     TortoiseRule,
@@ -305,6 +306,7 @@ def autoscaler_loop(
     past: AutoscalerPast,
     columns: HvpaPast,
     plan: NumericPlan,
+    priced: PriceRecord,
     c: Cohorts,
     s: Site,
     p: Params,
@@ -327,6 +329,7 @@ def autoscaler_loop(
             continue
         due = next_time(now, due, every)
         moves = autoscaler_step(of, past, columns, plan, c, s, p, i, now, is_blind(gaps, now - start)) and of.acts
+        record_prices(priced, past, now)
         if waits_for_plan(of, columns, plan, moves):
             pursue_plan(plan, c, s, p, in_place, now)
         elif moves:

@@ -14,6 +14,7 @@ from hypot.core.usage.decay import Decaying
 from hypot.kinds.hvpa.fields import MOST_REPLICAS
 from hypot.replay.numbers.hvpa import HvpaPast, HvpaRule, ResourceRule
 from hypot.replay.numbers.plan import NumericPlan
+from hypot.replay.numbers.price_record import PriceRecord
 from hypot.replay.numbers.tortoise import TortoisePast, TortoiseRule
 from hypot.replay.numbers.usage import NumericRecipe, NumericUsage
 from hypot.replay.numbers.vpa import Advice
@@ -62,6 +63,7 @@ _WHOLE = {
     NumericPlan,
     NumericRecipe,
     NumericUsage,
+    PriceRecord,
     Proposal,
     Season,
     Tally,

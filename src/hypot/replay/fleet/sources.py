@@ -30,6 +30,7 @@ from hypot.replay.numbers import (
     hvpa_resolve,
     past,
     plan,
+    price_record,
     tortoise,
     tortoise_hpa,
     usage,
@@ -94,6 +95,7 @@ MODULES: tuple[ModuleType, ...] = (
     hvpa,
     tortoise,
     tortoise_hpa,
+    price_record,
     autoscaler,
     fleet_loops,
 )
@@ -122,6 +124,7 @@ PLAIN_ONLY: set[Any] = {
     hvpa_resolve.no_hvpa_past,
     tortoise.no_tortoise_past,
     plan.no_plan,
+    price_record.no_prices,
     vpa.no_advice,
     usage.new_usage,
     bank.new_bank,

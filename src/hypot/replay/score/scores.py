@@ -20,7 +20,7 @@ from hypot.replay.score.scorecard import Scores
 from hypot.replay.score.sums import means_of, sums_of
 from hypot.replay.score.tally import Account, count_loop, finish, no_tally, room_for, terms_of
 from hypot.replay.world.parameters import World
-from hypot.replay.world.record import Run, Ticks, Watch
+from hypot.replay.world.record import RulePrices, Run, Ticks, Watch
 
 
 class ScoreError(ValueError):
@@ -94,7 +94,8 @@ def _cut(run: Run, first: int, last: int) -> Run:
     start = run.ticks.at[first] if first < len(run.ticks.at) else np.inf
     end = run.ticks.at[last] if last < len(run.ticks.at) else np.inf
     moments = tuple(moment for moment in run.moments if start <= moment.at < end)
-    return replace(run, ticks=ticks, moments=moments, watch=_watch(run.watch, start, end))
+    watch, prices = _watch(run.watch, start, end), _prices(run.prices, start, end)
+    return replace(run, ticks=ticks, moments=moments, watch=watch, prices=prices)
 
 
 def _watch(watch: Watch | None, start: float, end: float) -> Watch | None:
@@ -102,3 +103,11 @@ def _watch(watch: Watch | None, start: float, end: float) -> Watch | None:
         return None
     first, last = np.searchsorted(watch.at, (start, end))
     return Watch(watch.metric, *(column[first:last] for column in watch[1:]))
+
+
+def _prices(prices: RulePrices | None, start: float, end: float) -> RulePrices | None:
+    if prices is None:
+        return None
+    first, last = np.searchsorted(prices.at, (start, end))
+    counts, sizes = prices.counts[:, first:last], prices.sizes[:, first:last]
+    return prices._replace(at=prices.at[first:last], counts=counts, sizes=sizes)

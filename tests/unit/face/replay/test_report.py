@@ -22,13 +22,23 @@ from hypot.face.replay.value import FIGURES, CannotDraw, ReplayReport, headline
 from hypot.policy.model.decision import Step
 from hypot.replay.score.needed import cost_of_sums
 from hypot.replay.score.scorecard import Scores
-from hypot.replay.world.record import Moment
+from hypot.replay.world.record import Moment, RulePrices
 from replay_week import EVIL, MONDAY, POLICIES, fleet, week
 
 MEGABYTE = 1e6
 TIME = ("supply", "replicas", "decisions", "latency", "late", "cpu", "memory", "cost")
 WATCH = ("watch-3-marks", "watch-3-proposal", "watch-3-countdown")
 BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml"}
+
+
+def with_prices(report):
+    """The last run has an Autoscaler whose count, but no size, is decided by rules."""
+    *others, last = report.runs
+    at = last.ticks.at[::40]
+    prices = np.tile(np.linspace(1.0, 0.8, len(at)), (9, 1))
+    prices[:, :3], prices[7] = np.nan, 3.0
+    bank = RulePrices(15.0, at, prices, np.full_like(prices, np.nan))
+    return replace(report, runs=(*others, replace(last, prices=bank)))
 
 
 class Read(HTMLParser):
@@ -247,6 +257,15 @@ class TestFigures:
         assert path_of(run).tolist() == [[2.0, 0.5], [3.0, 0.5]]
         assert plane(replace(report, runs=(run,))).key == "plane"
 
+    def test_what_rules_have_cost(self, report):
+        """One chart for each axis that has prices; what costs far more than an HPA is out of it."""
+        (chart,) = [chart for chart in charts_of(with_prices(report)) if chart.key.startswith("rules")]
+        assert chart.key == f"rules-{len(report.runs)}-count"
+        assert [line.name for line in chart.lines][:2] == ["as now", "slope of 30 s"]
+        assert chart.lines[-1].name == "decides"
+        assert np.isnan(chart.lines[7].ys).all()
+        assert chart.y.ends == pytest.approx((0.98 * 0.8, 1.5))
+
     def test_no_pods_at_all(self, report):
         """Then there is no path, and the other figures are drawn."""
         count = len(report.runs[0].ticks.at)
@@ -324,7 +343,7 @@ class TestPictures:
     @pytest.mark.parametrize("figure", [one for one in FIGURES if one not in {"spread", "overview"}])
     def test_every_figure(self, small, figure):
         """Each can be drawn alone."""
-        assert picture(small, figure, "png").startswith(BEGINNINGS["png"])
+        assert picture(with_prices(small), figure, "png").startswith(BEGINNINGS["png"])
 
     @pytest.mark.parametrize("form", ["png", "svg"])
     def test_same_input_same_bytes(self, small, form):
@@ -335,7 +354,7 @@ class TestPictures:
 
     def test_which_there_are(self, small):
         """What a report has nothing to show in is not among them."""
-        assert figures_of(small) == tuple([one for one in FIGURES if one != "spread"])
+        assert figures_of(with_prices(small)) == tuple([one for one in FIGURES if one != "spread"])
         assert figures_of(ReplayReport("x", "", fleet=fleet(3))) == ("overview", "pareto", "spread")
         assert picture(ReplayReport("x", "", fleet=fleet(3)), "spread", "png").startswith(BEGINNINGS["png"])
 
