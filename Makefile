@@ -11,7 +11,7 @@ INTEROP := build/interop
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz test-cluster test-interop fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock dist sbom image-environment sizes clean
+.PHONY: help setup test fuzz test-cluster test-interop fuzz-cluster examples house lint format bench bench-cluster demo scenarios results ablation docs lock dist sbom image-environment sizes clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
@@ -119,6 +119,9 @@ scenarios: $(READY) ## Run all scenarios in full: known problems of autoscalers,
 results: $(READY) ## Write docs/results.md and docs/autoscaler-results.md again, from the shared traces
 	$(BIN)/python docs/results.py
 	$(BIN)/python docs/results_autoscaler.py
+
+ablation: $(READY) ## Write docs/autoscaler-ablation.md again: an Autoscaler without each of its parts (about an hour)
+	$(BIN)/python docs/results_ablation.py
 
 docs: $(READY) ## Write the generated pages again
 	$(BIN)/python docs/generate.py

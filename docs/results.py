@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -58,7 +59,12 @@ EXPECTED: dict[str, dict[str, tuple[float, float]]] = {
 
 
 def replayed(
-    trace: Path, policies: Path = GIVEN / "policies.yaml", world: Path = GIVEN / "world.yaml", *more: str
+    trace: Path,
+    policies: Path = GIVEN / "policies.yaml",
+    world: Path = GIVEN / "world.yaml",
+    *more: str,
+    days: int = DAYS,
+    environment: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The scores of one trace, by the command that a user would run."""
     with trace.open(encoding="utf-8") as lines:
@@ -67,7 +73,7 @@ def replayed(
     command = [str(Path(sys.executable).with_name("hypot")), "replay", str(trace), "-o", "json", "--engine", "fleet"]
     command += ["-f", str(policies), "--world", str(world), *more]
     done = subprocess.run(  # noqa: S603  our own command
-        [*command, "--to", str(start + DAYS * 86400)], check=True, capture_output=True, text=True
+        [*command, "--to", str(start + days * 86400)], check=True, capture_output=True, text=True, env=environment
     )
     if done.stderr:
         raise SystemExit(f"{trace.name} did not replay quietly: {done.stderr}")

@@ -87,26 +87,29 @@ def cost_as_late(points: list[PolicyPoint], lateness: float) -> float:
 
 def runs_of(setting: Setting, traces: list[Path], folder: Path, first: Mapping[str, Run]) -> dict[str, Run]:
     world, ours, hpa = (folder / name for name in ("world.yaml", "autoscaler.yaml", "hpa.yaml"))
-    names = "metrics: {names: {http_requests_per_second: requests, late_requests_per_second: late}}"
-    text = (GIVEN / "world.yaml").read_text("utf-8")
-    text = text.replace("metrics: {names: {http_requests_per_second: requests}}", names)
-    world.write_text(text + setting.world, "utf-8")
+    world.write_text(with_late_requests((GIVEN / "world.yaml").read_text("utf-8")) + setting.world, "utf-8")
     for file in (ours, hpa):
         given = (GIVEN / file.name).read_text("utf-8")
         file.write_text(given.replace("cpu: 1200m", f"cpu: {setting.limit}"), "utf-8")
     found = {}
     for trace in traces:
         hpas = replayed(trace, hpa, world, *grid())["scores"] if setting.changes_hpas else first[trace.stem].hpas
-        found[trace.stem] = Run(replayed(trace, ours, world)["scores"], _only_hpas(hpas))
+        found[trace.stem] = Run(replayed(trace, ours, world)["scores"], only_hpas(hpas))
         print(f"{setting.name}: {trace.stem}", file=sys.stderr, flush=True)  # noqa: T201
     return found
+
+
+def with_late_requests(world: str) -> str:
+    """This world, in which late requests are a metric too."""
+    names = "metrics: {names: {http_requests_per_second: requests, late_requests_per_second: late}}"
+    return world.replace("metrics: {names: {http_requests_per_second: requests}}", names)
 
 
 def grid() -> list[str]:
     return [word for axis in GRID for word in ("--grid", axis)]
 
 
-def _only_hpas(scores: Scores) -> Scores:
+def only_hpas(scores: Scores) -> Scores:
     return {name: one for name, one in scores.items() if "cpu=" in name}
 
 
@@ -118,7 +121,7 @@ def of_any_size(runs: Mapping[str, Run], traces: list[Path], folder: Path) -> di
         text = (GIVEN / "hpa.yaml").read_text("utf-8").replace('cpu: "1"', f'cpu: "{cores}"')
         hpa.write_text(text.replace("cpu: 1200m", f"cpu: {1200 * cores}m"), "utf-8")
         for trace in traces:
-            more = _only_hpas(replayed(trace, hpa, folder / "world-1.yaml", *grid())["scores"])
+            more = only_hpas(replayed(trace, hpa, folder / "world-1.yaml", *grid())["scores"])
             before = found[trace.stem]
             found[trace.stem] = Run(
                 before.ours, {**before.hpas, **{f"{cores} {name}": one for name, one in more.items()}}

@@ -14,14 +14,14 @@ from hypot.core.bank.need import pods_for, size_for
 MARGINS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 # In steps.
 HOLDS = (0, 2, 5, 10, 20, 40, 80)
-MARGIN_COUNT, HOLD_COUNT = 6, 7
+MARGIN_COUNT, HOLD_COUNT = len(MARGINS), len(HOLDS)
 RULES = FORECASTS * MARGIN_COUNT * HOLD_COUNT
 # An HPA at 70 %, which is priced like a rule and never decides.
 SHADOW = RULES
 PRICED = RULES + 1
-SHADOW_HOLD, SHADOW_TARGET = 4, 0.7
+SHADOW_HOLD, SHADOW_TARGET = HOLDS.index(20), 0.7
 # What decides first: the last value, 10 % more, held for five steps.
-FIRST = 2 * HOLD_COUNT + 2
+FIRST = MARGINS.index(0.1) * HOLD_COUNT + HOLDS.index(5)
 # How many steps of plans are kept: no lead is longer.
 LEADS = 32
 RING = LEADS * PRICED

@@ -46,7 +46,6 @@ def bank_of(*demands):
 
 def test_as_many_rules_as_there_are_combinations():
     """And a shadow that is priced, too."""
-    assert (len(MARGINS), len(HOLDS)) == (MARGIN_COUNT, HOLD_COUNT)
     assert (RULES, PRICED, SHADOW) == (336, 337, 336)
 
 
