@@ -1,4 +1,4 @@
-"""One control plane for all tests of a run, and a new namespace for each test that requests it."""
+"""One control plane for each process of a run, and a new namespace for each test that requests it."""
 
 import os
 import shutil
@@ -6,6 +6,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("compared with Kubernetes")
         for line in _reported:
             terminalreporter.write_line(line)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process of its own gives its lines to the one that prints them."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["reported"] = _reported
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    _reported.extend(line for line in node.workeroutput.get("reported", ()) if line not in _reported)
 
 
 @pytest.fixture(scope="session")
