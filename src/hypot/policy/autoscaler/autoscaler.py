@@ -44,7 +44,7 @@ class _AutoscalerPass(AutoscalerFindings):
             self.condition(READY, "False", "ScalingDisabled", "the target has zero replicas, so scaling is off")
             text = "The target has zero replicas: autoscaling stays off until the target is scaled up."
             self.step("restrain", "scaling-disabled", 0, 0, text)
-            return self.stays(0, self.kept_status()), self.state
+            return self.move(0, 0, self.kept_status(), dry_run=not self.autoscaler.acts), self.state
         current = current_size(self.seen, scale.replicas)
         self.sizes = self.desired_sizes = tuple([one.size for one in current])
         container = sized_container(self.autoscaler, self.seen.template, current)

@@ -108,6 +108,8 @@ class AutoscalerFindings(Findings):
         if bounded != asked:
             self._report_bound(asked, bounded)
         self.condition(LIMITED, bounded != asked, *_limited(bounded, asked))
+        if o.replicas > rule.most_pods and bounded != rule.most_pods:
+            self._report_bound(o.replicas, rule.most_pods)
         if count > bounded:
             text = f"{count} replicas stay: {self._why_kept(rule, past, 'a smaller change is not worth it')}."
             self.step("restrain", "kept-count", bounded, count, text)

@@ -141,6 +141,12 @@ class TestLater:
         assert sentence_of(found, "maximum") == "The maximum is 3."
         assert reason_of(found, "ScalingLimited") == "True/TooManyReplicas"
 
+    def test_a_count_above_the_maximum_is_explained(self):
+        """It falls to the maximum, and what keeps it there is another step."""
+        found, _ = decide(autoscaler(max_replicas=6, axes="Replicas"), world(9, 200), KNOWN, Settings())
+        assert (found.desired, sentence_of(found, "maximum")) == (6, "The maximum is 6.")
+        assert sentence_of(found, "kept-count").startswith("6 replicas stay: the last 80 decisions are not known")
+
     def test_before_there_is_a_choice_the_first_rule_decides(self):
         """Although some decisions are priced."""
         decisions, _ = course(autoscaler(), 1800, 20)
@@ -192,6 +198,7 @@ class TestWhatCannotBeDecided:
         """A person turned it off."""
         found, _ = decide(autoscaler(), world(0, None), KNOWN, Settings())
         assert (found.desired, reason_of(found, "Ready")) == (0, "False/ScalingDisabled")
+        assert (found.decided, found.moves, found.error) == (True, False, "")
 
     @pytest.mark.parametrize(
         "containers", [[ContainerPolicy("*", mode="Off")], [ContainerPolicy("app", controlled_resources=["memory"])]]
