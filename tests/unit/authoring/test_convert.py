@@ -456,6 +456,21 @@ class TestToAutoscaler:
         )
         assert any("maintenance window" in text for text in texts(convert(windowed, "autoscaler"), "lost"))
 
+    @pytest.mark.parametrize(
+        ("one", "sizes_memory"),
+        [
+            (web(QUEUE), False),
+            (VPA("deployment/web", mode="Recreate"), True),
+            (Hvpa("deployment/web", intervals=[interval(6, cpu="1", memory="1Gi")]), True),
+            (learning(updateMode="Auto"), True),
+        ],
+        ids=["hpa", "vpa", "hvpa", "tortoise"],
+    )
+    def test_sizes_of_memory_are_lost(self, one, sizes_memory):
+        """Pods get what the template says, which may be too little by now."""
+        lost = texts(convert(one, "autoscaler"), "lost")
+        assert any(text.startswith("sizes of memory") for text in lost) == sizes_memory
+
     def test_a_workload_without_a_count(self):
         """A VPA may size a DaemonSet; an Autoscaler has no such target."""
         with pytest.raises(CannotConvertError, match="has no replica count"):

@@ -451,6 +451,21 @@ class TestAutoscaler:
         assert not findings("quota-too-small", autoscaler(), workload(), quota)
         assert findings("quota-too-small", autoscaler(maxReplicas=6), workload(), quota)
 
+    @pytest.mark.parametrize(
+        ("policy", "axes", "found"),
+        [
+            ({"mode": "Off"}, "Both", "no container that may be sized of"),
+            ({"controlledResources": ["memory"]}, "Size", "no container that may be sized of"),
+            ({"mode": "Off"}, "Replicas", None),
+            ({"maxAllowed": {"cpu": "2"}}, "Both", None),
+        ],
+    )
+    def test_a_request_that_may_be_sized(self, policy, axes, found):
+        """Also where it only reports: then nothing is learned."""
+        spec = {"axes": axes, "resourcePolicy": {"containerPolicies": [{"containerName": "*", **policy}]}}
+        messages = [one.message for one in findings("needs-cpu-request", autoscaler(**spec), workload())]
+        assert [text.startswith(found or "") for text in messages] == ([True] if found else [])
+
     def test_a_policy_for_a_container_that_pods_do_not_have(self):
         """As for a VPA; one that is Off or sets no sizes uses none."""
         policy = {"resourcePolicy": {"containerPolicies": [{"containerName": "api", "maxAllowed": {"cpu": "2"}}]}}

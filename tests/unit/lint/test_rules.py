@@ -11,6 +11,7 @@ from hypot.kinds.text.write import to_yaml
 from hypot.lint import check
 from hypot.lint.rule_list import RULES
 from unit.lint.lint_cases import (
+    autoscaler,
     band,
     checkpoint,
     container,
@@ -351,6 +352,12 @@ CASES = {
         [annotated("lifecycle-control.enabled", "T")],
         "wpa.datadoghq.com/lifecycle-control.enabled: 'yes'",
         "WatermarkPodAutoscaler",
+    ),
+    "needs-cpu-request": Case(
+        [autoscaler(), workload("web", {"name": "app"})],
+        [autoscaler(), workload()],
+        "targetRef:",
+        "Autoscaler",
     ),
     "policy-container-missing": Case(
         [sized({"containerName": "api"}), workload("web", container(), container("proxy"))],

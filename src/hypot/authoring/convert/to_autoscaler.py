@@ -18,6 +18,9 @@ from hypot.kinds.vpa.fields import ContainerPolicies, ResourcePolicy
 from hypot.kinds.wpa import WPA, with_defaults
 
 _STARTS_OFF = "mode Off: it learns and reports only; write Auto once what it reports is right"
+_LOST_MEMORY = Note(
+    "lost", "sizes of memory: an Autoscaler sets cpu only, so check that the memory of the pod template is enough"
+)
 _ONE_AXIS = "leave axes out if it may set both replicas and sizes, which is usually cheaper"
 
 
@@ -41,7 +44,7 @@ def from_wpa(wpa: WPA) -> Converted:
 
 
 def from_vpa(vpa: VPA) -> Converted:
-    notes = [_only(SIZE, vpa), *lost_of_vpa(vpa)]
+    notes = [_only(SIZE, vpa), _LOST_MEMORY, *lost_of_vpa(vpa)]
     return _made(vpa, target_of_vpa(vpa), notes, axes="Size", containers=_containers(vpa.container_policies))
 
 
@@ -52,7 +55,7 @@ def from_hvpa(hvpa: Hvpa) -> Converted:
         notes += _lost_metrics(hvpa.hpa_spec.metrics)
     if hvpa.window is not None:
         notes.append(Note("lost", "the maintenance window: an Autoscaler acts at any time"))
-    notes.append(_lost_pace("scaleUp and scaleDown"))
+    notes += [_lost_pace("scaleUp and scaleDown"), _LOST_MEMORY]
     containers = _containers(hvpa.container_policies)
     return _made(hvpa, hvpa.target, notes, min_replicas=low, max_replicas=high, containers=containers)
 
@@ -62,6 +65,7 @@ def from_tortoise(tortoise: Tortoise) -> Converted:
     if tortoise.autoscaling_policy:
         text = "which resources are Horizontal or Vertical: what is not Off is sized, and the number of pods is learned"
         notes.append(Note("lost", text))
+    notes.append(_LOST_MEMORY)
     if tortoise.behavior is not None:
         notes.append(_lost_pace("horizontalPodAutoscalerBehavior"))
     containers = _containers(tortoise.container_policies)

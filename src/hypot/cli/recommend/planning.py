@@ -12,7 +12,7 @@ from hypot.kinds.catalogue import Autoscaler
 from hypot.policy.model.settings import Settings
 from hypot.replay.advice.advice import Plan
 from hypot.replay.advice.calibration import calibration, demand_is_requests, numbers_of, world_for
-from hypot.replay.advice.candidates import candidates
+from hypot.replay.advice.candidates import RIGHT_SIZED, candidates
 from hypot.replay.advice.today import today_of
 from hypot.replay.engine.used_numbers import TRACES, UsedNumber
 from hypot.replay.jobs.job_queue import TraceJobs
@@ -91,7 +91,9 @@ class Planner:
             return pair.hpa, pair.vpa
 
         tried = candidates(subject, today, trace, given.world, pair_of)
-        numbers = tuple(numbers_of(trace, given, [today, *tried.policies]))
+        # A request that is tried is a choice, and not what is assumed of the workload.
+        used = numbers_of(trace, given, [today, *tried.policies])
+        numbers = tuple([one for one in used if one.policies != (RIGHT_SIZED,)])
         is_unknown = subject.workload is None and not subject.active
         requests = demand_is_requests(trace, given.world)
         known = calibration(numbers, given, price)

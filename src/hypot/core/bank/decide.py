@@ -6,7 +6,6 @@ from hypot.core.bank.bank import (
     held_demand,
     hold_forecasts,
     is_priceable,
-    place_of,
     plan_counts,
     plan_sizes,
     price_counts,
@@ -121,9 +120,8 @@ def recommend_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now
         demand = proposal.demand[0]
         price_counts(bank, demand, lead, age, cap, kappa, late_price, price, churn, decay_of(rule))
     proposal.use[0], proposal.planned[0] = use, held_demand(bank)
-    asked = int(bank.plans[place_of(bank.steps[0]) + bank.rule[0]])
-    if proposal.saturated[0]:
-        asked = max(asked, pods_for(proposal.demand[0], use, cap, kappa, late_price, price))
+    needed = max(proposal.planned[0], proposal.demand[0]) if proposal.saturated[0] else proposal.planned[0]
+    asked = pods_for(needed, use, cap, kappa, late_price, price)
     proposal.fewest[0] = fewest_pods(learned, recent_demand(bank), proposal.planned[0])
     proposal.asked[0] = max(asked, proposal.fewest[0])
     bank.steps[0] += 1
@@ -163,13 +161,14 @@ def may_release(rule: AutoscalerRule, past: AutoscalerPast, now: float) -> bool:
 
 
 def restrain_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
-    """Only a clear shrink counts, and none while pods are at their cap; bounds always hold."""
-    proposal = past.proposal
+    """Only a clear shrink counts, and none while pods are at their cap; bounds always hold.
+
+    What is above the maximum is released at once, and no more than that.
+    """
+    proposal, kept = past.proposal, min(rule.most_pods, o.replicas)
     count = max(rule.least_pods, min(rule.most_pods, proposal.asked[0]))
-    releases = may_release(rule, past, now) and count_with_slack(rule, past, o, now) < o.replicas
-    if count < o.replicas <= rule.most_pods and not releases:
-        count = o.replicas
-    proposal.replicas[0] = count
+    releases = may_release(rule, past, now) and count_with_slack(rule, past, o, now) < kept
+    proposal.replicas[0] = count if releases else max(count, kept)
 
 
 def count_with_slack(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> int:
@@ -189,9 +188,7 @@ def restrain_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods:
     total, here = pods * cpu, max(1, min(o.ready, o.replicas)) * o.cpu
     if total > here:
         cpu = max(cpu, min(most, in_grains(cpu * (1.0 + AHEAD) / 1000.0, rule.grain)))
-    elif rule.least_cpu <= o.cpu <= rule.most_cpu and (
-        not may_release(rule, past, now) or total > here * (1.0 - RELEASED)
-    ):
+    elif not may_release(rule, past, now) or total > here * (1.0 - RELEASED):
         cpu = o.cpu if here == pods * o.cpu else in_grains(here / pods / 1000.0, rule.grain)
     proposal.cpu[0] = max(rule.least_cpu, min(rule.most_cpu, cpu))
 
@@ -217,7 +214,8 @@ def stay_blind(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: flo
         count = pods_for(demand, use, cap, kappa, late_price, price)
         proposal.replicas[0] = max(proposal.replicas[0], min(rule.most_pods, count))
     if changes_size(rule, o, now):
-        pods = sized_pods(past, o)
+        # Pods that do not serve now are counted too: where all have crashed, the first to serve would get everything.
+        pods = max(1, proposal.replicas[0])
         cpu = in_grains(size_for(demand, pods, o.ratio, kappa, late_price), rule.grain)
         proposal.cpu[0] = max(proposal.cpu[0], min(rule.most_cpu, cpu))
 

@@ -72,6 +72,8 @@ def note_gap(rule: AutoscalerRule, past: AutoscalerPast, now: float) -> None:
         learned.known[0] = 0
         learned.missing_since[0] = inf
         learned.keeps_until[0] = keeps_until
+    # A clock that was set back may have left a time far ahead.
+    learned.keeps_until[0] = min(learned.keeps_until[0], keeps_until)
 
 
 def note_starts(learned: Learned, o: Observed, now: float) -> None:

@@ -9,10 +9,12 @@ from hypot.kinds.hpa.resource_metric import SERVED, missing_container, missing_r
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Where
 from hypot.kinds.values.names import container_resource
+from hypot.kinds.values.nested import amount
 from hypot.kinds.values.version import gate_open
 from hypot.lint.input.item import dig
 from hypot.lint.input.world import Autoscaler, InputWorld, ResourceUse, metrics_of
-from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
+from hypot.lint.rule import AUTOSCALER_ONLY, BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
+from hypot.policy.autoscaler.rule import CPU, sized_name
 from hypot.policy.horizontal.tolerances import tolerances
 from hypot.policy.model.settings import Settings
 
@@ -74,6 +76,31 @@ def container_missing(world: InputWorld) -> Iterator[Hit]:
         absent = "" if template is None else missing_container(use.metric, template, use.scaler.target)
         if absent:
             yield Hit(use.scaler.item, (*use.metric.where, "container"), absent)
+
+
+@REQUESTS.rule(
+    "needs-cpu-request",
+    "error",
+    title="An Autoscaler whose pods have no container with a cpu request that it may size",
+    why="The demand, the size of pods and what they cost are all in terms of the cpu request of one container: the one "
+    "with the largest request, among those that the policies do not leave alone. Without it nothing is decided and "
+    "nothing is learned (NoRequest).",
+    fix="set a cpu request in the pod template; or let a policy control the cpu of a container that has one, or write "
+    "axes: Replicas",
+    example="no container of Deployment shop/web has a cpu request, so nothing is decided (NoRequest)",
+    kinds=AUTOSCALER_ONLY,
+)
+def needs_cpu_request(world: InputWorld) -> Iterator[Hit]:
+    for one in world.workload_autoscalers:
+        template = world.template_of(one)
+        if template is None or template.pod is not None:
+            continue
+        found = {each.name: {CPU: amount(each.requests.get(CPU)) or 0} for each in template.running}
+        if sized_name(one.spec, found):
+            continue
+        lacks = "no container" if not any(each[CPU] for each in found.values()) else "no container that may be sized"
+        message = f"{lacks} of {one.target} has a cpu request, so nothing is decided (NoRequest)"
+        yield Hit(one.item, ("spec", "targetRef"), message)
 
 
 @REQUESTS.rule(

@@ -8,7 +8,7 @@ from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, Observed
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.autoscaler.status import BLOCKED, READY
 from hypot.policy.autoscaler.observed import observed
-from hypot.policy.autoscaler.report import COUNT, SIZE, AutoscalerFindings
+from hypot.policy.autoscaler.report import COUNT, SIZE, AutoscalerFindings, blind_reason
 from hypot.policy.autoscaler.rule import CPU, rule_of, sized_container
 from hypot.policy.autoscaler.words import cores, rule_in_words
 from hypot.policy.model.autoscaler_state import AutoscalerState
@@ -44,10 +44,10 @@ class _AutoscalerPass(AutoscalerFindings):
             self.condition(READY, "False", "ScalingDisabled", "the target has zero replicas, so scaling is off")
             text = "The target has zero replicas: autoscaling stays off until the target is scaled up."
             self.step("restrain", "scaling-disabled", 0, 0, text)
-            return self.stays(0, self.kept_status()), self.state
+            return self.move(0, 0, self.kept_status(), dry_run=not self.autoscaler.acts), self.state
         current = current_size(self.seen, scale.replicas)
         self.sizes = self.desired_sizes = tuple([one.size for one in current])
-        container = sized_container(self.autoscaler, current)
+        container = sized_container(self.autoscaler, self.seen.template, current)
         if container is None:
             self.report_failure(
                 "NoRequest", "no container of the target that may be sized has a cpu request", kind="spec"
@@ -71,7 +71,7 @@ class _AutoscalerPass(AutoscalerFindings):
         if o.known:
             self._explain(rule, past, o, container.container)
         else:
-            self.report_blind(past, current)
+            self.report_blind(rule, past, o, container.container)
         desired = self._sized(rule, past, container, current)
         self._report_conditions(rule, past)
         share = o.use / o.request if o.known and o.request > 0.0 else None
@@ -134,7 +134,7 @@ class _AutoscalerPass(AutoscalerFindings):
 
     def _reason(self, rule: AutoscalerRule, past: AutoscalerPast) -> str:
         if past.proposal.blind[0]:
-            return "demand rises at this time on other days"
+            return blind_reason(past)
         if past.proposal.saturated[0]:
             return "pods are at their cap"
         axis = 0 if rule.counts else 1

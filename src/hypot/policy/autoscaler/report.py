@@ -6,6 +6,7 @@ from typing import Any
 
 from hypot.core.amount import brief, brief_pair
 from hypot.core.bank.bank import HOLDS, RULES, SHADOW, Bank
+from hypot.core.bank.decide import is_warm
 from hypot.core.bank.lateness import late_share
 from hypot.core.bank.learn import waits_for_pods
 from hypot.core.bank.memory import use_that_fits
@@ -42,17 +43,20 @@ class AutoscalerFindings(Findings):
         self.step("observe", "undecided", None, None, sentence(f"{message}: nothing changes"))
         self.failed(message, "spec" if kind == "spec" else "internal")
 
-    def report_blind(self, past: AutoscalerPast, current: int) -> None:
+    def report_blind(self, rule: AutoscalerRule, past: AutoscalerPast, o: Observed, container: str) -> None:
         """No pod has metrics."""
         message = "no pod that serves has a sample of its usage"
         self.condition(BLOCKED, "True", NO_METRICS, f"{message}: nothing is scaled down")
         self.unknown.append(f"{message}; nothing is scaled down until one has")
-        if past.proposal.replicas[0] > current:
-            demand = cores(past.proposal.demand[0])
-            text = f"{sentence(message)[:-1]}; on other days demand rises now, to {demand} cores."
-            self.step("recommend", "blind", current, past.proposal.replicas[0], text)
-        else:
-            self.step("recommend", "blind", current, current, f"{sentence(message)[:-1]}: nothing is scaled down.")
+        count, cpu = past.proposal.replicas[0], past.proposal.cpu[0]
+        bounded = max(rule.least_pods, min(rule.most_pods, o.replicas)) if rule.counts else o.replicas
+        grows = count > bounded or (rule.sizes and cpu > max(rule.least_cpu, o.cpu))
+        text = f"{sentence(message)[:-1]}: {blind_reason(past) if grows else 'nothing is scaled down'}."
+        self.step("recommend", "blind", o.replicas, count if grows else o.replicas, text)
+        if bounded != o.replicas and count == bounded:
+            self._report_bound(o.replicas, bounded)
+        if rule.sizes and cpu != o.cpu:
+            self._report_new_size(container, o.cpu, cpu)
 
     def report_demand(self, past: AutoscalerPast, o: Observed, container: str) -> None:
         proposal, learned = past.proposal, past.learned
@@ -76,8 +80,9 @@ class AutoscalerFindings(Findings):
         """The rule that decides one axis, and what others would have cost."""
         name, demand = rule_in_words(bank.rule[0], rule.step), cores(past.proposal.demand[0])
         numbers: dict[str, Any] = {"axis": axis, "rule": name, "planned": planned}
-        if bank.priced[0] == 0:
-            text = f"Nothing is priced yet, so '{name}' decides the {axis}; it plans for {cores(planned)} cores."
+        if bank.priced[0] == 0 or not is_warm(rule, past, self.now):
+            known = "Too little" if bank.priced[0] else "Nothing"
+            text = f"{known} is priced yet, so '{name}' decides the {axis}; it plans for {cores(planned)} cores."
             self.step("recommend", "first-rule", None, None, text, numbers)
             return
         others = {rule_in_words(other, rule.step): dearer(bank, other) for other in [*next_best(bank), SHADOW]}
@@ -101,9 +106,10 @@ class AutoscalerFindings(Findings):
             self.step("resolve", "explored", None, None, f"{sentence(used)[:-1]}, so none is planned to use much more.")
         bounded = max(rule.least_pods, min(rule.most_pods, asked))
         if bounded != asked:
-            word = "minimum" if bounded > asked else "maximum"
-            self.step("restrain", word, asked, bounded, f"The {word} is {bounded}.")
+            self._report_bound(asked, bounded)
         self.condition(LIMITED, bounded != asked, *_limited(bounded, asked))
+        if o.replicas > rule.most_pods and bounded != rule.most_pods:
+            self._report_bound(o.replicas, rule.most_pods)
         if count > bounded:
             text = f"{count} replicas stay: {self._why_kept(rule, past, 'a smaller change is not worth it')}."
             self.step("restrain", "kept-count", bounded, count, text)
@@ -123,8 +129,19 @@ class AutoscalerFindings(Findings):
                 )
                 self.step("restrain", "kept-size", None, None, f"{container} stays at {brief('cpu', cpu)}: {kept}.")
             return
-        had, gets = brief_pair("cpu", o.cpu, cpu)
-        self.step("restrain", "size", None, None, f"{container} gets cpu {gets}, instead of {had}.")
+        why = ""
+        if asked < cpu and pods * asked <= max(1, min(o.ready, o.replicas)) * o.cpu:
+            why = f"{self._why_kept(rule, past, 'a shrink must be clear')}, so fewer pods keep the cpu of all"
+        self._report_new_size(container, o.cpu, cpu, why)
+
+    def _report_new_size(self, container: str, before: int, after: int, why: str = "") -> None:
+        had, gets = brief_pair("cpu", before, after)
+        text = f"{container} gets cpu {gets}, instead of {had}"
+        self.step("restrain", "size", None, None, f"{text}{why and ': '}{why}.")
+
+    def _report_bound(self, asked: int, bounded: int) -> None:
+        word = "minimum" if bounded > asked else "maximum"
+        self.step("restrain", word, asked, bounded, f"The {word} is {bounded}.")
 
     def report_memory(self, rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> None:
         """Where memory is what keeps pods small."""
@@ -192,13 +209,27 @@ class AutoscalerFindings(Findings):
                     "demand": None if proposal.demand[0] < 0.0 else f"{cores(proposal.demand[0])} cores",
                     "expected": _expected(rule, past),
                     "late": _late(past, o),
-                    "reach": None if learned.reach[0] <= 0.0 else f"pods use at most {cores(learned.reach[0])} cores",
+                    "reach": _reach(rule, past, o),
                     "startup": f"{show_seconds(learned.start[0])} until new pods serve",
                     "workPerRequest": None if learned.work[0] < 0.0 else f"{learned.work[0] * 1000.0:.3g} ms of a core",
                 }.items()
                 if value is not None
             },
         }
+
+
+def blind_reason(past: AutoscalerPast) -> str:
+    """Why something changes without metrics."""
+    demand = past.proposal.demand[0]
+    if demand < 0.0:
+        return "the bounds of the autoscaler"
+    return f"{cores(demand)} cores are expected, by the last samples and by other days"
+
+
+def _reach(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> str | None:
+    """What pods can use, if that is less than the largest of them may."""
+    reach, largest = past.learned.reach[0], rule.most_cpu if rule.sizes else o.cpu
+    return f"pods use at most {cores(reach)} cores" if 0.0 < reach < largest / 1000.0 * o.ratio else None
 
 
 def _limited(bounded: int, asked: int) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from hypot.core.bank.rule import DAY_LENGTH, STOP, AutoscalerRule
 from hypot.kinds.autoscaler.fields import AutoscalerSpec
 from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.model.current_size import CurrentSize
+from hypot.policy.model.seen import Container
 from hypot.policy.model.settings import Settings
 
 CPU = "cpu"
@@ -15,9 +16,16 @@ GROWTH = 4
 GRAINS = 10
 
 
-def sized_container(autoscaler: AutoscalerSpec, current: Sequence[CurrentSize]) -> CurrentSize | None:
-    """The container whose usage counts; the others keep their size."""
-    name = sized_name(autoscaler, {one.container: one.requests for one in current})
+def sized_container(
+    autoscaler: AutoscalerSpec, template: Sequence[Container], current: Sequence[CurrentSize]
+) -> CurrentSize | None:
+    """The container whose usage counts; the others keep their size.
+
+    The requests of the template say which it is, as far as there are any: those of pods change with what is decided.
+    """
+    written = {one.name: one.requests for one in template}
+    requests = {one.container: one.requests for one in current if CPU in one.requests}
+    name = sized_name(autoscaler, {each: {**found, **written.get(each, {})} for each, found in requests.items()})
     return next((one for one in current if one.container == name), None)
 
 

@@ -81,6 +81,14 @@ def test_json_has_what_was_tried(run):
     assert origins["service.baseCpu"] == "assumed"
 
 
+def test_the_requests_that_are_tried_are_no_numbers_of_the_workload(run):
+    """Those of today are."""
+    found = run({"web": waves}, web(), scaled(), options=("-o", "json"))
+    [one] = found.json["workloads"]
+    [cpu] = [each["value"] for each in one["calibration"] if each["parameter"] == "workload.cpu"]
+    assert cpu == 1.0
+
+
 def test_equal_input_gives_equal_output(run):
     """To the byte."""
     first, second = (run({"web": waves}, web(), scaled(), options=("-o", "json")).out for _ in range(2))

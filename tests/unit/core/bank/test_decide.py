@@ -42,6 +42,21 @@ class TestCounts:
         one.step(4.9)
         assert one.replicas == found
 
+    @pytest.mark.parametrize(("replicas", "most", "found"), [(150, 100, 100), (10, 8, 8), (8, 8, 8)])
+    def test_above_the_maximum_only_the_rest_is_released(self, replicas, most, found):
+        """Before anything is known, too."""
+        one = Workload(COUNTS._replace(most_pods=most), replicas=replicas)
+        one.step(1.0)
+        assert one.replicas == found
+
+    @pytest.mark.parametrize(("demand", "asked"), [(30.0, 49), (0.1, 1)])
+    def test_what_is_asked_for_may_be_beyond_the_bounds(self, demand, asked):
+        """So reports say that it is limited."""
+        one = Workload(COUNTS._replace(most_pods=40), replicas=40)
+        one.step(demand)
+        assert one.past.proposal.asked[0] == asked
+        assert one.replicas == 40
+
     @pytest.mark.parametrize(
         ("asked", "planned", "count"),
         # Pods should use 0.8 cores: 7 are asked for, and a demand 4 % larger asks for 7 or 8.
@@ -104,6 +119,16 @@ class TestSizes:
         restrain_size(USUAL, past, o, sized_pods(past, o), one.now)
         assert past.proposal.cpu[0] == cpu
 
+    @pytest.mark.parametrize(("kept_for", "asked", "cpu"), [(60.0, 600, 4000), (0.0, 3900, 4000), (0.0, 600, 600)])
+    def test_above_the_largest_size_only_the_rest_is_released(self, kept_for, asked, cpu):
+        """Unless a clear shrink is allowed."""
+        one = Workload(USUAL, replicas=4, cpu=4800)
+        past, o = one.past, one.observed(1.0)
+        past.proposal.replicas[0], past.proposal.asked[1] = 4, asked
+        past.learned.keeps_until[0] = one.now + kept_for
+        restrain_size(USUAL, past, o, sized_pods(past, o), one.now)
+        assert past.proposal.cpu[0] == cpu
+
     def test_constants(self):
         """The table above depends on them."""
         assert (AHEAD, RELEASED) == (0.1, 0.2)
@@ -137,6 +162,15 @@ class TestBlind:
             day.means[(newest - back) % len(day.means)] = 2.4 if back > 1439 else 2.4 * yesterday
         one.step(0.0, known=False)
         assert least <= one.replicas <= most
+
+    @pytest.mark.parametrize("ready", [0, 1, 10])
+    def test_pods_that_crash_together_do_not_grow(self, ready):
+        """What all of them used is not planned for the few that serve."""
+        one = Workload(SIZES, replicas=10, cpu=1500)
+        one.steps(5.0, 6)
+        assert one.cpu == 1500
+        advise(SIZES, one.past, one.observed(0.0, known=False)._replace(ready=ready), one.now)
+        assert one.past.proposal.cpu[0] == 1500
 
     def test_without_any_past_it_stays(self):
         """Within the bounds."""

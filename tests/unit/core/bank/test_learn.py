@@ -119,3 +119,13 @@ class TestObserve:
         assert max(one.past.learned.day.means) == -1.0
         self.seen(one)
         assert max(one.past.learned.day.means) == pytest.approx(1.0)
+
+
+def test_after_a_clock_was_set_back_it_releases_again():
+    """A time far ahead holds nothing for longer than a gap does."""
+    one = Workload()
+    one.steps(1.0, 3)
+    learned = one.past.learned
+    learned.keeps_until[0] = one.now + 1e8
+    one.step(1.0)
+    assert learned.keeps_until[0] == one.now - STEP + 80 * STEP

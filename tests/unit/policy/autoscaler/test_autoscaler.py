@@ -60,7 +60,8 @@ class TestFirst:
         assert [one.requests["cpu"] for one in found.desired_sizes] == [1300]
         assert [one.limits["cpu"] for one in found.desired_sizes] == [1600]
         assert sentence_of(found, "demand") == "app uses 1.8 cores: 0.6 of 1.2 cores in each of 3 pods."
-        assert sentence_of(found, "cheapest-count") == "Pods pay at 81 % of their cap: 2."
+        assert sentence_of(found, "cheapest-count") == "Pods pay at 81 % of their cap: 1."
+        assert sentence_of(found, "minimum") == "The minimum is 2."
         assert "nothing is scaled down for another 20 min" in sentence_of(found, "kept-count")
         assert sentence_of(found, "size") == "app gets cpu 1300m, instead of 1."
         assert reason_of(found, "Learned") == "False/Beginning"
@@ -110,6 +111,63 @@ class TestLater:
         assert reason_of(found, "ScalingBlocked") == "True/NoMetrics"
         assert found.unknown == ("no pod that serves has a sample of its usage; nothing is scaled down until one has",)
 
+    def test_pods_that_crash_together_keep_their_size(self):
+        """What all of them used is not planned for one."""
+        _, state = course(autoscaler(), 1800, 6, cpu=2000)
+        crashed = world(3, None, NOW + 90, cpu=2000, limit=2400)
+        crashed = replace(crashed, pods=tuple([replace(pod, ready="False") for pod in crashed.pods]))
+        found, _ = decide(autoscaler(), crashed, state, Settings())
+        assert (found.moves, found.desired_sizes) == (False, found.sizes)
+
+    def test_growth_without_samples_is_explained(self):
+        """With the demand that was seen last."""
+        _, state = course(autoscaler(), 3300, 3)
+        found, _ = decide(autoscaler(), world(2, None, NOW + 45), state, Settings())
+        expected = "3.3 cores are expected, by the last samples and by other days"
+        assert (found.moves, found.reason) == (True, expected)
+        assert sentence_of(found, "blind") == f"No pod that serves has a sample of its usage: {expected}."
+        assert sentence_of(found, "size").startswith("app gets cpu ")
+
+    @pytest.mark.parametrize(("replicas", "count", "rule"), [(1, 2, "minimum"), (9, 5, "maximum")])
+    def test_bounds_hold_without_samples(self, replicas, count, rule):
+        """Nothing else is known."""
+        found, _ = decide(autoscaler(max_replicas=5), world(replicas, None), KNOWN, Settings())
+        assert (found.desired, found.reason) == (count, "the bounds of the autoscaler")
+        assert sentence_of(found, rule) == f"The {rule} is {count}."
+
+    def test_a_demand_beyond_the_maximum_is_reported(self):
+        """Although the count stays."""
+        found, _ = decide(autoscaler(max_replicas=3, axes="Replicas"), world(3, 1100), KNOWN, Settings())
+        assert sentence_of(found, "maximum") == "The maximum is 3."
+        assert reason_of(found, "ScalingLimited") == "True/TooManyReplicas"
+
+    def test_a_count_above_the_maximum_is_explained(self):
+        """It falls to the maximum, and what keeps it there is another step."""
+        found, _ = decide(autoscaler(max_replicas=6, axes="Replicas"), world(9, 200), KNOWN, Settings())
+        assert (found.desired, sentence_of(found, "maximum")) == (6, "The maximum is 6.")
+        assert sentence_of(found, "kept-count").startswith("6 replicas stay: the last 80 decisions are not known")
+
+    def test_before_there_is_a_choice_the_first_rule_decides(self):
+        """Although some decisions are priced."""
+        decisions, _ = course(autoscaler(), 1800, 20)
+        assert sentence_of(decisions[-1], "first-rule").startswith("Too little is priced yet, so 'as now, +10 %")
+
+    def test_only_a_reach_below_the_cap_is_reported(self):
+        """What a pod can use is tried again, so it rises with time."""
+        _, state = course(autoscaler(), 1800, 3)
+        for reach, shown in ((0.7, "pods use at most 0.7 cores"), (5.0, None)):
+            state.autoscaler.past.learned.reach[0] = reach
+            found, _ = decide(autoscaler(), world(3, 600, NOW + 45), state, Settings())
+            assert found.status["learned"].get("reach") == shown
+
+    def test_fewer_pods_that_keep_the_cpu_of_all_are_explained(self):
+        """Their size grows although less is asked for."""
+        spec, state = autoscaler(), KNOWN
+        for step in range(90):
+            found, state = decide(spec, world(10, 300, NOW + step * STEP, limit=None), state, Settings())
+        assert (found.desired < 10, found.desired_sizes[0].requests["cpu"] > 1000) == (True, True)
+        assert sentence_of(found, "size").endswith("a shrink must be clear, so fewer pods keep the cpu of all.")
+
     def test_the_given_state_is_not_changed(self):
         """Each decision works on a copy."""
         _, state = course(autoscaler(), 1800, 50)
@@ -140,6 +198,7 @@ class TestWhatCannotBeDecided:
         """A person turned it off."""
         found, _ = decide(autoscaler(), world(0, None), KNOWN, Settings())
         assert (found.desired, reason_of(found, "Ready")) == (0, "False/ScalingDisabled")
+        assert (found.decided, found.moves, found.error) == (True, False, "")
 
     @pytest.mark.parametrize(
         "containers", [[ContainerPolicy("*", mode="Off")], [ContainerPolicy("app", controlled_resources=["memory"])]]
@@ -149,6 +208,22 @@ class TestWhatCannotBeDecided:
         found, _ = decide(autoscaler(containers=containers), world(3, 600), KNOWN, Settings())
         assert reason_of(found, "Ready") == "False/NoRequest"
         assert found.desired == 3
+
+
+class TestContainers:
+    @pytest.mark.parametrize("cpu", [100, 500, 2000])
+    def test_the_largest_of_the_template_is_sized(self, cpu):
+        """Also once it is smaller than another."""
+        template = (Container("app", {"cpu": 500}, {}), Container("proxy", {"cpu": 400}, {}))
+        pods = fleet(3, containers=(Container("app", {"cpu": cpu}, {}), template[1]))
+        spec = autoscaler(containers=[ContainerPolicy("app", min_allowed={"cpu": "100m"})])
+        found, _ = decide(spec, world(3, 50, pods=pods, template=template), KNOWN, Settings())
+        assert sentence_of(found, "demand").startswith("app uses 0.15 cores")
+
+    def test_without_a_request_in_the_template_those_of_pods_count(self):
+        """A LimitRange may have added them."""
+        found, _ = decide(autoscaler(), world(3, 600, template=(Container("app", {}, {}),)), KNOWN, Settings())
+        assert sentence_of(found, "demand").startswith("app uses 1.8 cores")
 
 
 class TestRequests:
