@@ -62,7 +62,8 @@ def _pod_level_message(world: InputWorld, use: ResourceUse) -> str:
     title="A ContainerResource metric names a container that the pods do not have",
     why="The metric is read for that container alone. Without it there is no sample, the metric fails "
     "(FailedGetContainerResourceMetric), and while it fails nothing is scaled down. Ordinary init containers have "
-    "ended before anything is measured.",
+    "ended before anything is measured. Known sidecars, such as those that Istio, Linkerd or Dapr inject, are not "
+    "reported.",
     fix="name a container of the pod template; a container that is injected later is not visible here, so silence "
     "the rule for it",
     example="Deployment shop/web has no container api; its containers are app and proxy",
