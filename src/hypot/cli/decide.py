@@ -72,7 +72,7 @@ _MOST_KINDS = 8
 _ORIGINS = {
     "given": "as given",
     "input": "the newest time in the input",
-    "clock": "the time of the clock, because the input has none",
+    "clock": "the time of the clock",
     "cluster": "when the cluster was read",
 }
 
@@ -86,7 +86,7 @@ class _Run:
     now: float
     origin: str
     states: dict[str, Remembered] = field(default_factory=dict)
-    # Whether there is nothing but manifests: no time, so no pods and no values of metrics.
+    # Whether there is nothing but manifests: no pods and no values of metrics.
     manifests_only: bool = False
 
     def outcome(self, autoscaler: Autoscaler, source: Source | None) -> Verdict:

@@ -333,6 +333,25 @@ def test_manifests_alone_say_at_which_values_an_hpa_asks_for_more(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind"), [("v1", "Node"), ("example.dev/v1", "Widget"), ("apps/v1", "ReplicaSet")]
+)
+def test_exported_objects_make_no_dump(tmp_path, api_version, kind):
+    """A repository may have objects that were exported from a cluster, without the pods and their usage."""
+    other = {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": "x", "creationTimestamp": "2019-07-09T16:22:08Z"},
+    }
+    deploy = {**MANIFEST, "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}}}
+    exported = {**HPA, "metadata": {**HPA["metadata"], "creationTimestamp": "2019-07-09T16:22:08Z"}}
+    shown = hypot("-f", written(tmp_path, exported, deploy, other)).out
+    first, second, *_ = shown.splitlines()
+    assert "2019" not in first
+    assert "the time of the clock" in first
+    assert second.startswith("The input has manifests only")
+
+
 def test_they_are_the_values_of_a_decision_at_its_target(tmp_path):
     """With two pods at 50 % of their requests, the same HPA asks for more above the same value."""
     hpa, deploy, *_ = world(replicas=2, spec={**HPA["spec"], "minReplicas": 2})
