@@ -121,7 +121,9 @@ def _beside(world: InputWorld, one: AnyAutoscaler, target: Key) -> tuple[bool, s
     return bool(near) or any(workload.item.folder == one.item.folder for workload in others), hint
 
 
-def _elsewhere(world: InputWorld, target: Key) -> str:
+def _elsewhere(world: InputWorld, one: AnyAutoscaler, target: Key) -> str:
+    if not one.item.metadata.get("namespace"):
+        return ""
     namespaces = world.namespaces_of.get((target.group, target.kind, target.name), [])
     if not namespaces or target.namespace in namespaces:
         return ""
@@ -139,7 +141,7 @@ def _elsewhere(world: InputWorld, target: Key) -> str:
 )
 def target_missing(world: InputWorld) -> Iterator[Hit]:
     for one, target in _absent(world):
-        elsewhere = _elsewhere(world, target)
+        elsewhere = _elsewhere(world, one, target)
         beside, near = _beside(world, one, target)
         if world.complete:
             yield Hit(one.item, (*one.reference, "name"), f"there is no {target}{elsewhere}", near)
@@ -161,7 +163,7 @@ def target_missing(world: InputWorld) -> Iterator[Hit]:
 )
 def target_not_given(world: InputWorld) -> Iterator[Hit]:
     for one, target in _absent(world):
-        if not world.complete and not _beside(world, one, target)[0] and not _elsewhere(world, target):
+        if not world.complete and not _beside(world, one, target)[0] and not _elsewhere(world, one, target):
             message = f"{target} is not in the input, so nothing that depends on its pods was checked"
             yield Hit(one.item, (*one.reference, "name"), message)
 
