@@ -126,14 +126,18 @@ def _filled_in(autoscaler: Autoscaler, problems: tuple[Problem, ...]) -> tuple[P
     in_the_way = blocking(autoscaler, problems)
     if not in_the_way:
         return problems
-    from hypot.lint.input.placeholders import placeholder_at, placeholders_in  # noqa: PLC0415  few files have any
+    from hypot.lint.input.placeholders import (  # noqa: PLC0415  few files have any
+        how_to_fill_in,
+        placeholder_at,
+        placeholders_in,
+    )
 
     data = autoscaler.to_dict()
     if not any(placeholder_at(data, problem.where) for problem in in_the_way):
         return problems
     found = list(dict.fromkeys(placeholders_in(data)))
     message = f"{some(found)} {'is' if len(found) == 1 else 'are'} filled in later"
-    hint = "pass the result: `envsubst < FILE | hypot decide -f -`, `kustomize build`"
+    hint = how_to_fill_in(found, "hypot decide -f -")
     kept = [problem for problem in problems if placeholder_at(data, problem.where) is None]
     return (Problem("placeholder", "", (), message, None, hint), *kept)
 
