@@ -221,7 +221,7 @@ def test_placeholders_are_one_problem(tmp_path):
     (decision,) = hypot("-f", path, "-o", "json").json["decisions"]
     assert [one["field"] for one in decision["problems"]] == ["", "spec.metrics"]
     assert decision["problems"][0]["message"] == "${APP}, <MIN> and ${MAX} are filled in later"
-    assert "envsubst" in hypot("-f", path).out
+    assert "fill in the placeholders" in hypot("-f", path).out
     spec = {**HPA["spec"], "maxReplcas": "${MAX}"}
     (decision,) = hypot("-f", written(tmp_path, *world(spec=spec)), "-o", "json").json["decisions"]
     assert (decision["decided"], decision["problems"][0]["rule"]) == (True, "unknown-field")
@@ -291,6 +291,22 @@ def test_an_autoscaler_that_comes_often(tmp_path):
     (message,) = [line for line in result.err.splitlines() if "is in the input" in line]
     assert message.startswith(f"shop/web is in the input 4 times, such as {path}:1 and {path}:")
     assert message.endswith(": the last one counts")
+
+
+@pytest.mark.parametrize(
+    ("repeated", "last"),
+    [
+        (3, "shop/web2 is in the input twice"),
+        (4, "another object is in the input several times: name"),
+        (40, "37 other objects are in the input several times: name"),
+    ],
+)
+def test_many_repeated_objects_are_counted(tmp_path, repeated, last):
+    """A repository of examples has most of its objects several times."""
+    hpas = [{**HPA, "metadata": {**HPA["metadata"], "name": f"web{i}"}} for i in range(repeated)] * 2
+    lines = [line for line in hypot("-f", written(tmp_path, *hpas)).err.splitlines() if "in the input" in line]
+    assert len(lines) == min(repeated, 4)
+    assert lines[-1].startswith(last)
 
 
 def test_many_ignored_kinds_are_not_listed(tmp_path):
