@@ -192,3 +192,11 @@ def test_container_that_a_mesh_injects_is_not_missing(name):
 
     assert not found(name)
     assert found(f"{name}y") == {"container-missing", "policy-container-missing"}
+
+
+def test_the_workload_is_named_with_its_place():
+    """It may be in another file, far away in a repository."""
+    (found,) = findings("request-missing", hpa(), workload("web", NO_CPU))
+    assert [place.object for place in found.related] == ["Deployment shop/web"]
+    (found,) = findings("container-missing", hpa(metrics=[of_container("api")]), workload("web"))
+    assert [place.object for place in found.related] == ["Deployment shop/web"]

@@ -228,7 +228,7 @@ def target_at_zero(world: InputWorld) -> Iterator[Hit]:
     kinds=HPA_ONLY,
 )
 def foreign_pods(world: InputWorld) -> Iterator[Hit]:
-    strangers: dict[Key, list[str]] = defaultdict(list)
+    strangers: dict[Key, list[Item]] = defaultdict(list)
     for key, workload in world.workloads.items():
         if workload.template is None or workload.item.controlled:
             continue
@@ -237,10 +237,10 @@ def foreign_pods(world: InputWorld) -> Iterator[Hit]:
         )
         # A target without pods of its own, such as a Balancer, selects those of the workloads behind it.
         if len(selecting) == 1 and selecting[0].key != key and selecting[0].template is not None:
-            strangers[selecting[0].key].append(str(key))
+            strangers[selecting[0].key].append(workload.item)
     for hpa in world.hpas:
         others = strangers.get(hpa.target) if hpa.target is not None else None
         if others:
-            names = some(list(dict.fromkeys(others)))
+            names = some(list(dict.fromkeys(map(str, others))))
             message = f"the selector of {hpa.target} also matches the pods of {names}, so their usage is counted"
-            yield Hit(hpa.item, hpa.reference, message)
+            yield Hit(hpa.item, hpa.reference, message, others=first_of(others))
