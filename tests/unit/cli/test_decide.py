@@ -309,6 +309,15 @@ def test_many_repeated_objects_are_counted(tmp_path, repeated, last):
     assert lines[-1].startswith(last)
 
 
+def test_a_link_that_leads_nowhere_is_a_file(tmp_path):
+    """It names no object, also if its path looks like KIND/NAME."""
+    link = tmp_path / "web.yaml"
+    link.symlink_to("nowhere")
+    result = hypot(str(link))
+    assert result.status == 2
+    assert f"{link}: cannot read it: No such file" in result.err
+
+
 def test_many_ignored_kinds_are_not_listed(tmp_path):
     """The most frequent ones are."""
     others = [{"apiVersion": "v1", "kind": f"Kind{i}"} for i in range(20) for _ in range(i + 1)]
