@@ -359,7 +359,7 @@ def test_manifests_alone_say_at_which_values_an_hpa_asks_for_more(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("api_version", "kind"), [("v1", "Node"), ("example.dev/v1", "Widget"), ("apps/v1", "ReplicaSet")]
+    ("api_version", "kind"), [("v1", "Node"), ("example.dev/v1", "Widget"), ("apps/v1", "ReplicaSet"), ("v1", "Pod")]
 )
 def test_exported_objects_make_no_dump(tmp_path, api_version, kind):
     """A repository may have objects that were exported from a cluster, without the pods and their usage."""

@@ -132,7 +132,8 @@ class Snapshot:
         self._usage: UsageOf = usage or self._surroundings.usage
         self._refusals = Refusals(absent)
         self._times: set[str] = set()
-        self._observed = False
+        # The namespaces of pods that ran; "" if something else shows that the input was read from a cluster.
+        self._observed: set[str] = set()
         self._scales_read: dict[int, tuple[Object, Scale | Failure]] = {}
         self._templates_read: dict[int, tuple[Object, tuple[Container, ...]]] = {}
         self._found: dict[tuple[str, Key, str], Scale | Failure] = {}
@@ -145,7 +146,8 @@ class Snapshot:
             else:
                 takers.get((group_of(data.get("apiVersion")), data.get("kind")), self.take_workload)(data)
             self._times.update(_times(data))
-            self._observed = self._observed or _is_observed(data)
+            if _is_observed(data):
+                self._observed.add(namespace_of(data) if data.get("kind") == "Pod" else "")
         self.settle()
 
     def _takers(self) -> dict[tuple[str, Any], Callable[[Object], None]]:
@@ -265,7 +267,7 @@ class Snapshot:
 
         Some exported objects among the manifests of a repository do not make a dump.
         """
-        if not self._observed:
+        if self._observed.isdisjoint({"", *(namespace for _, namespace, _ in self._autoscalers)}):
             return None
         return max((at for text in self._times if (at := read_time(text)) is not None), default=None)
 
