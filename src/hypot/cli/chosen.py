@@ -13,8 +13,8 @@ from hypot.policy.observe.targets import target_of
 
 
 def files_among(words: Iterable[str]) -> tuple[str, ...]:
-    """The words that are files or folders, as in `hypot decide k8s/ deployment/web`."""
-    return tuple(word for word in words if word == "-" or ("\0" not in word and os.path.exists(word)))  # noqa: PTH110
+    """The words that are files or folders, as in `hypot decide k8s/ deployment/web`; also a link that leads nowhere."""
+    return tuple(word for word in words if word == "-" or ("\0" not in word and os.path.lexists(word)))
 
 
 def named_objects(words: Iterable[str]) -> tuple[Ref, ...]:

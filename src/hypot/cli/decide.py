@@ -72,7 +72,7 @@ _MOST_KINDS = 8
 _ORIGINS = {
     "given": "as given",
     "input": "the newest time in the input",
-    "clock": "the time of the clock, because the input has none",
+    "clock": "the time of the clock",
     "cluster": "when the cluster was read",
 }
 
@@ -86,7 +86,7 @@ class _Run:
     now: float
     origin: str
     states: dict[str, Remembered] = field(default_factory=dict)
-    # Whether there is nothing but manifests: no time, so no pods and no values of metrics.
+    # Whether there is nothing but manifests: no pods and no values of metrics.
     manifests_only: bool = False
 
     def outcome(self, autoscaler: Autoscaler, source: Source | None) -> Verdict:
@@ -126,14 +126,18 @@ def _filled_in(autoscaler: Autoscaler, problems: tuple[Problem, ...]) -> tuple[P
     in_the_way = blocking(autoscaler, problems)
     if not in_the_way:
         return problems
-    from hypot.lint.input.placeholders import placeholder_at, placeholders_in  # noqa: PLC0415  few files have any
+    from hypot.lint.input.placeholders import (  # noqa: PLC0415  few files have any
+        how_to_fill_in,
+        placeholder_at,
+        placeholders_in,
+    )
 
     data = autoscaler.to_dict()
     if not any(placeholder_at(data, problem.where) for problem in in_the_way):
         return problems
     found = list(dict.fromkeys(placeholders_in(data)))
     message = f"{some(found)} {'is' if len(found) == 1 else 'are'} filled in later"
-    hint = "pass the result: `envsubst < FILE | hypot decide -f -`, `kustomize build`"
+    hint = how_to_fill_in(found, "hypot decide -f -")
     kept = [problem for problem in problems if placeholder_at(data, problem.where) is None]
     return (Problem("placeholder", "", (), message, None, hint), *kept)
 

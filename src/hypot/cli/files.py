@@ -23,6 +23,8 @@ from hypot.kinds.values.nested import inner
 # Smaller inputs are read before a bar would be visible.
 _WORTH_A_BAR = 4 * 2**20
 _TWICE = 2
+# Of the objects that are in the input several times, so many have a line of their own.
+_MOST_REPEATED = 3
 
 
 manifests_named = click.option(
@@ -169,13 +171,16 @@ def last_of_each(
     found: dict[tuple[str, str, str], list[Source]] = {}
     for one in loaded:
         found.setdefault(key(one.data), []).append(one.source)
-    for (_, namespace, name), sources in found.items():
+    several = [(name, sources) for name, sources in found.items() if len(sources) > 1]
+    for (_, namespace, name), sources in several[:_MOST_REPEATED]:
         places = [f"{source.file}:{source.line}" for source in sources]
-        if len(places) > 1:
-            how_often = "twice" if len(places) == _TWICE else f"{len(places)} times"
-            shown = " and ".join([*places[: _TWICE - 1], *places[-1:]])
-            message = f"{namespace}/{name} is in the input {how_often}, {'' if how_often == 'twice' else 'such as '}"
-            click.echo(printable(f"{message}{shown}: the last one counts"), err=True)
+        how_often = "twice" if len(places) == _TWICE else f"{len(places)} times"
+        shown = " and ".join([places[0], places[-1]])
+        message = f"{namespace}/{name} is in the input {how_often}, {'' if how_often == 'twice' else 'such as '}"
+        click.echo(printable(f"{message}{shown}: the last one counts"), err=True)
+    if (more := len(several) - _MOST_REPEATED) > 0:
+        others = "another object is" if more == 1 else f"{more} other objects are"
+        click.echo(f"{others} in the input several times: name files or one folder to choose", err=True)
     return {name: sources[-1] for name, sources in found.items()}
 
 

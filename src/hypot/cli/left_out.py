@@ -8,7 +8,7 @@ from hypot.kinds.base import count_of
 from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.known_kinds import WORKLOAD_GROUPS
 from hypot.kinds.text.foreign import chart_of
-from hypot.kinds.text.kustomize import is_in_overlay
+from hypot.kinds.text.kustomize import can_be_built
 from hypot.kinds.text.load import LoadError
 
 # Objects that decide what an autoscaler does. Of a text that cannot be parsed, only the kind can be found.
@@ -55,22 +55,32 @@ def listing(left_out: Iterable[LoadError]) -> Iterator[str]:
 
 def how_to_render(left_out: Iterable[LoadError]) -> str | None:
     """What checks the result of templates and patches, if there are any."""
-    sources = dict.fromkeys(_rendered_in(error) for error in left_out if error.why in {"template", "patch"})
+    sources = dict.fromkeys(map(_rendered_in, _first_of_folders(left_out)))
     if not sources:
         return None
     named = [source for source in sources if source is not None]
     if not named:
-        return "to check the result of templates, render them and pass the result: `hypot lint -`"
+        return "to check the result of templates and patches, render them and pass the result: `hypot lint -`"
     commands = [f"`hypot lint --render {source}`" for source in named[:_MOST_NAMED]]
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
     return f"to check the result of templates and patches: {', '.join(commands)}{more}"
+
+
+def _first_of_folders(left_out: Iterable[LoadError]) -> Iterable[LoadError]:
+    """One template and one patch of each folder, because all of a folder are rendered alike."""
+    found: dict[tuple[str, PurePath], LoadError] = {}
+    for error in left_out:
+        if error.why in {"template", "patch"}:
+            found.setdefault((error.why, PurePath(error.file).parent), error)
+    return found.values()
 
 
 def _rendered_in(error: LoadError) -> str | None:
     """The chart of a template, or the kustomization of a patch in the same folder."""
     if error.why == "template":
         return chart_of(error.file)
-    return str(PurePath(error.file).parent) if is_in_overlay(error.file) else None
+    folder = PurePath(error.file).parent
+    return str(folder) if can_be_built(folder) else None
 
 
 def _sort(error: LoadError) -> str:

@@ -13,6 +13,21 @@ Resources = Mapping[str, Any]
 
 # Init containers with restartPolicy Always keep running (native sidecars), and the HPA controller counts them.
 SIDECARS_SINCE: Version = (1, 29)
+# Containers that a mesh or an operator adds to the pods, so that no template has them: Istio, Linkerd, Kuma, Consul,
+# Dapr, Vault, OpenTelemetry, Jaeger, GKE. Labels of the namespace decide it too, so the template cannot say whether.
+_INJECTED = frozenset(
+    {
+        "istio-proxy",
+        "linkerd-proxy",
+        "kuma-sidecar",
+        "consul-dataplane",
+        "daprd",
+        "vault-agent",
+        "otc-container",
+        "jaeger-agent",
+        "gke-gcsfuse-sidecar",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +62,10 @@ class Template:
 
     def container(self, name: str) -> TemplateContainer | None:
         return next((one for one in self.running if one.name == name), None)
+
+    def may_have(self, name: str) -> bool:
+        """Whether the pods have a running container of this name, or get one that is known to be injected."""
+        return name in _INJECTED or self.container(name) is not None
 
     def without_request(self, resource: str, container: str) -> list[str]:
         """The containers whose missing request prevents a utilisation; empty if the pod itself has a request."""
@@ -150,7 +169,7 @@ def unknown_container(name: str, template: Template, of: object) -> str:
 
 def unsized_container(name: str, template: Template, of: object) -> str:
     """Why a policy for this container is never used; empty if it is."""
-    if template.container(name) is not None:
+    if template.may_have(name):
         return ""
     if any(one.name == name for one in template.before):
         return f"{name} of {of} is an init container, and those are not sized"

@@ -221,7 +221,7 @@ def test_placeholders_are_one_problem(tmp_path):
     (decision,) = hypot("-f", path, "-o", "json").json["decisions"]
     assert [one["field"] for one in decision["problems"]] == ["", "spec.metrics"]
     assert decision["problems"][0]["message"] == "${APP}, <MIN> and ${MAX} are filled in later"
-    assert "envsubst" in hypot("-f", path).out
+    assert "fill in the placeholders" in hypot("-f", path).out
     spec = {**HPA["spec"], "maxReplcas": "${MAX}"}
     (decision,) = hypot("-f", written(tmp_path, *world(spec=spec)), "-o", "json").json["decisions"]
     assert (decision["decided"], decision["problems"][0]["rule"]) == (True, "unknown-field")
@@ -293,6 +293,31 @@ def test_an_autoscaler_that_comes_often(tmp_path):
     assert message.endswith(": the last one counts")
 
 
+@pytest.mark.parametrize(
+    ("repeated", "last"),
+    [
+        (3, "shop/web2 is in the input twice"),
+        (4, "another object is in the input several times: name"),
+        (40, "37 other objects are in the input several times: name"),
+    ],
+)
+def test_many_repeated_objects_are_counted(tmp_path, repeated, last):
+    """A repository of examples has most of its objects several times."""
+    hpas = [{**HPA, "metadata": {**HPA["metadata"], "name": f"web{i}"}} for i in range(repeated)] * 2
+    lines = [line for line in hypot("-f", written(tmp_path, *hpas)).err.splitlines() if "in the input" in line]
+    assert len(lines) == min(repeated, 4)
+    assert lines[-1].startswith(last)
+
+
+def test_a_link_that_leads_nowhere_is_a_file(tmp_path):
+    """It names no object, also if its path looks like KIND/NAME."""
+    link = tmp_path / "web.yaml"
+    link.symlink_to("nowhere")
+    result = hypot(str(link))
+    assert result.status == 2
+    assert f"{link}: cannot read it: No such file" in result.err
+
+
 def test_many_ignored_kinds_are_not_listed(tmp_path):
     """The most frequent ones are."""
     others = [{"apiVersion": "v1", "kind": f"Kind{i}"} for i in range(20) for _ in range(i + 1)]
@@ -331,6 +356,25 @@ def test_manifests_alone_say_at_which_values_an_hpa_asks_for_more(tmp_path):
         "",
         "1 autoscaler: 1 undecided.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"), [("v1", "Node"), ("example.dev/v1", "Widget"), ("apps/v1", "ReplicaSet"), ("v1", "Pod")]
+)
+def test_exported_objects_make_no_dump(tmp_path, api_version, kind):
+    """A repository may have objects that were exported from a cluster, without the pods and their usage."""
+    other = {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": "x", "creationTimestamp": "2019-07-09T16:22:08Z"},
+    }
+    deploy = {**MANIFEST, "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}}}
+    exported = {**HPA, "metadata": {**HPA["metadata"], "creationTimestamp": "2019-07-09T16:22:08Z"}}
+    shown = hypot("-f", written(tmp_path, exported, deploy, other)).out
+    first, second, *_ = shown.splitlines()
+    assert "2019" not in first
+    assert "the time of the clock" in first
+    assert second.startswith("The input has manifests only")
 
 
 def test_they_are_the_values_of_a_decision_at_its_target(tmp_path):

@@ -218,7 +218,10 @@ def test_a_key_that_is_given_twice(folder):
 def test_templates_that_nothing_renders(folder):
     """Without a chart there is no folder to name."""
     (folder / "job.yaml").write_text("apiVersion: batch/v1\nkind: Job\nspec: {{ spec }}\n", encoding="utf-8")
-    assert "to check the result of templates, render them and pass the result: `hypot lint -`" in run(".").stderr
+    assert (
+        "to check the result of templates and patches, render them and pass the result: `hypot lint -`"
+        in run(".").stderr
+    )
 
 
 def test_a_dump_that_is_cut_off():
@@ -352,6 +355,34 @@ def test_a_placeholder_hides_nothing_about_the_whole_object():
     manifest = {**hpa("${APP}"), "spec": "${SPEC}", "extra": 1}
     found = {one["rule"] for one in json.loads(run("-", "-o", "json", input=to_yaml(manifest)).stdout)["findings"]}
     assert {"placeholder", "type", "unknown-field"} <= found
+
+
+@pytest.mark.parametrize(
+    ("placeholder", "fix"),
+    [
+        ("${APP}", "`envsubst < FILE | hypot lint -`, or `flux envsubst`"),
+        ("$(APP)", "`kustomize build DIR | hypot lint -`"),
+        ("<APP>", "fill in the placeholders as your deployment does, and pass the result: `hypot lint -`"),
+    ],
+)
+def test_each_form_of_placeholder_has_its_own_fix(placeholder, fix):
+    """Nothing is named that leaves it as it is."""
+    report = json.loads(run("-", "-o", "json", input=to_yaml(hpa(placeholder))).stdout)
+    (hint,) = [one["hint"] for one in report["findings"] if one["rule"] == "placeholder"]
+    assert hint.startswith(f"check the result too: {fix}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "remedy"), [("Component", "hypot lint -"), ("Kustomization", "hypot lint --render part")]
+)
+def test_a_component_of_kustomize_is_not_rendered_alone(folder, kind, remedy):
+    """It is a part of other kustomizations, and `kustomize build` of it fails."""
+    (folder / "part").mkdir()
+    (folder / "part" / "kustomization.yaml").write_text(
+        f"apiVersion: kustomize.config.k8s.io/v1\nkind: {kind}\npatches:\n- path: web.yaml\n", encoding="utf-8"
+    )
+    (folder / "part" / "web.yaml").write_text(to_yaml({**hpa(), "spec": {"maxReplicas": 9}}), encoding="utf-8")
+    assert f"`{remedy}`" in run(".").stderr
 
 
 def test_patches_of_an_overlay_without_other_files(folder):

@@ -69,6 +69,14 @@ class TestTarget:
         (found,) = findings("target-missing", hpa(), away)
         assert "there is one in namespace prod" in found.message
 
+    @pytest.mark.parametrize(("of_scaler", "of_target"), [("shop", None), (None, "shop"), (None, "prod")])
+    def test_a_namespace_that_is_not_written_is_unknown(self, of_scaler, of_target):
+        """A kustomization or `kubectl -n` may say which one it is, so it is not another one."""
+        scaler = changed(hpa(), "metadata", "namespace", to=of_scaler)
+        away = changed(workload(), "metadata", "namespace", to=of_target)
+        assert not findings("target-missing", scaler, away)
+        assert findings("target-not-given", scaler, away)
+
     def test_owned_replica_sets_are_not_compared(self):
         """Objects that a controller made do not turn advice into a warning."""
         owned = {"ownerReferences": [{"kind": "Deployment", "name": "x", "controller": True}]}

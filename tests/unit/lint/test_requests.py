@@ -3,7 +3,7 @@
 import pytest
 
 from hypot.lint import check
-from unit.lint.lint_cases import container, cpu, hpa, memory, of_container, pods, thing, workload, wpa
+from unit.lint.lint_cases import container, cpu, hpa, memory, of_container, pods, thing, vpa, workload, wpa
 
 NO_CPU = container(requests={"memory": "512Mi"})
 SIDECAR = container("proxy", requests={}, restartPolicy="Always")
@@ -179,3 +179,24 @@ def test_own_tolerance_decides_the_reach():
     tight = workload("web", container(limits={"cpu": "500m"}))
     assert not findings("target-unreachable", scaler, tight)
     assert findings("target-unreachable", scaler, tight, kubernetes="1.34")
+
+
+@pytest.mark.parametrize("name", ["istio-proxy", "linkerd-proxy", "daprd", "vault-agent"])
+def test_container_that_a_mesh_injects_is_not_missing(name):
+    """No template has it, and its policies and metrics work; a similar name is still missing."""
+
+    def found(container_name):
+        policy = {"containerPolicies": [{"containerName": container_name, "mode": "Off"}]}
+        objects = hpa(metrics=[of_container(container_name)]), vpa(resourcePolicy=policy), workload("web")
+        return {one.rule for one in check(*objects).findings} & {"container-missing", "policy-container-missing"}
+
+    assert not found(name)
+    assert found(f"{name}y") == {"container-missing", "policy-container-missing"}
+
+
+def test_the_workload_is_named_with_its_place():
+    """It may be in another file, far away in a repository."""
+    (found,) = findings("request-missing", hpa(), workload("web", NO_CPU))
+    assert [place.object for place in found.related] == ["Deployment shop/web"]
+    (found,) = findings("container-missing", hpa(metrics=[of_container("api")]), workload("web"))
+    assert [place.object for place in found.related] == ["Deployment shop/web"]

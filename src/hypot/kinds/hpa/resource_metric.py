@@ -88,7 +88,7 @@ def _missing_request(metric: ResourceMetric, of: object, missing: list[str], oth
 
 def missing_container(metric: ResourceMetric, template: Template, of: object) -> str:
     """Why the container that the metric names cannot be measured; empty if it can."""
-    if not metric.container or template.container(metric.container) is not None:
+    if not metric.container or template.may_have(metric.container):
         return ""
     if any(one.name == metric.container for one in template.before):
         return f"{metric.container} of {of} is an init container and has ended when pods are measured"

@@ -25,6 +25,12 @@ def is_in_overlay(file: str) -> bool:
     return any((folder / name).is_file() for name in KUSTOMIZATIONS)
 
 
+def can_be_built(folder: pathlib.PurePath) -> bool:
+    """Whether its kustomization is for itself: a Component works only within one that names it."""
+    contents = (_content(pathlib.Path(folder, name)) for name in KUSTOMIZATIONS)
+    return any(isinstance(content, dict) and content.get("kind") != "Component" for content in contents)
+
+
 def _patches_of(folder: pathlib.Path) -> Iterator[str]:
     for name in KUSTOMIZATIONS:
         for path in _named_in(_content(folder / name)):

@@ -430,9 +430,9 @@ def _decoded(file: str, raw: bytes) -> str:
     except UnicodeDecodeError as error:
         offset = len(raw[: error.start].decode(encoding, "replace"))
         fault = Fault(offset, f"not {encoding.upper()} text; save it as UTF-8", hint=_NO_TEXT)
-        raise _FileText(file, raw.decode(encoding, "replace")).error(fault) from error
+        raise _FileText(file, raw.decode(encoding, "replace")).broken(fault) from error
     if (nul := text.find("\0")) >= 0:
-        raise _FileText(file, text).error(
+        raise _FileText(file, text).broken(
             Fault(nul, "a NUL character; this is a binary file, or UTF-16 without a byte order mark", hint=_NO_TEXT)
         )
     return text
@@ -478,15 +478,22 @@ class _FileText:
         return " " * part.column + self.text[part.start : part.end]
 
     def error(self, fault: Fault) -> LoadError:
-        offset = min(fault.offset, len(self.text.rstrip()))  # the end of a file is the end of its last line
+        """A template, if its marks may have kept it from being parsed."""
+        broken = self.broken(fault)
+        if "List" in broken.kinds or not has_marks(self._document_at(self._place_of(fault))):
+            return broken
+        return LoadError(broken.file, broken.line, f"{broken.message}; {RENDER}", "template", broken.kinds)
+
+    def broken(self, fault: Fault) -> LoadError:
+        offset = self._place_of(fault)
         column = offset - self.text.rfind("\n", 0, offset)
         earlier = "" if fault.earlier is None else f" on line {self.line(fault.earlier)}"
         message = f"{fault.message}{earlier} (column {column})"
-        document = self._document_at(offset)
-        kinds = kinds_named_in(document)
-        if has_marks(document) and "List" not in kinds:
-            return LoadError(self.file, self.line(offset), f"{message}; {RENDER}", "template", kinds)
+        kinds = kinds_named_in(self._document_at(offset))
         return LoadError(self.file, self.line(offset), message, "broken", kinds, fault.hint)
+
+    def _place_of(self, fault: Fault) -> int:
+        return min(fault.offset, len(self.text.rstrip()))  # the end of a file is the end of its last line
 
     def _document_at(self, offset: int) -> str:
         """The text between the separators around this place."""

@@ -1,7 +1,7 @@
 """Values that are filled in later, such as ${REPLICAS} or <NAME>: what is found about them says nothing."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from hypot.kinds.problem import Where
@@ -60,3 +60,12 @@ def placeholders_in(data: Any) -> Iterator[str]:
         yield from (found.group() for found in _PLACEHOLDER.finditer(data))
     for each in data.values() if isinstance(data, Mapping) else data if isinstance(data, list) else ():
         yield from placeholders_in(each)
+
+
+def how_to_fill_in(found: Collection[str], command: str) -> str:
+    """What to run, so that the command gets the result."""
+    if all(one.startswith("${") for one in found):
+        return f"`envsubst < FILE | {command}`, or `flux envsubst` if there are defaults such as ${{MIN:=2}}"
+    if all(one.startswith("$(") for one in found):
+        return f"`kustomize build DIR | {command}`, or what else replaces $(NAME) in your deployment"
+    return f"fill in the placeholders as your deployment does, and pass the result: `{command}`"

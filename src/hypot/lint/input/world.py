@@ -342,11 +342,15 @@ class InputWorld:
 
     @cached_property
     def namespaces_of(self) -> dict[tuple[str, str, str], list[str]]:
-        """The namespaces that have a workload of this group, kind and name."""
-        found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-        for key in dict.fromkeys(key._replace(variant="") for key in self.workloads):
-            found[key.group, key.kind, key.name].append(key.namespace)
-        return found
+        """The namespaces that have a workload of this group, kind and name, where a manifest writes them.
+
+        Without a written namespace, a kustomization, a release or `kubectl -n` says which one it is.
+        """
+        found: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
+        for key, workload in self.workloads.items():
+            if workload.item.metadata.get("namespace"):
+                found[key.group, key.kind, key.name][key.namespace] = None
+        return {name: list(namespaces) for name, namespaces in found.items()}
 
     @cached_property
     def _limit_ranges(self) -> dict[str, list[Item]]:

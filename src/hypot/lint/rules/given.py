@@ -7,7 +7,7 @@ from pathlib import PurePath
 from hypot.kinds.misspelt import meant_by
 from hypot.kinds.problem import some
 from hypot.lint.input.item import Folder, Item, Key, text
-from hypot.lint.input.placeholders import placeholders_in
+from hypot.lint.input.placeholders import how_to_fill_in, placeholders_in
 from hypot.lint.input.world import InputWorld
 from hypot.lint.rule import POINTING, Hit, RuleFamily
 
@@ -92,7 +92,7 @@ def _place(item: Item, beside: Item) -> str:
     title="A value that is filled in later",
     why="${REPLICAS}, $(REPLICAS), <NAME> and the like are replaced before the object is applied. What depends on them "
     "cannot be checked, so it is not reported.",
-    fix="check the result too: `envsubst < FILE | hypot lint -`, `flux envsubst`, `kustomize build`",
+    fix="check the result too: `envsubst < FILE | hypot lint -`, `flux envsubst`, `kustomize build`, or your own tool",
     example="${APP} is filled in later, so what depends on it was not checked",
     kinds=(*POINTING, "ScaledObject"),
 )
@@ -102,7 +102,8 @@ def placeholder(world: InputWorld) -> Iterator[Hit]:
         found = dict.fromkeys(placeholders_in({key: item.data.get(key) for key in ("metadata", "spec")}))
         if found:
             are, it = ("is", "it") if len(found) == 1 else ("are", "them")
-            yield Hit(item, (), f"{some(list(found))} {are} filled in later, so what depends on {it} was not checked")
+            message = f"{some(list(found))} {are} filled in later, so what depends on {it} was not checked"
+            yield Hit(item, (), message, f"check the result too: {how_to_fill_in(found, 'hypot lint -')}")
 
 
 def ignored_by(item: Item) -> tuple[str, ...]:

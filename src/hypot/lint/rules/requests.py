@@ -11,7 +11,7 @@ from hypot.kinds.problem import Where
 from hypot.kinds.values.names import container_resource
 from hypot.kinds.values.nested import amount
 from hypot.kinds.values.version import gate_open
-from hypot.lint.input.item import dig
+from hypot.lint.input.item import Item, dig
 from hypot.lint.input.world import Autoscaler, InputWorld, ResourceUse, metrics_of
 from hypot.lint.rule import AUTOSCALER_ONLY, BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
 from hypot.policy.autoscaler.rule import CPU, sized_name
@@ -42,7 +42,13 @@ def request_missing(world: InputWorld) -> Iterator[Hit]:
         if lacks is not None:
             message = f"{lacks.message}{_pod_level_message(world, use)}"
             hint = f"{lacks.hint}; a LimitRange that sets it is used if it is in the input"
-            yield Hit(use.scaler.item, use.metric.where, message, hint)
+            yield Hit(use.scaler.item, use.metric.where, message, hint, _workload(world, use))
+
+
+def _workload(world: InputWorld, use: ResourceUse) -> tuple[Item, ...]:
+    """Where the pods of the target are defined: in a repository, it may be far away, or another one than was meant."""
+    workload = world.target_of(use.scaler)
+    return () if workload is None else (workload.item,)
 
 
 def _of_objects(world: InputWorld) -> Iterator[ResourceUse]:
@@ -64,7 +70,8 @@ def _pod_level_message(world: InputWorld, use: ResourceUse) -> str:
     title="A ContainerResource metric names a container that the pods do not have",
     why="The metric is read for that container alone. Without it there is no sample, the metric fails "
     "(FailedGetContainerResourceMetric), and while it fails nothing is scaled down. Ordinary init containers have "
-    "ended before anything is measured.",
+    "ended before anything is measured. Known sidecars, such as those that Istio, Linkerd or Dapr inject, are not "
+    "reported.",
     fix="name a container of the pod template; a container that is injected later is not visible here, so silence "
     "the rule for it",
     example="Deployment shop/web has no container api; its containers are app and proxy",
@@ -75,7 +82,7 @@ def container_missing(world: InputWorld) -> Iterator[Hit]:
         template = world.template_of(use.scaler)
         absent = "" if template is None else missing_container(use.metric, template, use.scaler.target)
         if absent:
-            yield Hit(use.scaler.item, (*use.metric.where, "container"), absent)
+            yield Hit(use.scaler.item, (*use.metric.where, "container"), absent, others=_workload(world, use))
 
 
 @REQUESTS.rule(
@@ -148,7 +155,7 @@ def target_unreachable(world: InputWorld) -> Iterator[Hit]:
             continue
         message = _unreachable(use, template, limit, up_tolerance(world, use.scaler))
         if message:
-            yield Hit(use.scaler.item, _target_place(use), message)
+            yield Hit(use.scaler.item, _target_place(use), message, others=_workload(world, use))
 
 
 def _unreachable(use: ResourceUse, template: Template, limit: int, tolerance: float) -> str:

@@ -82,7 +82,8 @@ def _named_containers(world: InputWorld) -> Iterator[tuple[AnyAutoscaler, Where,
     "warning",
     title="A policy for a container that the pods do not have",
     why="A policy is looked up by container name. If no pod has that container, the policy is never used and the "
-    "intended container is sized without bounds. Ordinary init containers are not sized.",
+    "intended container is sized without bounds. Ordinary init containers are not sized. Known sidecars, such as those "
+    "that Istio, Linkerd or Dapr inject, are not reported.",
     fix="name a container of the pod template, or * for all others (a Tortoise has no *: there, write an item for each "
     "container); a container that is injected later is not visible here, so silence the rule for it",
     example="Deployment shop/web has no container api; its containers are app and proxy",

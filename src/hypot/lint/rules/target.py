@@ -121,7 +121,9 @@ def _beside(world: InputWorld, one: AnyAutoscaler, target: Key) -> tuple[bool, s
     return bool(near) or any(workload.item.folder == one.item.folder for workload in others), hint
 
 
-def _elsewhere(world: InputWorld, target: Key) -> str:
+def _elsewhere(world: InputWorld, one: AnyAutoscaler, target: Key) -> str:
+    if not one.item.metadata.get("namespace"):
+        return ""
     namespaces = world.namespaces_of.get((target.group, target.kind, target.name), [])
     if not namespaces or target.namespace in namespaces:
         return ""
@@ -139,7 +141,7 @@ def _elsewhere(world: InputWorld, target: Key) -> str:
 )
 def target_missing(world: InputWorld) -> Iterator[Hit]:
     for one, target in _absent(world):
-        elsewhere = _elsewhere(world, target)
+        elsewhere = _elsewhere(world, one, target)
         beside, near = _beside(world, one, target)
         if world.complete:
             yield Hit(one.item, (*one.reference, "name"), f"there is no {target}{elsewhere}", near)
@@ -161,7 +163,7 @@ def target_missing(world: InputWorld) -> Iterator[Hit]:
 )
 def target_not_given(world: InputWorld) -> Iterator[Hit]:
     for one, target in _absent(world):
-        if not world.complete and not _beside(world, one, target)[0] and not _elsewhere(world, target):
+        if not world.complete and not _beside(world, one, target)[0] and not _elsewhere(world, one, target):
             message = f"{target} is not in the input, so nothing that depends on its pods was checked"
             yield Hit(one.item, (*one.reference, "name"), message)
 
@@ -226,7 +228,7 @@ def target_at_zero(world: InputWorld) -> Iterator[Hit]:
     kinds=HPA_ONLY,
 )
 def foreign_pods(world: InputWorld) -> Iterator[Hit]:
-    strangers: dict[Key, list[str]] = defaultdict(list)
+    strangers: dict[Key, list[Item]] = defaultdict(list)
     for key, workload in world.workloads.items():
         if workload.template is None or workload.item.controlled:
             continue
@@ -235,10 +237,10 @@ def foreign_pods(world: InputWorld) -> Iterator[Hit]:
         )
         # A target without pods of its own, such as a Balancer, selects those of the workloads behind it.
         if len(selecting) == 1 and selecting[0].key != key and selecting[0].template is not None:
-            strangers[selecting[0].key].append(str(key))
+            strangers[selecting[0].key].append(workload.item)
     for hpa in world.hpas:
         others = strangers.get(hpa.target) if hpa.target is not None else None
         if others:
-            names = some(list(dict.fromkeys(others)))
+            names = some(list(dict.fromkeys(map(str, others))))
             message = f"the selector of {hpa.target} also matches the pods of {names}, so their usage is counted"
-            yield Hit(hpa.item, hpa.reference, message)
+            yield Hit(hpa.item, hpa.reference, message, others=first_of(others))

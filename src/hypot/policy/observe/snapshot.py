@@ -58,6 +58,10 @@ _KNOWN = {
     ("external.metrics.k8s.io", "ExternalMetricValue"),
     ("datadoghq.com", "DatadogMonitor"),
 }
+# What only a cluster can say, beside the values of metrics.
+_OBSERVED = frozenset(
+    {("", "Pod"), ("autoscaling", "Scale"), ("autoscaling.k8s.io", "VerticalPodAutoscalerCheckpoint")}
+)
 # Kubernetes' own groups, in addition to those that end in .k8s.io; unknown kinds in these groups are never targets.
 _BUILT_IN = {"", "apps", "autoscaling", "batch", "extensions", "policy"}
 _CONDITION_TIMES = ("lastTransitionTime", "lastUpdateTime", "lastProbeTime")
@@ -128,6 +132,8 @@ class Snapshot:
         self._usage: UsageOf = usage or self._surroundings.usage
         self._refusals = Refusals(absent)
         self._times: set[str] = set()
+        # The namespaces of pods that ran; "" if something else shows that the input was read from a cluster.
+        self._observed: set[str] = set()
         self._scales_read: dict[int, tuple[Object, Scale | Failure]] = {}
         self._templates_read: dict[int, tuple[Object, tuple[Container, ...]]] = {}
         self._found: dict[tuple[str, Key, str], Scale | Failure] = {}
@@ -140,6 +146,8 @@ class Snapshot:
             else:
                 takers.get((group_of(data.get("apiVersion")), data.get("kind")), self.take_workload)(data)
             self._times.update(_times(data))
+            if _is_observed(data):
+                self._observed.add(namespace_of(data) if data.get("kind") == "Pod" else "")
         self.settle()
 
     def _takers(self) -> dict[tuple[str, Any], Callable[[Object], None]]:
@@ -255,7 +263,12 @@ class Snapshot:
         return self.pods(autoscaler.namespace, scale.selector) if isinstance(scale, Scale) else ()
 
     def newest_time(self) -> float | None:
-        """The latest timestamp in the input; None if there is none."""
+        """The latest timestamp in the input; None if it has manifests only.
+
+        Some exported objects among the manifests of a repository do not make a dump.
+        """
+        if self._observed.isdisjoint({"", *(namespace for _, namespace, _ in self._autoscalers)}):
+            return None
         return max((at for text in self._times if (at := read_time(text)) is not None), default=None)
 
     def seen(self, autoscaler: Autoscaler, now: float, settings: Settings, questions: Questions) -> Seen:
@@ -391,6 +404,14 @@ def _same_object(scale: Object, workload: Object | None) -> bool:
     """Whether a Scale can belong to this workload: its uid must not differ."""
     uids = {inner(data, "metadata").get("uid") for data in (scale, workload or {})}
     return len(uids - {None}) < 2
+
+
+def _is_observed(data: Object) -> bool:
+    """Whether it shows that the input was read from a cluster. The status of a manifest has no times."""
+    if is_autoscaler(data):
+        return any(_times({"status": data.get("status")}))
+    group = group_of(data.get("apiVersion"))
+    return (group.endswith("metrics.k8s.io") or (group, data.get("kind")) in _OBSERVED) and any(_times(data))
 
 
 def _times(data: Object) -> Iterator[str]:

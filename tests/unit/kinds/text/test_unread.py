@@ -62,6 +62,14 @@ def test_an_object_without_a_version_is_incomplete(put, text):
     assert (error.why, error.kinds) == ("incomplete", {"Deployment"})
 
 
+@pytest.mark.parametrize("raw", [b"\x93\xff{{ <% {% \x00", b"kind: Pod\0{{ .Values.x }}"])
+def test_a_binary_file_is_no_template(put, raw):
+    """Whatever bytes are in it: it says how to save a text."""
+    found, [error] = read(put(raw))
+    assert (found, error.why) == ([], "broken")
+    assert "template" not in str(error)
+
+
 def test_broken_items_of_a_list(put):
     """The other items are read."""
     items = "".join(
