@@ -32,9 +32,10 @@ $(READY): requirements.lock pyproject.toml
 
 setup: $(READY) ## Create the virtual environment
 
-# All tests of a file go to one process, so that what they share is made once.
+# All tests of a file go to one process, so that what they share is made once. Files start in the order of tests/conftest.py;
+# pytest-xdist would put those of few tests last, which take the longest.
 test: $(READY) ## Run the unit, property and conformance tests
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 fuzz: $(READY) ## Run the property tests on new random examples: N=100000 hostile specs per kind, SEED=1 repeats a run, ONLY=vpa selects tests, IN=tests/property a folder
 	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')); \

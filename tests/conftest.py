@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,19 @@ def examples(own: int) -> int:
     return own * max(1, FUZZ // MORE_EVERY) if own < FUZZ else own
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def put_slow_files_first(items: list[pytest.Item]) -> None:
+    """So that no process is left with one of them at the end; what compiles for the others comes before all.
+
+    A file of many tests is a table of quick ones, and the slow tests are in files of few.
+    """
+    size = Counter(item.path for item in items)
+    items.sort(key=lambda item: ("compiled" not in getattr(item, "fixturenames", ()), size[item.path]))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Set the number of examples of each property; properties on a real cluster set their own."""
+    if hasattr(config, "workerinput"):
+        put_slow_files_first(items)
     counting = [item for item in items if not item.path.is_relative_to(CLUSTER)]
     # A test with parameters is several items but one function.
     for test in {getattr(item.obj, "__func__", item.obj) for item in counting if isinstance(item, pytest.Function)}:

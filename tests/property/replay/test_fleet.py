@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from hypot.replay.engine.engine import replay
 from hypot.replay.fleet import fleet
+from hypot.replay.fleet.cases import EXAMPLES
 from hypot.replay.fleet.records import TooLargeError
 from hypot.replay.score.scores import judge, needed_by, part, score
 from property.autoscaler_worlds import autoscaler_cases
@@ -15,7 +16,7 @@ from property.tortoise_worlds import fitting, knowing, tortoise_cases
 from property.vertical_worlds import hvpas, setups, vpas
 
 # The first test compiles it: one process runs all of these.
-pytestmark = pytest.mark.xdist_group("fleet")
+pytestmark = [pytest.mark.xdist_group("fleet"), pytest.mark.usefixtures("compiled")]
 
 
 often = settings(
@@ -24,6 +25,12 @@ often = settings(
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
 )
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """All loops at once: what they share would be compiled for each of them."""
+    fleet.warm([*EXAMPLES, fleet.COUNTING])
 
 
 def both(case: Case):

@@ -84,7 +84,7 @@ async def answered(answer, **more):
     """What is read from a loopback server with this answer."""
     app = http.Application()
     app.router.add_post("/api/v1/query_range", answer)
-    runner = http.AppRunner(app, access_log=None)
+    runner = http.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     await http.TCPSite(runner, "127.0.0.1", 0).start()
     try:
