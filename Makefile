@@ -46,7 +46,7 @@ fuzz: $(READY) ## Run the property tests on new random examples: N=100000 hostil
 # Most of these tests wait for a controller, so two processes, each with a control plane of its own, take half of the time.
 test-cluster: $(READY) ## Test against a real Kubernetes control plane (built once with Go, 5 to 15 minutes)
 	$(BIN)/python tests/cluster/plane/binaries.py
-	$(BIN)/pytest tests/cluster -n 2 --dist loadfile \
+	$(BIN)/pytest tests/cluster -n 2 --dist loadfile --no-loadscope-reorder \
 	  --ignore=tests/cluster/test_twins.py --ignore=tests/cluster/controller/test_autoscaler_day.py
 	$(BIN)/pytest tests/cluster/test_twins.py # compares exact times, so it needs its own control plane
 	$(BIN)/pytest tests/cluster/controller/test_autoscaler_day.py # ten minutes in which each second counts, so the same

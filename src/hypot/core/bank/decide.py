@@ -49,7 +49,7 @@ def advise(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) 
         recommend_count(rule, past, o, now)
         restrain_count(rule, past, o, now)
     if changes_size(rule, o, now):
-        pods = sized_pods(past, o)
+        pods = sized_pods(past)
         recommend_size(rule, past, o, pods, now)
         restrain_size(rule, past, o, pods, now)
     elif rule.sizes:
@@ -57,9 +57,12 @@ def advise(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) 
     learn_requests(rule, past, o)
 
 
-def sized_pods(past: AutoscalerPast, o: Observed) -> int:
-    """The pods that the size is planned for: those that serve now and are kept."""
-    return int(max(1, min(o.ready, past.proposal.replicas[0])))
+def sized_pods(past: AutoscalerPast) -> int:
+    """The pods that the size is planned for: those that are kept, but not those that were just ordered.
+
+    Pods that serve no more are counted: where most have crashed, the others would get the cpu of all.
+    """
+    return int(max(1, min(past.learned.served[0], past.proposal.replicas[0])))
 
 
 def changes_size(rule: AutoscalerRule, o: Observed, now: float) -> bool:
@@ -185,7 +188,7 @@ def restrain_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods:
     proposal = past.proposal
     most = largest_size(rule, past, o)
     cpu = max(rule.least_cpu, min(most, proposal.asked[1]))
-    total, here = pods * cpu, max(1, min(o.ready, o.replicas)) * o.cpu
+    total, here = pods * cpu, max(1, past.learned.served[0]) * o.cpu
     if total > here:
         cpu = max(cpu, min(most, in_grains(cpu * (1.0 + AHEAD) / 1000.0, rule.grain)))
     elif not may_release(rule, past, now) or total > here * (1.0 - RELEASED):

@@ -77,15 +77,22 @@ def note_gap(rule: AutoscalerRule, past: AutoscalerPast, now: float) -> None:
 
 
 def note_starts(learned: Learned, o: Observed, now: float) -> None:
-    """Measure how long it takes from the last order of more pods until all of them serve."""
+    """Measure how long it takes from the last order of more pods until all of them serve.
+
+    A pod that stops serving says nothing about that.
+    """
     if o.ready < o.replicas:
-        if o.replicas > learned.ordered[0] or learned.missing_since[0] == inf:
+        is_ordered = o.replicas > learned.ordered[0]
+        if is_ordered or learned.missing_since[0] == inf:
             learned.missing_since[0] = learned.last[0] if learned.last[0] > -inf else now
+            learned.starting[0] = 1 if is_ordered else 0
     elif learned.missing_since[0] < inf:
-        took = min(LONGEST_START, now - learned.missing_since[0])
-        learned.start[0] += FOLLOWED * (took - learned.start[0])
+        if learned.starting[0]:
+            took = min(LONGEST_START, now - learned.missing_since[0])
+            learned.start[0] += FOLLOWED * (took - learned.start[0])
         learned.missing_since[0] = inf
     learned.ordered[0] = o.replicas
+    learned.served[0] = min(o.replicas, max(o.ready, learned.served[0]))
 
 
 def note_size(learned: Learned, o: Observed) -> None:

@@ -7,8 +7,9 @@ from math import inf
 
 from hypot.core.bank.rule import Learned, Observed
 
-# How full the memory of a pod may be, as a share of its limit.
-FULL = 0.8
+# How full the memory of a pod may be, as a share of its limit; and how much of the room above that of an idle pod may
+# be used in any case, because a runtime may take most of its memory at once.
+FULL, USABLE_ROOM = 0.8, 0.5
 # The weight of the newest observation; and how much use must differ, as the square of its spread over its mean, until
 # it shows which part of the memory comes with it. Before that nothing is known.
 REMEMBERED = 0.01
@@ -19,7 +20,9 @@ def use_that_fits(learned: Learned) -> float:
     """The cores that a pod can use with the memory that it has; infinite if that is not known or does not matter."""
     slope = memory_per_core(learned)
     idle = learned.memory[1] - slope * learned.memory[0]
-    return float((FULL - idle) / slope) if slope > 0.0 and idle < FULL else inf
+    if slope <= 0.0:
+        return inf
+    return float(max(FULL - idle, USABLE_ROOM * (1.0 - idle), 0.0) / slope)
 
 
 def memory_per_core(learned: Learned) -> float:

@@ -14,6 +14,8 @@ EXPLORED = 1.25
 # Use is flat if it stays within this share. If it is so for this many steps, though demand usually changes by more than
 # that in each, or if it is so while all pods together use clearly less than before, then pods can use no more.
 FLAT, RESTLESS = 0.005, 0.01
+# A single change counts as at most this much: after one step demand is not restless.
+MOST_CHANGE = 0.05
 FLAT_STEPS = 10
 FLAT_AFTER_LOSS, LOSS = 5, 0.08
 # It is the largest so far from this share of that on.
@@ -66,4 +68,4 @@ def change_of_demand(learned: Learned) -> float:
     """By which share the demand changed in the last step."""
     newest = learned.newest[0]
     now, before = learned.demand[newest], learned.demand[(newest - 1) % KEPT]
-    return float(min(1.0, abs(now - before) / before)) if before > 0.0 else 0.0
+    return float(min(MOST_CHANGE, abs(now - before) / before)) if before > 0.0 else 0.0

@@ -85,10 +85,13 @@ class Learned(NamedTuple):
     work: Any
     base: Any
     means: Any
-    # How long pods take to serve; the last order, and since when some that it asks for do not serve yet.
+    # How long pods take to serve; the last order, how many pods have served since, since when some that it asks for do
+    # not serve, and whether that is because they were just ordered.
     start: Any
     ordered: Any
+    served: Any
     missing_since: Any
+    starting: Any
     # The ready pods of the last steps, with the time of each.
     ready: Any
     ready_at: Any
@@ -155,7 +158,9 @@ def nothing_learned() -> AutoscalerPast:
         means=[0.0, 0.0, 0.0, 0.0],
         start=[USUAL_START],
         ordered=[0],
+        served=[0],
         missing_since=[inf],
+        starting=[0],
         ready=[0] * COUNTS_KEPT,
         ready_at=[-inf] * COUNTS_KEPT,
         ready_newest=[0],

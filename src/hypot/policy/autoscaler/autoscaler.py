@@ -95,7 +95,7 @@ class _AutoscalerPass(AutoscalerFindings):
             self.report_fixed_size(o, container)
         elif rule.sizes:
             self.report_rule(rule, past, past.sizes, planned[1], SIZE)
-            self.report_size(rule, past, o, container, sized_pods(past, o))
+            self.report_size(rule, past, o, container, sized_pods(past))
             self.report_memory(rule, past, o)
 
     def _sized(self, rule: AutoscalerRule, past: AutoscalerPast, container: CurrentSize, current: int) -> int:

@@ -130,7 +130,7 @@ class AutoscalerFindings(Findings):
                 self.step("restrain", "kept-size", None, None, f"{container} stays at {brief('cpu', cpu)}: {kept}.")
             return
         why = ""
-        if asked < cpu and pods * asked <= max(1, min(o.ready, o.replicas)) * o.cpu:
+        if asked < cpu and pods * asked <= max(1, past.learned.served[0]) * o.cpu:
             why = f"{self._why_kept(rule, past, 'a shrink must be clear')}, so fewer pods keep the cpu of all"
         self._report_new_size(container, o.cpu, cpu, why)
 

@@ -115,8 +115,8 @@ class TestSizes:
         """With the cpu of all pods that serve now."""
         one = Workload(USUAL, replicas=replicas, cpu=1000)
         past, o = one.past, one.observed(1.0)
-        past.proposal.replicas[0], past.proposal.asked[1] = kept, asked
-        restrain_size(USUAL, past, o, sized_pods(past, o), one.now)
+        past.proposal.replicas[0], past.proposal.asked[1], past.learned.served[0] = kept, asked, replicas
+        restrain_size(USUAL, past, o, sized_pods(past), one.now)
         assert past.proposal.cpu[0] == cpu
 
     @pytest.mark.parametrize(("kept_for", "asked", "cpu"), [(60.0, 600, 4000), (0.0, 3900, 4000), (0.0, 600, 600)])
@@ -124,10 +124,29 @@ class TestSizes:
         """Unless a clear shrink is allowed."""
         one = Workload(USUAL, replicas=4, cpu=4800)
         past, o = one.past, one.observed(1.0)
-        past.proposal.replicas[0], past.proposal.asked[1] = 4, asked
+        past.proposal.replicas[0], past.proposal.asked[1], past.learned.served[0] = 4, asked, 4
         past.learned.keeps_until[0] = one.now + kept_for
-        restrain_size(USUAL, past, o, sized_pods(past, o), one.now)
+        restrain_size(USUAL, past, o, sized_pods(past), one.now)
         assert past.proposal.cpu[0] == cpu
+
+    def test_the_few_that_have_not_crashed_do_not_get_the_cpu_of_all(self):
+        """Ten pods share five cores. Only one serves after a while, at its cap: its size is planned for all ten."""
+        one = Workload(USUAL._replace(least_pods=10), replicas=10, cpu=1000)
+        one.steps(5.0, 200)
+        before, o = one.cpu, one.observed(5.0)
+        for use in (*[o.use] * 4, *[o.cap] * 60):
+            advise(one.rule, one.past, o._replace(at=one.now - 15.0, ready=1, use=use), one.now)
+            one.now += one.rule.step
+            assert one.past.proposal.cpu[0] == before
+
+    def test_pods_that_were_just_ordered_are_not_counted(self):
+        """They do not help yet, so those that serve get what is needed now."""
+        one = Workload(USUAL, replicas=10, cpu=1000)
+        o = one.observed(5.0)
+        for ready, served in ((4, 4), (3, 4), (7, 7), (10, 10), (2, 10)):
+            advise(one.rule, one.past, o._replace(ready=ready), one.now)
+            one.now += one.rule.step
+            assert one.past.learned.served[0] == served
 
     def test_constants(self):
         """The table above depends on them."""

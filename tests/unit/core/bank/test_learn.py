@@ -94,6 +94,16 @@ class TestObserve:
         assert learned.start[0] == pytest.approx(60.0 + 0.2 * (9 * STEP - 60.0))
         assert learned.missing_since[0] == inf
 
+    def test_a_pod_that_stops_serving_says_nothing_of_starts(self):
+        """However long it is away; the next order is measured again."""
+        one = Workload()
+        for ready in (4, *[3] * 120, 4):
+            learned = self.seen(one, replicas=4, ready=ready)
+        assert learned.start[0] == 60.0
+        for ready in (4, 5):
+            learned = self.seen(one, replicas=5, ready=ready)
+        assert learned.start[0] == pytest.approx(60.0 + 0.2 * (2 * STEP - 60.0))
+
     @pytest.mark.parametrize(("gap", "forgets"), [(4 * STEP, False), (4 * STEP + 1, True), (-1.0, True)])
     def test_a_gap_or_a_clock_set_back_begins_anew(self, gap, forgets):
         """Plans and demand are forgotten, and nothing is released for 80 steps; what was learned stays."""

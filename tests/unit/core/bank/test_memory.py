@@ -36,6 +36,9 @@ def learned_from(*points):
         (((0.4, 0.5), (1.2, 0.3)), inf),
         # Full at less than what they use.
         (((0.4, 0.7), (1.2, 1.0)), 0.667),
+        # Pods whose memory is nearly full without any use: half of the room that is left, and no cliff.
+        (((0.4, 0.81), (1.2, 0.85)), 2.1),
+        (((0.4, 0.83), (1.2, 0.87)), 1.9),
         # Memory that is not known, or has no limit.
         (((0.4, 0.0), (1.2, 0.0)), inf),
     ],

@@ -89,6 +89,14 @@ class TestOthers:
         assert one.past.learned.reach[0] == 0.0
         assert one.past.learned.flat[0] > FLAT_STEPS
 
+    @pytest.mark.parametrize("level", [2.0, 3.0, 7.0])
+    def test_a_single_step_makes_demand_not_restless(self, level):
+        """After it use is flat because demand is."""
+        one = Workload(USUAL, replicas=2, cpu=1000)
+        one.steps(1.0, 400)
+        one.steps(level, 60)
+        assert one.past.learned.reach[0] == 0.0
+
     def test_quiet_nights_have_no_reach(self):
         """Use is flat then, but far from the largest."""
         one = Workload(USUAL, replicas=12, cpu=1000)

@@ -623,11 +623,11 @@ def test_the_newest_time_of_the_input():
     doomed = pod("a")
     doomed["metadata"]["deletionTimestamp"] = "2027-01-01T00:00:00Z"
     doomed["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
-    assert Snapshot([doomed]).newest_time() == read_time("2026-01-01T00:00:00Z")
+    assert Snapshot([doomed, hpa()]).newest_time() == read_time("2026-01-01T00:00:00Z")
     doomed["metadata"]["managedFields"] = [{"time": "2026-01-02T00:00:00Z"}]
-    assert Snapshot([doomed]).newest_time() == read_time("2026-01-02T00:00:00Z")
+    assert Snapshot([doomed, hpa()]).newest_time() == read_time("2026-01-02T00:00:00Z")
     doomed["status"]["conditions"] = [{"lastTransitionTime": "2026-01-03T01:00:00+01:00", "lastProbeTime": None}]
-    assert Snapshot([doomed]).newest_time() == read_time("2026-01-03T00:00:00Z")
+    assert Snapshot([doomed, hpa()]).newest_time() == read_time("2026-01-03T00:00:00Z")
     scaled = hpa() | {"status": {"lastScaleTime": "2026-01-04T00:00:00Z"}}
     assert Snapshot([doomed, scaled]).newest_time() == read_time("2026-01-04T00:00:00Z")
     assert Snapshot([doomed, pod_metrics("a"), scaled]).newest_time() == read_time(START)
