@@ -211,6 +211,14 @@ def test_too_short_a_history(run):
     assert "web: 30 min of history" in found.err
 
 
+def test_a_history_without_any_demand(run):
+    """Says nothing of what its pods need; the others are judged."""
+    found = run({"idle": lambda _: 0.0, "web": calm}, web(), web("idle"), options=("-o", "json"))
+    assert [one["name"] for one in found.json["workloads"]] == ["web"]
+    (left,) = found.json["leftOut"]
+    assert (left["workload"], left["why"].split(",")[0]) == ("idle", "there is no demand in its history")
+
+
 def test_a_strict_world_assumes_nothing(run):
     """What is missing is printed as parts of a world file."""
     found = run({"web": calm}, web(), options=("--strict-world",))
