@@ -44,10 +44,12 @@ def begun(
 
 
 def is_large(web: Workload) -> bool:
-    """More pods, and larger ones; all are ready."""
-    count, both = shape(web)
+    """More pods, and larger ones; all are ready, and of the same size."""
+    sizes = {milli(one["cpu"]) for one in web.requests()}
     ready = web.deployment().get("status", {}).get("readyReplicas", 0)
-    return count > 4 and both > 800 and ready == count == len(web.requests())
+    return (
+        web.replicas() > 4 and len(sizes) == 1 and min(sizes) > 200 and ready == web.replicas() == len(web.requests())
+    )
 
 
 def has_decided(hypot: Controller) -> bool:
@@ -99,6 +101,7 @@ def test_a_restart_keeps_what_was_learned_and_releases_nothing_early(stage: Stag
         eventually(lambda: is_large(web), SOON)
         web.load = 3600
         hypot.until_reconciled(80)
+        eventually(lambda: is_large(web), SOON)
         since = one.status()["learned"]["since"]
     before = shape(web)
     web.load = 300
