@@ -18,7 +18,7 @@ from hypot.core.bank.memory import use_that_fits
 from hypot.core.bank.need import busiest, in_grains, pods_for, size_for
 from hypot.core.bank.reach import cap_of, fewest_pods
 from hypot.core.bank.rule import USUAL_RESIZE, AutoscalerPast, AutoscalerRule, Observed
-from hypot.core.bank.season import DAY, WEEK, ratio_ahead
+from hypot.core.bank.season import DAY, WEEK, busiest_slot, ratio_ahead
 
 # The first rule decides for this many steps.
 WARM_UP = 40
@@ -29,8 +29,10 @@ RELEASED_PODS = 0.04
 AHEAD = 0.1
 # Without metrics, demand follows the season, this many steps ahead.
 BLIND_AHEAD = 4
-# Where a change of size restarted pods, sizes stay for this long: a day seven times over, whatever a day's length.
+# Where a change of size restarted pods, sizes stay for this long: a day seven times over, whatever a day's length. But
+# pods that need less than this share of their cpu all day are worth another restart.
 FIXED_DAYS = 7.0
+OVERSIZED = 0.5
 
 
 def advise(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
@@ -53,7 +55,7 @@ def advise(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) 
         recommend_size(rule, past, o, pods, now)
         restrain_size(rule, past, o, pods, now)
     elif rule.sizes:
-        proposal.cpu[0] = max(rule.least_cpu, min(rule.most_cpu, o.cpu))
+        proposal.cpu[0] = max(rule.least_cpu, min(rule.most_cpu, fixed_size(rule, past, o, now)))
     learn_requests(rule, past, o)
 
 
@@ -66,8 +68,26 @@ def sized_pods(past: AutoscalerPast) -> int:
 
 
 def changes_size(rule: AutoscalerRule, o: Observed, now: float) -> bool:
-    """Whether the size may change now; if pods had to restart for it lately, only their count changes."""
-    return bool(rule.sizes and now - o.restarted >= FIXED_DAYS * rule.day)
+    """Whether the size may change now; if pods had to restart for it lately, only their count does, if it can."""
+    return bool(rule.sizes and not (rule.counts and restarted_lately(rule, o, now)))
+
+
+def restarted_lately(rule: AutoscalerRule, o: Observed, now: float) -> bool:
+    """Whether pods had to restart to change their size, and not long ago."""
+    return now - o.restarted < FIXED_DAYS * rule.day
+
+
+def fixed_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> int:
+    """The size that pods have, unless the fewest of them need far less in every minute of a day.
+
+    A burst may have left large pods: they would be idle for the rest of the week.
+    """
+    is_least = past.proposal.replicas[0] <= rule.least_pods
+    if not is_least or now - max(o.restarted, past.learned.first[0]) < rule.day or not may_release(rule, past, now):
+        return o.cpu
+    needed = size_for(busiest_slot(past.learned.day), rule.least_pods, o.ratio, past.learned.kappa[0], rule.late_price)
+    cpu = in_grains(needed, rule.grain)
+    return cpu if cpu <= OVERSIZED * o.cpu else o.cpu
 
 
 def planned_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> int:
@@ -191,7 +211,7 @@ def restrain_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods:
     total, here = pods * cpu, max(1, past.learned.served[0]) * o.cpu
     if total > here:
         cpu = max(cpu, min(most, in_grains(cpu * (1.0 + AHEAD) / 1000.0, rule.grain)))
-    elif not may_release(rule, past, now) or total > here * (1.0 - RELEASED):
+    elif not may_release(rule, past, now) or restarted_lately(rule, o, now) or total > here * (1.0 - RELEASED):
         cpu = o.cpu if here == pods * o.cpu else in_grains(here / pods / 1000.0, rule.grain)
     proposal.cpu[0] = max(rule.least_cpu, min(rule.most_cpu, cpu))
 

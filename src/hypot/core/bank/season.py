@@ -56,6 +56,15 @@ def fill(season: Season, before: int, slot: int) -> None:
     season.means[slot % size] = UNKNOWN
 
 
+def busiest_slot(season: Season) -> float:
+    """The largest mean of all slots that are known."""
+    most = 0.0
+    for mean in season.means:
+        if mean > most:  # noqa: PLR1730  max() costs a call
+            most = mean
+    return most
+
+
 def demand_at(season: Season, width: float, when: float) -> float:
     """The demand at that time, between the middles of two slots; UNKNOWN if either is."""
     place = when / width - 0.5

@@ -92,7 +92,7 @@ class _AutoscalerPass(AutoscalerFindings):
             cap = cap_of(past.learned, planned_size(rule, past, o, self.now) / 1000.0 * o.ratio)
             self.report_count(rule, past, o, cap)
         if rule.sizes and not changes_size(rule, o, self.now):
-            self.report_fixed_size(o, container)
+            self.report_fixed_size(past, o, container)
         elif rule.sizes:
             self.report_rule(rule, past, past.sizes, planned[1], SIZE)
             self.report_size(rule, past, o, container, sized_pods(past))

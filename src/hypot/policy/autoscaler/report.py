@@ -151,7 +151,11 @@ class AutoscalerFindings(Findings):
             text = f"{full} at {cores(o.use)} cores: a pod that uses more than {cores(fits * o.ratio)} would not fit"
             self.step("resolve", "memory", None, None, f"{text}, so pods do not grow beyond that.")
 
-    def report_fixed_size(self, o: Observed, container: str) -> None:
+    def report_fixed_size(self, past: AutoscalerPast, o: Observed, container: str) -> None:
+        if past.proposal.cpu[0] < o.cpu:
+            why = "pods restart for it, but even the busiest minute of the last day needs less than half of that"
+            self._report_new_size(container, o.cpu, past.proposal.cpu[0], why)
+            return
         ago = show_seconds(self.now - o.restarted)
         text = f"{container} keeps its size, because pods restarted for the last change of it, {ago} ago"
         self.step("restrain", "fixed-size", None, None, f"{text}: only the count changes.")

@@ -129,6 +129,41 @@ class TestSizes:
         restrain_size(USUAL, past, o, sized_pods(past), one.now)
         assert past.proposal.cpu[0] == cpu
 
+    @pytest.mark.parametrize(
+        ("level", "peak", "days", "replicas", "cpu"),
+        [
+            # Two pods of 4 cores, of which hardly one core is used: half an hour of it is too short, and not a day.
+            (1.0, 1.0, 0.02, 2, 4000),
+            (1.0, 1.0, 1.1, 2, 950),
+            # A busy hour of the last day needs them.
+            (1.0, 4.0, 1.1, 2, 4000),
+        ],
+    )
+    def test_large_pods_that_a_burst_left_restart_once_more(self, level, peak, days, replicas, cpu):
+        """Though they keep their size after a restart, they are not idle for a week."""
+        one = Workload(USUAL, replicas=2, cpu=4000)
+        restarted = one.now
+        for step in range(int(days * 5760)):
+            demand = peak if step % 5760 < 240 else level
+            advise(one.rule, one.past, one.observed(demand)._replace(restarted=restarted), one.now)
+            one.replicas, one.cpu = one.past.proposal.replicas[0], one.past.proposal.cpu[0]
+            one.course.append((one.replicas, one.cpu))
+            restarted = restarted if one.cpu == 4000 else one.now
+            one.now += one.rule.step
+        assert (one.replicas, one.cpu) == (replicas, cpu)
+
+    @pytest.mark.parametrize(("level", "grows"), [(0.5, False), (6.0, True)])
+    def test_a_size_alone_grows_after_a_restart(self, level, grows):
+        """Nothing else could help; and it shrinks when the time is over."""
+        one = Workload(USUAL._replace(counts=False), replicas=2, cpu=2000)
+        for _ in range(200):
+            advise(one.rule, one.past, one.observed(level)._replace(restarted=one.now - 15.0), one.now)
+            one.cpu = one.past.proposal.cpu[0]
+            one.course.append((2, one.cpu))
+            one.now += one.rule.step
+        assert (one.cpu > 2000) == grows
+        assert one.cpu >= 2000
+
     def test_the_few_that_have_not_crashed_do_not_get_the_cpu_of_all(self):
         """Ten pods share five cores. Only one serves after a while, at its cap: its size is planned for all ten."""
         one = Workload(USUAL._replace(least_pods=10), replicas=10, cpu=1000)
