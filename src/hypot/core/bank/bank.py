@@ -5,6 +5,7 @@ decided, so all rules can be priced on the same past: what each would have held,
 requests would have been late.
 """
 
+from math import ceil
 from typing import Any, NamedTuple
 
 from hypot.core.bank.forecasts import FORECASTS, KEPT
@@ -20,6 +21,8 @@ RULES = FORECASTS * MARGIN_COUNT * HOLD_COUNT
 SHADOW = RULES
 PRICED = RULES + 1
 SHADOW_HOLD, SHADOW_TARGET = HOLDS.index(20), 0.7
+# A quotient of two numbers that is whole may be a little more.
+EXACT = 1e-9
 # What decides first: the last value, 10 % more, held for five steps.
 FIRST = MARGINS.index(0.1) * HOLD_COUNT + HOLDS.index(5)
 # How many steps of plans are kept: no lead is longer.
@@ -143,7 +146,7 @@ def plan_counts(
                 asked = pods_for(demand * (1.0 + MARGINS[margin]), use, cap, kappa, late_price, pod_price)
                 bank.plans[place + rule] = float(max(least, min(most, asked)))
             before = demand
-    shadow = int(recent_demand(bank) / (SHADOW_TARGET * request)) + 1
+    shadow = max(1, ceil(recent_demand(bank) / (SHADOW_TARGET * request) - EXACT))
     bank.plans[place + SHADOW] = float(max(least, min(most, shadow)))
 
 

@@ -82,6 +82,12 @@ def test_plans_are_the_need_of_what_is_held():
     assert bank.plans[place + SHADOW] == int(9.0 / 0.7) + 1
 
 
+@pytest.mark.parametrize(("demand", "pods"), [(0.01, 1), (0.7, 1), (0.71, 2), (2.1, 3), (7.0, 10), (9.0, 13)])
+def test_the_shadow_counts_as_an_hpa_at_70_percent_does(demand, pods):
+    """It rounds up, and a demand that is a whole multiple needs no pod more."""
+    assert bank_of(demand).plans[SHADOW] == pods
+
+
 def test_plans_keep_to_bounds():
     """Also those of the shadow."""
     bank = new_bank()
