@@ -3,10 +3,10 @@
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import cpu
-from hypot.replay.advice.advice import Advice, Plan, Tried
+from hypot.replay.advice.advice import TriedChoice, WorkloadAdvice, WorkloadPlan
 from hypot.replay.advice.candidates import Candidates
 from hypot.replay.advice.saving import Saving
-from hypot.replay.advice.today import Subject
+from hypot.replay.advice.today import ScaledWorkload
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.world.parameters import World
@@ -18,17 +18,17 @@ TODAY = Policy("today", (HPA("deployment/web", max_replicas=9, metrics=[cpu(util
 def made_up(workload, today=100.0, saves=0.0, confidence="high", namespace="shop", late=0.5, idle=2.0):
     """A workload that costs so much a month today, of which so much is saved."""
     between = (saves * 0.9, saves * 1.1)
-    before = Tried("today", TODAY, Scores(late=late, idle_cores=idle), today, today, Saving(0.0, 0.0, (0.0, 0.0)))
-    after = Tried(
+    before = TriedChoice("today", TODAY, Scores(late=late, idle_cores=idle), today, today, Saving(0.0, 0.0, (0.0, 0.0)))
+    after = TriedChoice(
         *("tuned hpa", Policy("tuned hpa cpu=80", TODAY.autoscalers, START), Scores(late=0.1)),
         *(today - saves, today - saves, Saving(saves, saves / today, between)),
     )
     target = Ref("apps/v1", "Deployment", workload)
-    subject = Subject(target, namespace, (2, 9), "as in HPA web", ())
+    subject = ScaledWorkload(target, namespace, (2, 9), "as in HPA web", ())
     given = {"today_assumed": False, "requests": True, "calibration": ()}
-    plan = Plan(subject, TODAY, "HPA web", Candidates({}, ()), World(), **given)
+    plan = WorkloadPlan(subject, TODAY, "HPA web", Candidates({}, ()), World(), **given)
     best = after if saves > 0 else before
-    return Advice(workload, "week.csv", 0.0, 7e5, 3e5, plan, (before, after), best, "", confidence, (), (), ())
+    return WorkloadAdvice(workload, "week.csv", 0.0, 7e5, 3e5, plan, (before, after), best, "", confidence, (), (), ())
 
 
 def cluster(count=14):

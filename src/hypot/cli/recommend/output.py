@@ -13,7 +13,7 @@ from hypot.core.instant import show_time
 from hypot.face.recommend.value import RecommendReport
 from hypot.face.style import printable
 from hypot.kinds.base import count_of
-from hypot.replay.advice.advice import Advice, Tried, advice
+from hypot.replay.advice.advice import TriedChoice, WorkloadAdvice, advice
 from hypot.replay.advice.calibration import Calibrated
 from hypot.replay.advice.candidates import RIGHT_SIZED
 from hypot.replay.advice.saving import Saving
@@ -31,7 +31,7 @@ _GAP = "  "
 class Recommended(NamedTuple):
     """The advice for a workload, and what a pair for it needs."""
 
-    advice: Advice
+    advice: WorkloadAdvice
     pair: PairSubject
 
 
@@ -43,7 +43,7 @@ class RecommendOutcome(NamedTuple):
     numbers: Sequence[UsedNumber]
 
     @property
-    def advice(self) -> list[Advice]:
+    def advice(self) -> list[WorkloadAdvice]:
         """The largest saving first."""
         return sorted((one.advice for one in self.workloads), key=lambda one: (-one.best.saving.monthly, one.workload))
 
@@ -79,7 +79,7 @@ _MONEY = "Money is per month of 30 days. What is saved counts late and lost requ
 _WORDS = frozenset({"workload", "today", "best", "confidence", "tried", "what"})
 
 
-def _head(found: Sequence[Advice]) -> str:
+def _head(found: Sequence[WorkloadAdvice]) -> str:
     names = ", ".join(one.workload for one in found[:_NAMED])
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     who = names if len(found) == 1 else f"{len(found)} workloads, {names}{more}"
@@ -91,7 +91,7 @@ def _head(found: Sequence[Advice]) -> str:
     return printable(f"{who}: {show_time(first)} to {show_time(last)}, {judging}, from {where}")
 
 
-def _row(one: Advice) -> tuple[str, ...]:
+def _row(one: WorkloadAdvice) -> tuple[str, ...]:
     today, best = one.today, one.best
     name = textwrap.shorten(printable(one.workload), _LONGEST_NAME, placeholder="..")
     before = (name, described(today.policy), f"{today.cost:.2f}", f"{today.late:.3f}")
@@ -112,7 +112,7 @@ def _percent(saving: Saving) -> str:
     return f"{100 * saving.share:.0f}"
 
 
-def _tried_row(one: Tried, all_of_it: Advice) -> tuple[str, ...]:
+def _tried_row(one: TriedChoice, all_of_it: WorkloadAdvice) -> tuple[str, ...]:
     mark = "*" if one is all_of_it.best else ""
     saved = ("", "") if one.name == TODAY else (_saved(one.saving), _percent(one.saving))
     what = one.choice if one.name == RIGHT_SIZED else described(one.policy)
@@ -132,7 +132,7 @@ def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], style: Any) ->
     return [style(line(heads), bold=True), *map(line, rows)]
 
 
-def _explained(found: Sequence[Advice]) -> Iterator[str]:
+def _explained(found: Sequence[WorkloadAdvice]) -> Iterator[str]:
     """Why, for each of a few."""
     if len(found) > _EXPLAINED:
         yield f"-o json has the reasons for all {len(found)} workloads, and what else was tried."
@@ -143,7 +143,7 @@ def _explained(found: Sequence[Advice]) -> Iterator[str]:
         yield from (f"{one.workload}: {note}." for note in one.notes)
 
 
-def _below(outcome: RecommendOutcome, found: Sequence[Advice]) -> Iterator[str]:
+def _below(outcome: RecommendOutcome, found: Sequence[WorkloadAdvice]) -> Iterator[str]:
     for left in outcome.left:
         yield f"Left out: {left.workload}: {left.why}."
     saving = [one for one in found if not one.keeps]
@@ -164,7 +164,7 @@ def report_of(outcome: RecommendOutcome) -> RecommendReport:
     return RecommendReport([one.advice for one in outcome.workloads], left, outcome.numbers)
 
 
-def totals_of(found: Sequence[Advice]) -> dict[str, float]:
+def totals_of(found: Sequence[WorkloadAdvice]) -> dict[str, float]:
     """Prices in a month: today, as recommended, and what is saved."""
     today, best = sum(one.today.price for one in found), sum(one.best.price for one in found)
     return {"today": today, "recommended": best, "saving": today - best}
@@ -182,7 +182,7 @@ def as_json(outcome: RecommendOutcome) -> str:
     )
 
 
-def _document(one: Advice) -> dict[str, Any]:
+def _document(one: WorkloadAdvice) -> dict[str, Any]:
     plan = one.plan
     return {
         "name": one.workload,
@@ -206,7 +206,7 @@ def _document(one: Advice) -> dict[str, Any]:
     }
 
 
-def _saving(one: Tried) -> dict[str, Any]:
+def _saving(one: TriedChoice) -> dict[str, Any]:
     between = one.saving.interval
     return {
         "monthly": one.saving.monthly,
@@ -215,7 +215,7 @@ def _saving(one: Tried) -> dict[str, Any]:
     }
 
 
-def _tried(one: Tried) -> dict[str, Any]:
+def _tried(one: TriedChoice) -> dict[str, Any]:
     return {
         "name": one.name,
         "policy": one.policy.name,

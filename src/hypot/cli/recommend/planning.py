@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from hypot.cli.pair.manifests import by_rate, served_name, written
 from hypot.cli.pair.subject import PairSubject
-from hypot.cli.recommend.prices import Prices
+from hypot.cli.recommend.prices import NodePrices
 from hypot.cli.recommend.workloads import UnknownWorkloadError, Workloads
 from hypot.cli.replay.comparing import Covering
 from hypot.kinds.catalogue import Autoscaler
 from hypot.policy.model.settings import Settings
-from hypot.replay.advice.advice import Plan
+from hypot.replay.advice.advice import WorkloadPlan
 from hypot.replay.advice.calibration import calibration, demand_is_requests, numbers_of, world_for
 from hypot.replay.advice.candidates import RIGHT_SIZED, candidates
 from hypot.replay.advice.today import today_of
@@ -27,10 +27,10 @@ COUNTER = "http_requests_total"
 SHORTEST = 3600.0
 
 
-class Planned(NamedTuple):
+class PlannedWorkload(NamedTuple):
     """A workload that is tried, with what `hypot pair` needs to write a pair for it."""
 
-    plan: Plan
+    plan: WorkloadPlan
     pair: PairSubject
     numbers: tuple[UsedNumber, ...]
 
@@ -45,9 +45,9 @@ class Left(NamedTuple):
 class Planner:
     """Plans as histories come, so that they need not all be in memory."""
 
-    def __init__(self, workloads: Workloads, given: WorldFile, prices: Prices, settings: Settings) -> None:
+    def __init__(self, workloads: Workloads, given: WorldFile, prices: NodePrices, settings: Settings) -> None:
         self._workloads, self._given, self._prices, self._settings = workloads, given, prices, settings
-        self.planned: list[Planned] = []
+        self.planned: list[PlannedWorkload] = []
         self.left: list[Left] = []
 
     def jobs(self, traces: Iterable[Trace], *, alone: bool) -> Iterator[TraceJobs]:
@@ -76,7 +76,7 @@ class Planner:
             found += [Covering(f"{each.name} of {plan.subject.target}", each, plan.world) for each in first]
         return found
 
-    def _plan(self, trace: Trace, *, alone: bool) -> Planned:
+    def _plan(self, trace: Trace, *, alone: bool) -> PlannedWorkload:
         lasts = float(trace.times[-1] - trace.times[0])
         if lasts < SHORTEST:
             raise UnknownWorkloadError(f"{span(lasts)} of history, and at least {span(SHORTEST)} are needed")
@@ -100,5 +100,5 @@ class Planner:
         requests = demand_is_requests(trace, given.world)
         known = calibration(numbers, given, price)
         notes = (*found.notes, *today.notes)
-        plan = Plan(subject, today, why, tried, given.world, is_unknown, requests, known, notes)
-        return Planned(plan, found.pair, numbers)
+        plan = WorkloadPlan(subject, today, why, tried, given.world, is_unknown, requests, known, notes)
+        return PlannedWorkload(plan, found.pair, numbers)

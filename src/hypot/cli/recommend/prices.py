@@ -15,7 +15,7 @@ _GIB, _GB = 2**30, 10**9
 _RESOURCES = ("cpu", "memory")
 
 
-class Prices(NamedTuple):
+class NodePrices(NamedTuple):
     """The price of each class of nodes, and which class counts where a pod names none."""
 
     classes: Mapping[str, Price]
@@ -28,10 +28,10 @@ class Prices(NamedTuple):
         return self.classes.get(named[0] if named else self.default or "")
 
 
-def read_prices(file: str | None) -> Prices:
+def read_prices(file: str | None) -> NodePrices:
     """The prices of a file: dollars for a core and for a gibibyte, for an hour."""
     if file is None:
-        return Prices({})
+        return NodePrices({})
     data = read_mapping(file, "prices", _EXAMPLE)
     if problems := list(_problems(data)):
         raise BadInput("\n".join(f"{file}: {one}" for one in problems))
@@ -39,7 +39,7 @@ def read_prices(file: str | None) -> Prices:
         str(name): Price(float(each["cpu"]), float(each["memory"]) * _GB / _GIB, f"class {name} ({file})")
         for name, each in data["classes"].items()
     }
-    return Prices(classes, data.get("default"))
+    return NodePrices(classes, data.get("default"))
 
 
 def _problems(data: Mapping[str, Any]) -> Iterator[str]:

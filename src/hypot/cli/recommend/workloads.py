@@ -13,7 +13,7 @@ from hypot.kinds.values.names import dns_subdomain, group_of
 from hypot.kinds.values.nested import inner
 from hypot.policy.observe.snapshot import read_autoscaler
 from hypot.policy.observe.targets import target_of
-from hypot.replay.advice.today import Subject
+from hypot.replay.advice.today import ScaledWorkload
 from hypot.replay.policies.read import WORKLOADS, is_controlled
 
 _KINDS = frozenset(kind.lower() for kind in WORKLOADS)
@@ -44,10 +44,10 @@ class _Known:
         self.scalers: list[LoadedFiles] = []
 
 
-class Found(NamedTuple):
+class FoundWorkload(NamedTuple):
     """The workload of a history: for advice, and for a pair."""
 
-    subject: Subject
+    subject: ScaledWorkload
     pair: PairSubject
     notes: tuple[str, ...]
 
@@ -81,7 +81,7 @@ class Workloads:
             found.setdefault(key.name, []).append(key)
         return found
 
-    def find(self, name: str, *, alone: bool) -> Found:
+    def find(self, name: str, *, alone: bool) -> FoundWorkload:
         """Of a history called `web`, `shop/web` or `deployment/web`. `alone`: it is the only one."""
         *before, last = name.split("/")
         keys = [key for key in self._by_name.get(last, ()) if all(_fits(key, part) for part in before)]
@@ -96,7 +96,7 @@ class Workloads:
             return self._unknown(name, before, last)
         return _found(keys, [self._known[key] for key in keys], notes)
 
-    def _unknown(self, name: str, before: Sequence[str], last: str) -> Found:
+    def _unknown(self, name: str, before: Sequence[str], last: str) -> FoundWorkload:
         """Nothing is known but the name."""
         if any(dns_subdomain(last)):
             last = "workload"
@@ -105,7 +105,7 @@ class Workloads:
         note = f"no manifest of {name}: its pods are assumed" if self._known else "without manifests, pods are assumed"
         bounds = (_FEWEST, _MOST)
         pair = read_subject(target, namespace or None, [], bounds)
-        return Found(Subject(target, namespace, bounds, "assumed", ()), pair, (note,))
+        return FoundWorkload(ScaledWorkload(target, namespace, bounds, "assumed", ()), pair, (note,))
 
 
 def _fits(key: _Key, part: str) -> bool:
@@ -115,7 +115,7 @@ def _fits(key: _Key, part: str) -> bool:
     return not key.namespace or part == key.namespace
 
 
-def _found(keys: Sequence[_Key], known: Sequence[_Known], notes: tuple[str, ...]) -> Found:
+def _found(keys: Sequence[_Key], known: Sequence[_Known], notes: tuple[str, ...]) -> FoundWorkload:
     workloads = [one for each in known for one in each.workloads]
     scalers = [one for each in known for one in each.scalers]
     if len(workloads) > 1:
@@ -132,8 +132,8 @@ def _found(keys: Sequence[_Key], known: Sequence[_Known], notes: tuple[str, ...]
     except BadInput as error:
         raise UnknownWorkloadError(str(error)) from error
     workload = workloads[0] if workloads else None
-    subject = Subject(target, namespace, bounds, why, tuple(pair.containers.value), workload, tuple(scalers))
-    return Found(subject, pair, notes)
+    subject = ScaledWorkload(target, namespace, bounds, why, tuple(pair.containers.value), workload, tuple(scalers))
+    return FoundWorkload(subject, pair, notes)
 
 
 def _assumed_bounds(workloads: Sequence[LoadedFiles]) -> tuple[int, int]:

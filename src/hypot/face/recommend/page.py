@@ -7,7 +7,7 @@ from hypot.face.page import SORTING, START, framed
 from hypot.face.plotly_chart import ChartOptions, plotted
 from hypot.face.recommend.value import (
     RecommendReport,
-    Totals,
+    SavingTotals,
     by_namespace,
     by_saving,
     namespace_of,
@@ -19,7 +19,7 @@ from hypot.face.recommend.value import (
 from hypot.face.replay.html import bullets, numbers_table, text
 from hypot.face.replay.script import STYLE
 from hypot.face.replay.value import ASSUMED
-from hypot.replay.advice.advice import Advice
+from hypot.replay.advice.advice import WorkloadAdvice
 from hypot.replay.advice.today import described
 
 _NAMES = 12
@@ -48,7 +48,7 @@ def page(report: RecommendReport) -> str:
     return framed(f"Recommended for {head}", "\n".join(_body(report, whole, chart)), drawn, style=style, script=script)
 
 
-def savings_chart(advice: Sequence[Advice]) -> Chart:
+def savings_chart(advice: Sequence[WorkloadAdvice]) -> Chart:
     """What each workload costs today, and what share of it is saved."""
     prices = [max(one.today.price, _LEAST) for one in advice]
     ends = (min(prices) / 1.5, max(prices) * 1.5)
@@ -68,7 +68,7 @@ def savings_chart(advice: Sequence[Advice]) -> Chart:
     return Chart("savings", "Cost today, and the share that is saved", label, x, y, (), (dots,))
 
 
-def _body(report: RecommendReport, whole: Totals, chart: Chart) -> Iterator[str]:
+def _body(report: RecommendReport, whole: SavingTotals, chart: Chart) -> Iterator[str]:
     some = sum(not one.keeps for one in report.advice)
     yield '<p class="what">What would be cheaper than today</p>'
     yield f'<h1 id="verdict">${whole.saving:,.2f} a month ({100 * whole.share:.0f} %) can be saved</h1>'
@@ -98,7 +98,7 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_NAMES])}{more}"
 
 
-def _namespaces(found: Sequence[Totals]) -> str:
+def _namespaces(found: Sequence[SavingTotals]) -> str:
     most = max((one.saving for one in found), default=0.0)
     heads = ("namespace", "workloads", "$/month today", "unused cores", "unused $/month", "saves %", "saves $/month")
     rows = []
@@ -111,7 +111,7 @@ def _namespaces(found: Sequence[Totals]) -> str:
     return _table("namespaces", [f"<th>{head}</th>" for head in heads], rows)
 
 
-def _workloads(found: Sequence[Advice], key: str) -> str:
+def _workloads(found: Sequence[WorkloadAdvice], key: str) -> str:
     heads = [f'<th tabindex="0"{_class(head)}><span>{head}</span></th>' for head in _HEADS]
     return _table(key, heads, [_row(one) for one in found])
 
@@ -120,7 +120,7 @@ def _class(head: str) -> str:
     return ' class="text"' if head in _TEXTS else ""
 
 
-def _row(one: Advice) -> str:
+def _row(one: WorkloadAdvice) -> str:
     today, best = one.today, one.best
     between = (
         ("", "") if one.keeps or best.saving.interval is None else tuple(f"{x:,.2f}" for x in best.saving.interval)
@@ -139,7 +139,7 @@ def _cell(head: str, value: str) -> str:
     return f"<td{_class(head)}{raw}>{text(value)}</td>"
 
 
-def _best(one: Advice) -> str:
+def _best(one: WorkloadAdvice) -> str:
     return "keep today" if one.keeps else one.best.choice
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hypot.replay.advice.advice import Advice
+from hypot.replay.advice.advice import WorkloadAdvice
 from hypot.replay.advice.saving import MONTH
 from hypot.replay.engine.used_numbers import UsedNumber
 
@@ -16,12 +16,12 @@ _LEVELS = ("high", "medium", "low")
 class RecommendReport(NamedTuple):
     """All workloads that were judged, those that were not and why, and what was assumed."""
 
-    advice: Sequence[Advice]
+    advice: Sequence[WorkloadAdvice]
     left: Sequence[tuple[str, str]] = ()
     numbers: Sequence[UsedNumber] = ()
 
 
-class Totals(NamedTuple):
+class SavingTotals(NamedTuple):
     """Some workloads together, in dollars a month; late and lost requests are in the prices."""
 
     name: str
@@ -47,35 +47,35 @@ class Risk(NamedTuple):
     workloads: tuple[str, ...]
 
 
-def totals(name: str, some: Sequence[Advice]) -> Totals:
+def totals(name: str, some: Sequence[WorkloadAdvice]) -> SavingTotals:
     idle = [one.today.scores.idle_cores or 0.0 for one in some]
     wasted = sum(cores * one.plan.world.prices.cpu * HOURS for cores, one in zip(idle, some, strict=True))
     today = sum(one.today.price for one in some)
     before, after = sum(one.today.cost for one in some), sum(one.best.cost for one in some)
-    return Totals(name, len(some), today, sum(saved(one) for one in some), sum(idle), wasted, before, after)
+    return SavingTotals(name, len(some), today, sum(saved(one) for one in some), sum(idle), wasted, before, after)
 
 
-def saved(one: Advice) -> float:
+def saved(one: WorkloadAdvice) -> float:
     return 0.0 if one.keeps else one.best.saving.monthly
 
 
-def by_namespace(some: Sequence[Advice]) -> list[Totals]:
+def by_namespace(some: Sequence[WorkloadAdvice]) -> list[SavingTotals]:
     """The namespace with the largest saving first."""
-    found: dict[str, list[Advice]] = {}
+    found: dict[str, list[WorkloadAdvice]] = {}
     for one in some:
         found.setdefault(namespace_of(one), []).append(one)
     return sorted((totals(name, each) for name, each in found.items()), key=lambda one: (-one.saving, one.name))
 
 
-def namespace_of(one: Advice) -> str:
+def namespace_of(one: WorkloadAdvice) -> str:
     return one.plan.subject.namespace or "no namespace"
 
 
-def by_saving(some: Sequence[Advice]) -> list[Advice]:
+def by_saving(some: Sequence[WorkloadAdvice]) -> list[WorkloadAdvice]:
     return sorted(some, key=lambda one: (-saved(one), one.workload))
 
 
-def to_begin_with(some: Sequence[Advice]) -> list[Advice]:
+def to_begin_with(some: Sequence[WorkloadAdvice]) -> list[WorkloadAdvice]:
     """The largest savings of which one can be sure; those with a low confidence only if there are too few others."""
     saving = [one for one in by_saving(some) if not one.keeps]
     sure = [one for one in saving if one.confidence != "low"]
@@ -100,5 +100,5 @@ def risks(report: RecommendReport) -> Iterator[Risk]:
             yield Risk(what, tuple([one.workload for one in by_saving(some)]))
 
 
-def _misses(one: Advice) -> bool:
+def _misses(one: WorkloadAdvice) -> bool:
     return one.today.late > 100.0 * (1.0 - one.plan.world.service.slo)

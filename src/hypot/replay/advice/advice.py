@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from hypot.replay.advice.calibration import FEWEST_WINDOWS, Calibrated
 from hypot.replay.advice.candidates import PAIR, RIGHT_SIZED, Candidates
 from hypot.replay.advice.saving import MONTH, Saving, saving
-from hypot.replay.advice.today import TODAY, Subject, described
+from hypot.replay.advice.today import TODAY, ScaledWorkload, described
 from hypot.replay.jobs.comparison import Comparison, Scored, first_judged, tuned
 from hypot.replay.policies.policy import Policy
 from hypot.replay.score.columns import NOTHING
@@ -24,10 +24,10 @@ _IMPORTANT = ("service.work", "pods.start", "demand.unit")
 _OF_STATIC = "workload.replicas"
 
 
-class Plan(NamedTuple):
+class WorkloadPlan(NamedTuple):
     """What is tried on one workload, and what that is based on."""
 
-    subject: Subject
+    subject: ScaledWorkload
     today: Policy
     # Where it comes from.
     today_why: str
@@ -44,7 +44,7 @@ class Plan(NamedTuple):
         return [self.today, *self.candidates.policies]
 
 
-class Tried(NamedTuple):
+class TriedChoice(NamedTuple):
     """One choice, the best of its variants: a month of 30 days costs so much."""
 
     name: str
@@ -67,7 +67,7 @@ class Tried(NamedTuple):
         return late_or_lost(self.scores)
 
 
-class Advice(NamedTuple):
+class WorkloadAdvice(NamedTuple):
     """What is best for one workload."""
 
     workload: str
@@ -76,10 +76,10 @@ class Advice(NamedTuple):
     end: float
     # From when on everything is judged.
     judged: float
-    plan: Plan
-    tried: tuple[Tried, ...]
+    plan: WorkloadPlan
+    tried: tuple[TriedChoice, ...]
     # The same as today if nothing is clearly better.
-    best: Tried
+    best: TriedChoice
     why: str
     confidence: Confidence
     # Why the confidence is no higher.
@@ -89,7 +89,7 @@ class Advice(NamedTuple):
     notes: tuple[str, ...]
 
     @property
-    def today(self) -> Tried:
+    def today(self) -> TriedChoice:
         return self.tried[0]
 
     @property
@@ -98,7 +98,7 @@ class Advice(NamedTuple):
         return self.best.name == TODAY
 
 
-def advice(plan: Plan, comparison: Comparison) -> Advice:
+def advice(plan: WorkloadPlan, comparison: Comparison) -> WorkloadAdvice:
     """Of what was replayed on one workload."""
     world = plan.world
     ticks = round((comparison.end - comparison.start) / world.tick)
@@ -107,7 +107,7 @@ def advice(plan: Plan, comparison: Comparison) -> Advice:
     tried = _tried(plan, comparison, seconds)
     best, why = chosen(tried, 100.0 * (1.0 - world.service.slo))
     doubts = tuple(_doubts(plan, best, len(comparison.judged[0].windows)))
-    return Advice(
+    return WorkloadAdvice(
         comparison.workload,
         comparison.source,
         comparison.start,
@@ -124,7 +124,7 @@ def advice(plan: Plan, comparison: Comparison) -> Advice:
     )
 
 
-def _tried(plan: Plan, comparison: Comparison, seconds: float) -> tuple[Tried, ...]:
+def _tried(plan: WorkloadPlan, comparison: Comparison, seconds: float) -> tuple[TriedChoice, ...]:
     """Today first. Of variants, the one that was best before the judged part."""
     judged = {one.policy: one for one in comparison.judged}
     policies = {one.name: one for one in plan.policies}
@@ -135,12 +135,12 @@ def _tried(plan: Plan, comparison: Comparison, seconds: float) -> tuple[Tried, .
     return tuple([_one(name, policies[variant], judged[variant], today, seconds) for name, variant in pairs])
 
 
-def _one(name: str, policy: Policy, judged: Scored, today: Scored, seconds: float) -> Tried:
+def _one(name: str, policy: Policy, judged: Scored, today: Scored, seconds: float) -> TriedChoice:
     cost, price = ((value or 0.0) / seconds * MONTH for value in (judged.scores.cost, judged.scores.price))
-    return Tried(name, policy, judged.scores, cost, price, saving(today, judged, seconds))
+    return TriedChoice(name, policy, judged.scores, cost, price, saving(today, judged, seconds))
 
 
-def chosen(tried: Sequence[Tried], allowed: float) -> tuple[Tried, str]:
+def chosen(tried: Sequence[TriedChoice], allowed: float) -> tuple[TriedChoice, str]:
     """The lowest price of those that are no later than today or than the SLO allows, if it clearly saves."""
     today, *others = tried
     most = max(today.late, allowed) + NOTHING
@@ -156,7 +156,7 @@ def chosen(tried: Sequence[Tried], allowed: float) -> tuple[Tried, str]:
     return today, "nothing that was tried is cheaper"
 
 
-def _risks(best: Tried) -> Iterable[str]:
+def _risks(best: TriedChoice) -> Iterable[str]:
     start = best.policy.workload
     if best.name == PAIR or (best.name == RIGHT_SIZED and start.cpu_limit != start.cpu):
         yield "pods use more cpu than they request at times, which their nodes must have room for"
@@ -170,7 +170,7 @@ class _Doubt(NamedTuple):
 _LEVELS: tuple[Confidence, ...] = ("high", "medium", "low")
 
 
-def _doubts(plan: Plan, best: Tried, windows: int) -> Iterable[_Doubt]:
+def _doubts(plan: WorkloadPlan, best: TriedChoice, windows: int) -> Iterable[_Doubt]:
     """Why the confidence is not high; the rules are in docs/recommend.md."""
     assumed = {one.key for one in plan.calibration if one.origin == "assumed"}
     if windows < FEWEST_WINDOWS:

@@ -19,7 +19,7 @@ from hypot.kinds.node import replaced
 from hypot.kinds.vpa.fields import ContainerPolicy
 from hypot.replay.advice.calibration import demand_is_requests
 from hypot.replay.advice.sizes import sizes_shown
-from hypot.replay.advice.today import Subject, cpu_targets
+from hypot.replay.advice.today import ScaledWorkload, cpu_targets
 from hypot.replay.policies.make import hindrances, made
 from hypot.replay.policies.policy import Policy
 from hypot.replay.policies.start import Found
@@ -46,9 +46,9 @@ class Candidates(NamedTuple):
         return [one for some in self.families.values() for one in some]
 
 
-def candidates(subject: Subject, today: Policy, trace: Trace, world: World, pair_of: PairOf) -> Candidates:
+def candidates(subject: ScaledWorkload, today: Policy, trace: Trace, world: World, pair_of: PairOf) -> Candidates:
     """Every choice that can be replayed and that differs from today."""
-    making = _Making(subject, today, world)
+    making = _TryOut(subject, today, world)
     making.take(AUTOSCALER, lambda: [("", [_autoscaler(subject, world, both=True)])])
     making.take(ONE_AXIS, lambda: [("", [_autoscaler(subject, world, both=False)])])
     if demand_is_requests(trace, world):
@@ -59,8 +59,8 @@ def candidates(subject: Subject, today: Policy, trace: Trace, world: World, pair
     return Candidates({name: some for name, some in making.families.items() if some}, tuple(making.left_out))
 
 
-class _Making:
-    def __init__(self, subject: Subject, today: Policy, world: World) -> None:
+class _TryOut:
+    def __init__(self, subject: ScaledWorkload, today: Policy, world: World) -> None:
         self._subject, self._today, self._world = subject, today, world
         self.families: dict[str, tuple[Policy, ...]] = {}
         self.left_out: list[str] = []
@@ -90,7 +90,7 @@ class _HinderedError(Exception):
     """A choice that this world cannot replay."""
 
 
-def _autoscaler(subject: Subject, world: World, *, both: bool) -> WorkloadAutoscaler:
+def _autoscaler(subject: ScaledWorkload, world: World, *, both: bool) -> WorkloadAutoscaler:
     """The one that the manifests have and that only reports, else a new one with the bounds of today."""
     written = [one for one in subject.autoscalers if isinstance(one, WorkloadAutoscaler)]
     if written and both:
@@ -131,7 +131,7 @@ def _rates(today: Policy, world: World) -> Iterator[str]:
         yield str(round(thousandths / 1000)) if thousandths >= 10_000 else f"{thousandths}m"
 
 
-def _tuned(subject: Subject, today: Policy, target: int) -> HPA:
+def _tuned(subject: ScaledWorkload, today: Policy, target: int) -> HPA:
     """The HPA that there is, with another target, else a new one with the bounds of today."""
     metric = cpu(utilization=target)
     written = [one for one in today.autoscalers if isinstance(one, HPA)]

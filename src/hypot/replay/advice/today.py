@@ -23,7 +23,7 @@ TODAY = "today"
 USUAL_TARGET = 80
 
 
-class Subject(NamedTuple):
+class ScaledWorkload(NamedTuple):
     """A workload: what it is, what scales it, and the bounds of both axes."""
 
     target: Ref
@@ -51,7 +51,7 @@ def _is_off(autoscaler: Autoscaler) -> bool:
     return bool(family_of(autoscaler).is_off(autoscaler))
 
 
-def today_of(subject: Subject, world: World, settings: Settings) -> tuple[Policy, str]:
+def today_of(subject: ScaledWorkload, world: World, settings: Settings) -> tuple[Policy, str]:
     """The policy that it has today, and where that comes from. Raises PolicyError if it cannot be replayed."""
     parts = [*([] if subject.workload is None else [subject.workload]), *subject.active]
     if not parts:
@@ -77,7 +77,7 @@ def _in_today(data: Mapping[str, Any]) -> dict[str, Any]:
     return {**data, "metadata": metadata}
 
 
-def _usual(subject: Subject, world: World) -> Policy:
+def _usual(subject: ScaledWorkload, world: World) -> Policy:
     target, (low, high) = subject.target, subject.bounds
     namespace = subject.namespace or None
     metric = cpu(utilization=USUAL_TARGET)

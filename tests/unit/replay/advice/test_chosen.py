@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hypot.replay.advice.advice import Tried, chosen
+from hypot.replay.advice.advice import TriedChoice, chosen
 from hypot.replay.advice.saving import Saving
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.score.scorecard import Scores
@@ -15,7 +15,7 @@ POLICY = Policy("", (), Start("web", 2, "app", 1000, 2**30, None, None))
 def tried(name, price, late=0.0, spread=None, today=100.0):
     between = None if spread is None else (today - price - spread, today - price + spread)
     saved = Saving(today - price, (today - price) / today, between)
-    return Tried(name, POLICY, Scores(late=late, price=price), price, price, saved)
+    return TriedChoice(name, POLICY, Scores(late=late, price=price), price, price, saved)
 
 
 TODAY = tried("today", 100.0, 0.5)
