@@ -3,7 +3,7 @@
 from math import inf
 
 from hypot.core.bank.decide import advise
-from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, Observed, nothing_learned
+from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, ObservedLoad, nothing_learned
 
 EPOCH = 1_700_000_000.0
 # How late samples are, and the length of their window, in seconds.
@@ -47,14 +47,14 @@ class Workload:
         course = self.course
         return [i for i in range(1, len(course)) if course[i] != course[i - 1]]
 
-    def observed(self, demand: float, *, known: bool = True) -> Observed:
+    def observed(self, demand: float, *, known: bool = True) -> ObservedLoad:
         """What pods use of this demand in cores: no more than they may."""
         request = self.cpu / 1000.0
         cap = request * self.ratio
         uses = [min(cap, demand / pods) for pods in self.pods_then()]
         use = sum(uses) / len(uses)
         rate = use / self.work if self.work > 0.0 else -1.0
-        return Observed(
+        return ObservedLoad(
             known=known,
             at=self.now - LAG,
             window=WINDOW,

@@ -36,7 +36,7 @@ SETTLED = 4
 UNKNOWN = -1.0
 
 
-class Bank(NamedTuple):
+class RuleBank(NamedTuple):
     """What all rules forecast and planned in the last steps, and what each has cost so far."""
 
     # A ring of forecasts, and a ring of plans: pods, or cores of all pods together.
@@ -53,8 +53,8 @@ class Bank(NamedTuple):
     since: Any
 
 
-def new_bank() -> Bank:
-    return Bank(
+def new_bank() -> RuleBank:
+    return RuleBank(
         [0.0] * (KEPT * FORECASTS),
         [0.0] * (LEADS * PRICED),
         [0.0] * (FORECASTS * HOLD_COUNT),
@@ -84,12 +84,12 @@ def place_of(steps: int) -> int:
     return steps % LEADS * PRICED
 
 
-def forget_plans(bank: Bank) -> None:
+def forget_plans(bank: RuleBank) -> None:
     """Begin anew with plans and forecasts, after a time without decisions; prices stay."""
     bank.steps[0] = 0
 
 
-def hold_forecasts(bank: Bank, made: Any) -> None:
+def hold_forecasts(bank: RuleBank, made: Any) -> None:
     """Add the forecasts of this step, and note the largest within each hold."""
     newest = bank.steps[0] % KEPT
     known = min(bank.steps[0] + 1, KEPT)
@@ -110,19 +110,19 @@ def hold_forecasts(bank: Bank, made: Any) -> None:
             bank.held[kind * HOLD_COUNT + hold] = largest
 
 
-def recent_demand(bank: Bank) -> float:
+def recent_demand(bank: RuleBank) -> float:
     """The largest demand of the last steps: that of the shadow."""
     return float(bank.held[SHADOW_HOLD])
 
 
-def held_demand(bank: Bank) -> float:
+def held_demand(bank: RuleBank) -> float:
     """The demand that the deciding rule plans for."""
     rule = bank.rule[0]
     return float(bank.held[forecast_of(rule) * HOLD_COUNT + rule % HOLD_COUNT] * (1.0 + margin_of(rule)))
 
 
 def plan_counts(
-    bank: Bank,
+    bank: RuleBank,
     use: float,
     cap: float,
     request: float,
@@ -150,7 +150,9 @@ def plan_counts(
     bank.plans[place + SHADOW] = float(max(least, min(most, shadow)))
 
 
-def plan_sizes(bank: Bank, pods: int, ratio: float, kappa: float, late_price: float, least: float, most: float) -> None:
+def plan_sizes(
+    bank: RuleBank, pods: int, ratio: float, kappa: float, late_price: float, least: float, most: float
+) -> None:
     """What each rule asks for now, in cores of all these pods together."""
     place, before = place_of(bank.steps[0]), UNKNOWN
     for kind in range(FORECASTS):
@@ -179,12 +181,12 @@ def least_planned(plans: Any, place: int, steps: int) -> float:
     return float(least)
 
 
-def is_priceable(bank: Bank, lead: int) -> bool:
+def is_priceable(bank: RuleBank, lead: int) -> bool:
     return bool(bank.steps[0] >= lead + SETTLED)
 
 
 def price_counts(
-    bank: Bank,
+    bank: RuleBank,
     demand: float,
     lead: int,
     age: int,
@@ -215,7 +217,7 @@ def price_counts(
 
 
 def price_sizes(
-    bank: Bank,
+    bank: RuleBank,
     demand: float,
     lead: int,
     age: int,
@@ -237,7 +239,7 @@ def price_sizes(
     bank.priced[0] += 1
 
 
-def choose(bank: Bank, now: float) -> None:
+def choose(bank: RuleBank, now: float) -> None:
     """Let the cheapest rule decide; the one that decides now stays if none is cheaper."""
     best, prices = bank.rule[0], bank.prices
     for rule in range(RULES):

@@ -17,7 +17,7 @@ from hypot.core.bank.learn import decay_of, learn_requests, middle_of, note_jump
 from hypot.core.bank.memory import use_that_fits
 from hypot.core.bank.need import busiest, in_grains, pods_for, size_for
 from hypot.core.bank.reach import cap_of, fewest_pods
-from hypot.core.bank.rule import USUAL_RESIZE, AutoscalerPast, AutoscalerRule, Observed
+from hypot.core.bank.rule import USUAL_RESIZE, AutoscalerPast, AutoscalerRule, ObservedLoad
 from hypot.core.bank.season import DAY, WEEK, busiest_slot, ratio_ahead
 
 # The first rule decides for this many steps.
@@ -35,7 +35,7 @@ FIXED_DAYS = 7.0
 OVERSIZED = 0.5
 
 
-def advise(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
+def advise(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, now: float) -> None:
     """Decide the count and the size; both are in the proposal afterwards.
 
     What an observation teaches of rules and of requests counts from the next decision on. So in one state more demand
@@ -67,17 +67,17 @@ def sized_pods(past: AutoscalerPast) -> int:
     return int(max(1, min(past.learned.served[0], past.proposal.replicas[0])))
 
 
-def changes_size(rule: AutoscalerRule, o: Observed, now: float) -> bool:
+def changes_size(rule: AutoscalerRule, o: ObservedLoad, now: float) -> bool:
     """Whether the size may change now; if pods had to restart for it lately, only their count does, if it can."""
     return bool(rule.sizes and not (rule.counts and restarted_lately(rule, o, now)))
 
 
-def restarted_lately(rule: AutoscalerRule, o: Observed, now: float) -> bool:
+def restarted_lately(rule: AutoscalerRule, o: ObservedLoad, now: float) -> bool:
     """Whether pods had to restart to change their size, and not long ago."""
     return now - o.restarted < FIXED_DAYS * rule.day
 
 
-def fixed_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> int:
+def fixed_size(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, now: float) -> int:
     """The size that pods have, unless the fewest of them need far less in every minute of a day.
 
     A burst may have left large pods: they would be idle for the rest of the week.
@@ -90,12 +90,12 @@ def fixed_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: flo
     return cpu if cpu <= OVERSIZED * o.cpu else o.cpu
 
 
-def planned_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> int:
+def planned_size(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, now: float) -> int:
     """The size that the count is planned for: where sizes change too, the largest, and the size is made to fit."""
     return largest_size(rule, past, o) if changes_size(rule, o, now) else o.cpu
 
 
-def largest_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> int:
+def largest_size(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad) -> int:
     """The largest size of which pods can use everything, and with which their memory fits."""
     reach, fits = past.learned.reach[0], use_that_fits(past.learned)
     useful = in_grains(reach / o.ratio, rule.grain) if reach > 0.0 else rule.most_cpu
@@ -104,17 +104,17 @@ def largest_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> int
     return int(max(rule.least_cpu, min(rule.most_cpu, useful)))
 
 
-def lead_of(rule: AutoscalerRule, o: Observed, takes: float, now: float) -> int:
+def lead_of(rule: AutoscalerRule, o: ObservedLoad, takes: float, now: float) -> int:
     """How many steps pass from what a sample shows to the moment when what is decided now has an effect."""
     return int(min(LEADS - 1, max(2, round((now - middle_of(o) + takes) / rule.step))))
 
 
-def age_of(rule: AutoscalerRule, o: Observed, now: float) -> int:
+def age_of(rule: AutoscalerRule, o: ObservedLoad, now: float) -> int:
     """How many steps ago the demand was what the samples show."""
     return int(min(LEADS - 1, max(1, round((now - middle_of(o)) / rule.step))))
 
 
-def make_forecasts(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, which: int, lead: int) -> None:
+def make_forecasts(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, which: int, lead: int) -> None:
     learned, when = past.learned, middle_of(o)
     then = when + lead * rule.step
     day = ratio_ahead(learned.day, rule.day / DAY, when, then)
@@ -123,7 +123,7 @@ def make_forecasts(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, whic
     forecast(past.made, learned.demand, learned.newest[0], learned.known[0], lead, day, week, jump)
 
 
-def recommend_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
+def recommend_count(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, now: float) -> None:
     """Plan a count with every rule, price them all, and ask for what the cheapest plans."""
     bank, learned, proposal = past.counts, past.learned, past.proposal
     lead = lead_of(rule, o, learned.start[0], now)
@@ -155,7 +155,7 @@ def is_warm(rule: AutoscalerRule, past: AutoscalerPast, now: float) -> bool:
     return bool(now - past.learned.first[0] >= WARM_UP * rule.step)
 
 
-def recommend_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods: int, now: float) -> None:
+def recommend_size(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, pods: int, now: float) -> None:
     """The same for the size of so many pods."""
     bank, learned, proposal = past.sizes, past.learned, past.proposal
     lead = lead_of(rule, o, USUAL_RESIZE, now)
@@ -183,7 +183,7 @@ def may_release(rule: AutoscalerRule, past: AutoscalerPast, now: float) -> bool:
     return bool(is_known and not waits_for_pods(rule, past.learned, now))
 
 
-def restrain_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
+def restrain_count(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, now: float) -> None:
     """Only a clear shrink counts, and none while pods are at their cap; bounds always hold.
 
     What is above the maximum is released at once, and no more than that.
@@ -194,7 +194,7 @@ def restrain_count(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now:
     proposal.replicas[0] = count if releases else max(count, kept)
 
 
-def count_with_slack(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> int:
+def count_with_slack(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, now: float) -> int:
     """The count if a little more demand were planned for: while that is what is there, nothing is released."""
     request = planned_size(rule, past, o, now) / 1000.0
     cap, price = cap_of(past.learned, request * o.ratio), request + o.memory_price
@@ -203,7 +203,7 @@ def count_with_slack(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, no
     return pods_for(demand, past.proposal.use[0], cap, past.learned.kappa[0], rule.late_price, price)
 
 
-def restrain_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods: int, now: float) -> None:
+def restrain_size(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, pods: int, now: float) -> None:
     """Only a clear shrink of all pods together counts, and what grows gets a little more."""
     proposal = past.proposal
     most = largest_size(rule, past, o)
@@ -216,7 +216,7 @@ def restrain_size(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, pods:
     proposal.cpu[0] = max(rule.least_cpu, min(rule.most_cpu, cpu))
 
 
-def stay_blind(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
+def stay_blind(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, now: float) -> None:
     """Without metrics nothing shrinks; what the season of a day or a week adds is followed upwards."""
     learned, proposal = past.learned, past.proposal
     proposal.blind[0] = 1
@@ -243,7 +243,7 @@ def stay_blind(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: flo
         proposal.cpu[0] = max(proposal.cpu[0], min(rule.most_cpu, cpu))
 
 
-def stay_within(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> None:
+def stay_within(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad) -> None:
     """Keep what is there, within the bounds."""
     proposal = past.proposal
     if rule.counts:

@@ -7,7 +7,7 @@ from hypot.core.bank.forecasts import KEPT
 from hypot.core.bank.lateness import kappa_after, kappa_of
 from hypot.core.bank.memory import learn_memory
 from hypot.core.bank.reach import cap_of, learn_reach
-from hypot.core.bank.rule import COUNTS_KEPT, AutoscalerPast, AutoscalerRule, Learned, Observed
+from hypot.core.bank.rule import COUNTS_KEPT, AutoscalerPast, AutoscalerRule, LearnedLoad, ObservedLoad
 from hypot.core.bank.season import DAY, WEEK, add_to_season
 
 LEAST_DEMAND = 0.01
@@ -33,7 +33,7 @@ LEAST_SPREAD = 0.01
 LEAST_WORK = 0.3
 
 
-def observe(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float) -> None:
+def observe(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, now: float) -> None:
     """Take in one observation; the demand goes into the proposal."""
     learned, proposal = past.learned, past.proposal
     note_gap(rule, past, now)
@@ -55,7 +55,7 @@ def observe(rule: AutoscalerRule, past: AutoscalerPast, o: Observed, now: float)
     learned.last[0] = now
 
 
-def middle_of(o: Observed) -> float:
+def middle_of(o: ObservedLoad) -> float:
     return o.at - o.window / 2.0
 
 
@@ -76,7 +76,7 @@ def note_gap(rule: AutoscalerRule, past: AutoscalerPast, now: float) -> None:
     learned.keeps_until[0] = min(learned.keeps_until[0], keeps_until)
 
 
-def note_starts(learned: Learned, o: Observed, now: float) -> None:
+def note_starts(learned: LearnedLoad, o: ObservedLoad, now: float) -> None:
     """Measure how long it takes from the last order of more pods until all of them serve.
 
     A pod that stops serving says nothing about that.
@@ -95,23 +95,23 @@ def note_starts(learned: Learned, o: Observed, now: float) -> None:
     learned.served[0] = min(o.replicas, max(o.ready, learned.served[0]))
 
 
-def note_size(learned: Learned, o: Observed) -> None:
+def note_size(learned: LearnedLoad, o: ObservedLoad) -> None:
     if learned.sized[0] != o.cpu:
         learned.sized[0], learned.calm[0] = o.cpu, 0
 
 
-def remember_ready(learned: Learned, o: Observed, now: float) -> None:
+def remember_ready(learned: LearnedLoad, o: ObservedLoad, now: float) -> None:
     place = (learned.ready_newest[0] + 1) % COUNTS_KEPT
     learned.ready_newest[0] = place
     learned.ready[place], learned.ready_at[place] = o.ready, now
 
 
-def waits_for_pods(rule: AutoscalerRule, learned: Learned, now: float) -> bool:
+def waits_for_pods(rule: AutoscalerRule, learned: LearnedLoad, now: float) -> bool:
     """Whether some pods do not serve; those that do not for long are not waited for."""
     return bool(0.0 <= now - learned.missing_since[0] < MISSED * rule.step)
 
 
-def pods_then(learned: Learned, o: Observed) -> float:
+def pods_then(learned: LearnedLoad, o: ObservedLoad) -> float:
     """How many pods shared the demand in the window of the samples: the harmonic mean, as each had its share of it.
 
     What was ready at a decision counts back to the decision before it.
@@ -127,7 +127,7 @@ def pods_then(learned: Learned, o: Observed) -> float:
     return length / shares if shares > 0.0 else float(max(1, o.ready))
 
 
-def hidden_demand(rule: AutoscalerRule, learned: Learned, o: Observed, served: float) -> float:
+def hidden_demand(rule: AutoscalerRule, learned: LearnedLoad, o: ObservedLoad, served: float) -> float:
     """The demand of pods at their cap: by the rate of requests where it is known, else twice what they use."""
     used = o.use * served
     if o.rate < 0.0 or learned.work[0] <= 0.0:
@@ -136,13 +136,13 @@ def hidden_demand(rule: AutoscalerRule, learned: Learned, o: Observed, served: f
     return float(max(asked, HIDDEN * used if rule.sizes else used))
 
 
-def note_demand(learned: Learned, demand: float) -> None:
+def note_demand(learned: LearnedLoad, demand: float) -> None:
     newest = (learned.newest[0] + 1) % KEPT
     learned.newest[0], learned.demand[newest] = newest, demand
     learned.known[0] = min(KEPT, learned.known[0] + 1)
 
 
-def note_jump(rule: AutoscalerRule, learned: Learned, which: int, lead: int) -> float:
+def note_jump(rule: AutoscalerRule, learned: LearnedLoad, which: int, lead: int) -> float:
     """The demand after the largest jump so far, but not above the largest demand so far."""
     newest, fading = learned.newest[0], decay_of(rule)
     demand = learned.demand[newest]
@@ -160,7 +160,7 @@ def decay_of(rule: AutoscalerRule) -> float:
     return float(0.5 ** (rule.step * 86400.0 / rule.day / HALF_LIFE))
 
 
-def learn_requests(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> None:
+def learn_requests(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad) -> None:
     """What pods can use; and while they are neither at their cap nor new in their size, what requests cost."""
     learned = past.learned
     settled = past.proposal.saturated[0] == 0 and learned.calm[0] >= SETTLE
@@ -172,7 +172,7 @@ def learn_requests(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> N
     learned.calm[0] += 1
 
 
-def learn_work(rule: AutoscalerRule, learned: Learned, o: Observed) -> None:
+def learn_work(rule: AutoscalerRule, learned: LearnedLoad, o: ObservedLoad) -> None:
     """What a request costs, and what a pod uses without any: the line through rates and uses, if rates differ."""
     if o.rate <= 0.0:
         return
@@ -192,6 +192,6 @@ def learn_work(rule: AutoscalerRule, learned: Learned, o: Observed) -> None:
         learned.kappa[0] = kappa_of(rule.late_after, work)
 
 
-def learn_lateness(learned: Learned, o: Observed) -> None:
+def learn_lateness(learned: LearnedLoad, o: ObservedLoad) -> None:
     if o.rate > 0.0 and o.late >= 0.0:
         learned.kappa[0] = kappa_after(learned.kappa[0], cap_of(learned, o.cap), o.use, o.late / o.rate)

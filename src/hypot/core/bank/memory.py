@@ -5,7 +5,7 @@ Memory is not sized. So pods do not grow beyond the cpu with which their memory 
 
 from math import inf
 
-from hypot.core.bank.rule import Learned, Observed
+from hypot.core.bank.rule import LearnedLoad, ObservedLoad
 
 # How full the memory of a pod may be, as a share of its limit; and how much of the room above that of an idle pod may
 # be used in any case, because a runtime may take most of its memory at once.
@@ -16,7 +16,7 @@ REMEMBERED = 0.01
 LEAST_SPREAD = 0.0025
 
 
-def use_that_fits(learned: Learned) -> float:
+def use_that_fits(learned: LearnedLoad) -> float:
     """The cores that a pod can use with the memory that it has; infinite if that is not known or does not matter."""
     slope = memory_per_core(learned)
     idle = learned.memory[1] - slope * learned.memory[0]
@@ -25,7 +25,7 @@ def use_that_fits(learned: Learned) -> float:
     return float(max(FULL - idle, USABLE_ROOM * (1.0 - idle), 0.0) / slope)
 
 
-def memory_per_core(learned: Learned) -> float:
+def memory_per_core(learned: LearnedLoad) -> float:
     """By how much fuller the memory is with each core that a pod uses: the line through both. 0 if it is not known."""
     use, filled, squares, products = learned.memory[0], learned.memory[1], learned.memory[2], learned.memory[3]
     spread = squares - use * use
@@ -34,7 +34,7 @@ def memory_per_core(learned: Learned) -> float:
     return float(min(filled / use, max(0.0, (products - use * filled) / spread)))
 
 
-def learn_memory(learned: Learned, o: Observed) -> None:
+def learn_memory(learned: LearnedLoad, o: ObservedLoad) -> None:
     """Take in how full the memory of the pods is at this use."""
     if o.filled <= 0.0:
         return

@@ -1,6 +1,6 @@
 """One observation from whole numbers, as pods and their samples give them."""
 
-from hypot.core.bank.rule import BYTE_PRICE, UNKNOWN, Observed
+from hypot.core.bank.rule import BYTE_PRICE, UNKNOWN, ObservedLoad
 
 
 def observed_of(
@@ -21,14 +21,14 @@ def observed_of(
     memory_used: int,
     memory_limits: int,
     restarted: float,
-) -> Observed:
+) -> ObservedLoad:
     """The sums are over the measured pods, in milli-units; a negative rate is unknown, a negative limit unlimited.
 
     `cpu` and `memory` are the requests of the largest pod; `base` and `limit` are those of the pod template, whose
     ratio is kept. `memory_used` and `memory_limits` are bytes of the measured pods, 0 if not known of all of them.
     """
     count = max(1, pods)
-    return Observed(
+    return ObservedLoad(
         known=pods > 0,
         at=at,
         window=window,

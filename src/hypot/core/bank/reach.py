@@ -7,7 +7,7 @@ is planned in small steps only; and where use stops rising below the cap, that i
 from math import ceil
 
 from hypot.core.bank.forecasts import KEPT
-from hypot.core.bank.rule import Learned, Observed
+from hypot.core.bank.rule import LearnedLoad, ObservedLoad
 
 # A pod is planned to use at most so many times what one has used, or what it takes to have one pod less.
 EXPLORED = 1.25
@@ -26,13 +26,13 @@ RETRIED = 0.3
 REMEMBERED = 0.02
 
 
-def cap_of(learned: Learned, cap: float) -> float:
+def cap_of(learned: LearnedLoad, cap: float) -> float:
     """What a pod can use, if it may use `cap`."""
     reach = learned.reach[0]
     return float(min(cap, reach) if reach > 0.0 else cap)
 
 
-def fewest_pods(learned: Learned, demand: float, planned: float) -> int:
+def fewest_pods(learned: LearnedLoad, demand: float, planned: float) -> int:
     """So many pods that none has to use much more than one has used."""
     most = learned.most_used[0]
     if most <= 0.0:
@@ -40,7 +40,7 @@ def fewest_pods(learned: Learned, demand: float, planned: float) -> int:
     return int(min(ceil(max(demand, planned) / (EXPLORED * most)), max(1, ceil(demand / most) - 1)))
 
 
-def learn_reach(learned: Learned, o: Observed, before: float, decay: float, settled: bool) -> None:
+def learn_reach(learned: LearnedLoad, o: ObservedLoad, before: float, decay: float, settled: bool) -> None:
     """Take in what the pods use now; `before` is the largest demand of the last steps.
 
     They are settled if they were not at their cap for some time, and did not change their size.
@@ -64,7 +64,7 @@ def learn_reach(learned: Learned, o: Observed, before: float, decay: float, sett
     learned.most_used[0] = max(learned.most_used[0] * decay, o.use)
 
 
-def change_of_demand(learned: Learned) -> float:
+def change_of_demand(learned: LearnedLoad) -> float:
     """By which share the demand changed in the last step."""
     newest = learned.newest[0]
     now, before = learned.demand[newest], learned.demand[(newest - 1) % KEPT]

@@ -3,7 +3,7 @@
 from math import inf
 from typing import Any, NamedTuple
 
-from hypot.core.bank.bank import Bank, new_bank
+from hypot.core.bank.bank import RuleBank, new_bank
 from hypot.core.bank.forecasts import FORECASTS, KEPT
 from hypot.core.bank.lateness import USUAL_KAPPA
 from hypot.core.bank.season import DAY, WEEK, Season, new_season
@@ -41,7 +41,7 @@ class AutoscalerRule(NamedTuple):
     day: float
 
 
-class Observed(NamedTuple):
+class ObservedLoad(NamedTuple):
     """One observation. Amounts are means of the measured pods, in cores; times are seconds."""
 
     # Whether there is a sample of any pod.
@@ -67,7 +67,7 @@ class Observed(NamedTuple):
     restarted: float
 
 
-class Learned(NamedTuple):
+class LearnedLoad(NamedTuple):
     """What was learned of a workload. Columns with one element are changed in place."""
 
     # A ring of the demand in the last steps, how many steps it has, and the place of the newest.
@@ -114,7 +114,7 @@ class Learned(NamedTuple):
     keeps_until: Any
 
 
-class Proposal(NamedTuple):
+class ShapeProposal(NamedTuple):
     """What was decided last, and what it was decided from."""
 
     replicas: Any
@@ -135,16 +135,16 @@ class Proposal(NamedTuple):
 class AutoscalerPast(NamedTuple):
     """Everything that must survive until the next decision."""
 
-    learned: Learned
-    counts: Bank
-    sizes: Bank
-    proposal: Proposal
+    learned: LearnedLoad
+    counts: RuleBank
+    sizes: RuleBank
+    proposal: ShapeProposal
     # Room for the forecasts of a step.
     made: Any
 
 
 def nothing_learned() -> AutoscalerPast:
-    learned = Learned(
+    learned = LearnedLoad(
         demand=[0.0] * KEPT,
         known=[0],
         newest=[0],
@@ -176,5 +176,5 @@ def nothing_learned() -> AutoscalerPast:
         first=[-inf],
         keeps_until=[-inf],
     )
-    proposal = Proposal([0], [0], [UNKNOWN], [UNKNOWN, UNKNOWN], [UNKNOWN], [0, 0], [1], [0], [0])
+    proposal = ShapeProposal([0], [0], [UNKNOWN], [UNKNOWN, UNKNOWN], [UNKNOWN], [0, 0], [1], [0], [0])
     return AutoscalerPast(learned, new_bank(), new_bank(), proposal, [0.0] * FORECASTS)

@@ -4,7 +4,7 @@ from hypot.core.axes.gate import UNSET
 from hypot.core.axes.interval import whole_limit
 from hypot.core.bank.decide import advise, changes_size, is_warm, planned_size, sized_pods
 from hypot.core.bank.reach import cap_of
-from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, Observed
+from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, ObservedLoad
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.autoscaler.status import BLOCKED, READY
 from hypot.policy.autoscaler.observed import observed
@@ -84,7 +84,7 @@ class _AutoscalerPass(AutoscalerFindings):
         written = next((one.requests.get(CPU) for one in self.seen.template if one.name == container.container), None)
         return written or container.requests[CPU]
 
-    def _explain(self, rule: AutoscalerRule, past: AutoscalerPast, o: Observed, container: str) -> None:
+    def _explain(self, rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, container: str) -> None:
         self.report_demand(past, o, container)
         planned = past.proposal.planned
         if rule.counts:

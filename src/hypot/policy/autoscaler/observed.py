@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hypot.core.amount import of_milli
 from hypot.core.bank.observed import observed_of
-from hypot.core.bank.rule import Observed
+from hypot.core.bank.rule import ObservedLoad
 from hypot.kinds.autoscaler.fields import AutoscalerSpec
 from hypot.kinds.meta import MetricName
 from hypot.policy.autoscaler.rule import CPU
@@ -28,7 +28,7 @@ class MeasuredPod(NamedTuple):
     used: int
 
 
-def observed(autoscaler: AutoscalerSpec, seen: Seen, past: Vertical, replicas: int, size: CurrentSize) -> Observed:
+def observed(autoscaler: AutoscalerSpec, seen: Seen, past: Vertical, replicas: int, size: CurrentSize) -> ObservedLoad:
     """For the container of this size."""
     ready = [pod for pod in seen.pods if pod.ready == "True" and not pod.deleted]
     measured = _measured(seen, ready, size.container)

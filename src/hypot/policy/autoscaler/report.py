@@ -5,13 +5,13 @@ from math import inf
 from typing import Any
 
 from hypot.core.amount import brief, brief_pair
-from hypot.core.bank.bank import HOLDS, RULES, SHADOW, Bank
+from hypot.core.bank.bank import HOLDS, RULES, SHADOW, RuleBank
 from hypot.core.bank.decide import is_warm
 from hypot.core.bank.lateness import late_share
 from hypot.core.bank.learn import waits_for_pods
 from hypot.core.bank.memory import use_that_fits
 from hypot.core.bank.reach import cap_of
-from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, Observed
+from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, ObservedLoad
 from hypot.core.instant import show_time
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.autoscaler.status import BLOCKED, LEARNED, LIMITED, READY, in_words
@@ -43,7 +43,7 @@ class AutoscalerFindings(Findings):
         self.step("observe", "undecided", None, None, sentence(f"{message}: nothing changes"))
         self.failed(message, "spec" if kind == "spec" else "internal")
 
-    def report_blind(self, rule: AutoscalerRule, past: AutoscalerPast, o: Observed, container: str) -> None:
+    def report_blind(self, rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, container: str) -> None:
         """No pod has metrics."""
         message = "no pod that serves has a sample of its usage"
         self.condition(BLOCKED, "True", NO_METRICS, f"{message}: nothing is scaled down")
@@ -58,7 +58,7 @@ class AutoscalerFindings(Findings):
         if rule.sizes and cpu != o.cpu:
             self._report_new_size(container, o.cpu, cpu)
 
-    def report_demand(self, past: AutoscalerPast, o: Observed, container: str) -> None:
+    def report_demand(self, past: AutoscalerPast, o: ObservedLoad, container: str) -> None:
         proposal, learned = past.proposal, past.learned
         demand = cores(proposal.demand[0])
         numbers = {"demand": proposal.demand[0], "use": o.use, "cap": o.cap, "ready": o.ready}
@@ -76,7 +76,9 @@ class AutoscalerFindings(Findings):
         each = f"{cores(o.use)} of {cores(o.cap)} cores in each of {count_of(o.ready, 'pod')}"
         self.step("observe", "demand", None, None, f"{container} uses {demand} cores: {each}.", numbers)
 
-    def report_rule(self, rule: AutoscalerRule, past: AutoscalerPast, bank: Bank, planned: float, axis: str) -> None:
+    def report_rule(
+        self, rule: AutoscalerRule, past: AutoscalerPast, bank: RuleBank, planned: float, axis: str
+    ) -> None:
         """The rule that decides one axis, and what others would have cost."""
         name, demand = rule_in_words(bank.rule[0], rule.step), cores(past.proposal.demand[0])
         numbers: dict[str, Any] = {"axis": axis, "rule": name, "planned": planned}
@@ -93,7 +95,7 @@ class AutoscalerFindings(Findings):
             "recommend", "cheapest-rule", None, None, f"{text}{cores(planned)}. Compared with it: {dear}.", numbers
         )
 
-    def report_count(self, rule: AutoscalerRule, past: AutoscalerPast, o: Observed, cap: float) -> None:
+    def report_count(self, rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, cap: float) -> None:
         proposal = past.proposal
         asked, count = proposal.asked[0], proposal.replicas[0]
         busy = f"pods pay at {proposal.use[0] / cap:.0%}".replace("%", " %")
@@ -114,7 +116,9 @@ class AutoscalerFindings(Findings):
             text = f"{count} replicas stay: {self._why_kept(rule, past, 'a smaller change is not worth it')}."
             self.step("restrain", "kept-count", bounded, count, text)
 
-    def report_size(self, rule: AutoscalerRule, past: AutoscalerPast, o: Observed, container: str, pods: int) -> None:
+    def report_size(
+        self, rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, container: str, pods: int
+    ) -> None:
         proposal = past.proposal
         asked, cpu = proposal.asked[1], proposal.cpu[0]
         numbers = {"asked": asked, "cpu": cpu, "pods": pods}
@@ -143,7 +147,7 @@ class AutoscalerFindings(Findings):
         word = "minimum" if bounded > asked else "maximum"
         self.step("restrain", word, asked, bounded, f"The {word} is {bounded}.")
 
-    def report_memory(self, rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> None:
+    def report_memory(self, rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad) -> None:
         """Where memory is what keeps pods small."""
         fits = use_that_fits(past.learned) / o.ratio
         if fits * 1000.0 < rule.most_cpu:
@@ -151,7 +155,7 @@ class AutoscalerFindings(Findings):
             text = f"{full} at {cores(o.use)} cores: a pod that uses more than {cores(fits * o.ratio)} would not fit"
             self.step("resolve", "memory", None, None, f"{text}, so pods do not grow beyond that.")
 
-    def report_fixed_size(self, past: AutoscalerPast, o: Observed, container: str) -> None:
+    def report_fixed_size(self, past: AutoscalerPast, o: ObservedLoad, container: str) -> None:
         if past.proposal.cpu[0] < o.cpu:
             why = "pods restart for it, but even the busiest minute of the last day needs less than half of that"
             self._report_new_size(container, o.cpu, past.proposal.cpu[0], why)
@@ -190,7 +194,7 @@ class AutoscalerFindings(Findings):
             self.condition(READY, "True", "ReportsOnly", "updateMode is Off: what it would do is only reported")
 
     def status(
-        self, scale: Scale, rule: AutoscalerRule, past: AutoscalerPast, o: Observed, share: float | None
+        self, scale: Scale, rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad, share: float | None
     ) -> dict[str, Any]:
         """The status if nothing changes."""
         learned, proposal = past.learned, past.proposal
@@ -230,7 +234,7 @@ def blind_reason(past: AutoscalerPast) -> str:
     return f"{cores(demand)} cores are expected, by the last samples and by other days"
 
 
-def _reach(rule: AutoscalerRule, past: AutoscalerPast, o: Observed) -> str | None:
+def _reach(rule: AutoscalerRule, past: AutoscalerPast, o: ObservedLoad) -> str | None:
     """What pods can use, if that is less than the largest of them may."""
     reach, largest = past.learned.reach[0], rule.most_cpu if rule.sizes else o.cpu
     return f"pods use at most {cores(reach)} cores" if 0.0 < reach < largest / 1000.0 * o.ratio else None
@@ -243,7 +247,7 @@ def _limited(bounded: int, asked: int) -> tuple[str, str]:
     return word, f"the {'minimum' if bounded > asked else 'maximum'} is {bounded}"
 
 
-def _in_use(bank: Bank, rule: AutoscalerRule) -> dict[str, Any]:
+def _in_use(bank: RuleBank, rule: AutoscalerRule) -> dict[str, Any]:
     since = bank.since[0]
     named = {"rule": in_words(rule_in_words(bank.rule[0], rule.step))}
     return named if since < 0.0 else {**named, "since": show_time(since)}
@@ -254,7 +258,7 @@ def _expected(rule: AutoscalerRule, past: AutoscalerPast) -> str | None:
     return None if planned < 0.0 else f"{cores(planned)} cores"
 
 
-def _late(past: AutoscalerPast, o: Observed) -> str | None:
+def _late(past: AutoscalerPast, o: ObservedLoad) -> str | None:
     if not o.known:
         return None
     cap = cap_of(past.learned, o.cap)

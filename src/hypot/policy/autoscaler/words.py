@@ -2,7 +2,7 @@
 
 from heapq import nsmallest
 
-from hypot.core.bank.bank import RULES, SHADOW, Bank, forecast_of, hold_of, margin_of
+from hypot.core.bank.bank import RULES, SHADOW, RuleBank, forecast_of, hold_of, margin_of
 from hypot.core.bank.forecasts import (
     AVERAGED,
     JUMP,
@@ -44,14 +44,14 @@ def forecast_in_words(kind: int, step: float) -> str:
     return f"{'slope' if kind in {SLOPE, LONG_SLOPE} else 'mean'} of {show_seconds(_OVER[kind] * step)}"
 
 
-def next_best(bank: Bank, count: int = 2) -> list[int]:
+def next_best(bank: RuleBank, count: int = 2) -> list[int]:
     """The cheapest rules besides the one that decides; those with exactly its price ask for the same."""
     prices = bank.prices
     best = prices[bank.rule[0]]
     return nsmallest(count, [rule for rule in range(RULES) if prices[rule] > best], key=prices.__getitem__)
 
 
-def dearer(bank: Bank, rule: int) -> str:
+def dearer(bank: RuleBank, rule: int) -> str:
     """How much more a rule would have cost, for example +3.1 %."""
     best = bank.prices[bank.rule[0]]
     return f"{bank.prices[rule] / best - 1.0:+.1%}".replace("%", " %") if best > 0.0 else "unknown"

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from math import exp, floor, inf, isfinite, log
 from typing import Any
 
-from hypot.core.bank.bank import PRICED, RULES, Bank
-from hypot.core.bank.rule import DAY_LENGTH, AutoscalerPast, Learned, nothing_learned
+from hypot.core.bank.bank import PRICED, RULES, RuleBank
+from hypot.core.bank.rule import DAY_LENGTH, AutoscalerPast, LearnedLoad, nothing_learned
 from hypot.core.bank.season import DAY, MORE, UNKNOWN, WEEK, Season, demand_at
 
 FORMAT = 1
@@ -62,13 +62,13 @@ def restored(text: str) -> AutoscalerPast:
     return past
 
 
-def _packed_bank(bank: Bank) -> tuple[bytes, bytes]:
+def _packed_bank(bank: RuleBank) -> tuple[bytes, bytes]:
     least = min([price for price in bank.prices if price > 0.0], default=0.0)
     head = _BANK.pack(least, bank.since[0], bank.rule[0], min(bank.priced[0], _MOST_COUNT))
     return head, _PRICES.pack(*_codes(bank.prices, least, PRICE_STEP, PRICE_CODES))
 
 
-def _read_bank(bank: Bank, data: bytes, at: int) -> None:
+def _read_bank(bank: RuleBank, data: bytes, at: int) -> None:
     least, since, rule, priced = _BANK.unpack_from(data, at)
     if rule >= RULES or not isfinite(since):
         raise ValueError("what an Autoscaler learned names a rule that does not exist")
@@ -77,7 +77,7 @@ def _read_bank(bank: Bank, data: bytes, at: int) -> None:
     bank.rule[0], bank.since[0], bank.priced[0] = rule, since, priced
 
 
-def _packed_season(learned: Learned) -> tuple[bytes, bytes]:
+def _packed_season(learned: LearnedLoad) -> tuple[bytes, bytes]:
     week = learned.week
     most = max(week.means)
     least = most / _growth(SLOT_STEP, SLOT_CODES - 2)
@@ -87,7 +87,7 @@ def _packed_season(learned: Learned) -> tuple[bytes, bytes]:
     return head, bytes(_in_threes(codes))
 
 
-def _read_season(learned: Learned, data: bytes, at: int) -> None:
+def _read_season(learned: LearnedLoad, data: bytes, at: int) -> None:
     minute, slot, count, total, least = _SEASON.unpack_from(data, at)
     codes = _from_threes(data[at + _SEASON.size : at + _SEASON.size + _SLOT_BYTES])
     week = learned.week
@@ -107,11 +107,11 @@ def _minute(week: Season, minute: int) -> float:
     return float(week.means[slot % SLOTS])
 
 
-def _scalars(learned: Learned) -> Iterable[float]:
+def _scalars(learned: LearnedLoad) -> Iterable[float]:
     return [*[column[0] for column in _singles(learned)], *learned.means, *learned.jumps]
 
 
-def _singles(learned: Learned) -> tuple[Any, ...]:
+def _singles(learned: LearnedLoad) -> tuple[Any, ...]:
     """The columns of one number; the last may be unknown."""
     return (
         *(learned.kappa, learned.work, learned.base, learned.start, learned.peak),
@@ -119,7 +119,7 @@ def _singles(learned: Learned) -> tuple[Any, ...]:
     )
 
 
-def _read_scalars(learned: Learned, numbers: Sequence[float]) -> None:
+def _read_scalars(learned: LearnedLoad, numbers: Sequence[float]) -> None:
     columns = _singles(learned)
     *known, first = numbers[: len(columns)]
     rest = numbers[len(columns) :]

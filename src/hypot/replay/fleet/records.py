@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hypot.core.bank.bank import Bank
-from hypot.core.bank.rule import AutoscalerPast, Learned, Proposal
+from hypot.core.bank.bank import RuleBank
+from hypot.core.bank.rule import AutoscalerPast, LearnedLoad, ShapeProposal
 from hypot.core.bank.season import Season
 from hypot.core.usage.decay import Decaying
 from hypot.kinds.hvpa.fields import MOST_REPLICAS
@@ -56,15 +56,15 @@ _MANY = {WpaColumns: {"sides", "counts", "readies"}, Site: _TICKS | _AS_THEY_ARE
 _WHOLE = {
     Advice,
     AutoscalerPast,
-    Bank,
+    RuleBank,
     Decaying,
     HvpaPast,
-    Learned,
+    LearnedLoad,
     NumericPlan,
     NumericRecipe,
     NumericUsage,
     PriceRecord,
-    Proposal,
+    ShapeProposal,
     Season,
     Tally,
     TortoisePast,

@@ -6,7 +6,7 @@ from hypot.core.axes.gate import UNSET
 from hypot.core.axes.interval import whole_limit
 from hypot.core.bank.decide import advise
 from hypot.core.bank.observed import observed_of
-from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, Observed
+from hypot.core.bank.rule import AutoscalerPast, AutoscalerRule, ObservedLoad
 from hypot.replay.numbers.hvpa import record_current_size
 from hypot.replay.numbers.hvpa_resolve import CPU, MEMORY, HvpaPast
 from hypot.replay.numbers.plan import NumericPlan, begin_plan, is_bound
@@ -70,7 +70,7 @@ def look(
     i: int,
     now: float,
     blind: bool,
-) -> Observed:
+) -> ObservedLoad:
     """What is observed: sums over the pods that served throughout the window of the samples."""
     pods = used = caps = requests = rate = late = ready = memory = memory_limits = 0
     limited = True

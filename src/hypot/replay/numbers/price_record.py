@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from hypot.core.bank.bank import PRICED, SHADOW, Bank, forecast_of
+from hypot.core.bank.bank import PRICED, SHADOW, RuleBank, forecast_of
 from hypot.core.bank.forecasts import FORECASTS
 from hypot.core.bank.rule import AutoscalerPast
 
@@ -57,7 +57,7 @@ def drop_every_other(record: PriceRecord) -> None:
     record.apart[0] *= 2
 
 
-def write_prices(column: Any, moment: int, bank: Bank) -> None:
+def write_prices(column: Any, moment: int, bank: RuleBank) -> None:
     shadow, place = bank.prices[SHADOW], moment * WIDTH
     for j in range(WIDTH):
         column[place + j] = 0.0

@@ -9,7 +9,7 @@ from bank_world import EPOCH, USUAL, Workload, copied
 from hypot.core.bank.bank import HOLDS, PRICED, RULES
 from hypot.core.bank.decide import advise
 from hypot.core.bank.learn import AT_CAP
-from hypot.core.bank.rule import Observed
+from hypot.core.bank.rule import ObservedLoad
 from property.picks import among, either
 
 # Without shrinking: the repetition of long courses takes minutes.
@@ -65,7 +65,7 @@ def workloads(draw):
     return one
 
 
-def decided(one: Workload, o: Observed):
+def decided(one: Workload, o: ObservedLoad):
     """The count, the size and whether pods were at their cap, from a copy of what is known."""
     past = copied(one.past)
     advise(one.rule, past, o, one.now)

@@ -63,7 +63,7 @@ def _points(values: Any) -> Floats:
     return np.array(list(map(float, chain.from_iterable(values))), np.float64).reshape(-1, 2)
 
 
-class SeriesGroup(NamedTuple):
+class TraceSeries(NamedTuple):
     """The series that are one workload."""
 
     name: str
@@ -104,15 +104,15 @@ def assumed_of_series(whole: str, found: Found, said: TraceReading) -> tuple[Ass
     return (Assumed("sum", "false", why),)
 
 
-def _groups(source: str, whole: str, found: Found, said: TraceReading) -> list[SeriesGroup]:
+def _groups(source: str, whole: str, found: Found, said: TraceReading) -> list[TraceSeries]:
     names = workload_names(list(found), whole)
     if said.name:
         names = [dict(labels).get(said.name) or label_set(labels) for labels in found]
     elif said.sum:
         names = [whole] * len(found)
-    groups: dict[str, SeriesGroup] = {}
+    groups: dict[str, TraceSeries] = {}
     for name, pieces in zip(names, found.values(), strict=True):
-        groups.setdefault(name, SeriesGroup(name, [])).points.append(np.concatenate(pieces))
+        groups.setdefault(name, TraceSeries(name, [])).points.append(np.concatenate(pieces))
     several_of = [group for group in groups.values() if len(group.points) > 1]
     if several_of and not said.sum:
         first = several_of[0]
@@ -123,7 +123,7 @@ def _groups(source: str, whole: str, found: Found, said: TraceReading) -> list[S
     return list(groups.values())
 
 
-def _problems(source: str, group: SeriesGroup, window: TimeWindow) -> Iterator[str]:
+def _problems(source: str, group: TraceSeries, window: TimeWindow) -> Iterator[str]:
     """What is wrong in a series; NaN stands for a missing number."""
     for points in group.points:
         times, values = points[_inside(points, window)].T if len(points) else (np.empty(0), np.empty(0))
@@ -145,13 +145,13 @@ def _inside(points: Floats, window: TimeWindow) -> npt.NDArray[np.bool_]:
     return inside
 
 
-def _rows(group: SeriesGroup, window: TimeWindow) -> TraceRows:
+def _rows(group: TraceSeries, window: TimeWindow) -> TraceRows:
     points = np.concatenate([points[_inside(points, window)] for points in group.points])
     times, values = np.ascontiguousarray(points[:, 0]), np.ascontiguousarray(points[:, 1])
     return TraceRows(times, values, None, np.arange(1, len(times) + 1, dtype=np.uint32))
 
 
-def _too_short(source: str, groups: Sequence[SeriesGroup], window: TimeWindow) -> str:
+def _too_short(source: str, groups: Sequence[TraceSeries], window: TimeWindow) -> str:
     times = np.concatenate([points[:, 0] for group in groups for points in group.points])
     if window == TimeWindow() or not len(times):
         return f"{source}: no series has two values: ask for a longer time range or a shorter step"
