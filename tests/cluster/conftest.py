@@ -36,7 +36,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    _reported.extend(line for line in node.workeroutput.get("reported", ()) if line not in _reported)
+    """A process that crashed has no output."""
+    found = getattr(node, "workeroutput", {}).get("reported", ())
+    _reported.extend(line for line in found if line not in _reported)
 
 
 @pytest.fixture(scope="session")

@@ -39,6 +39,9 @@ _LEGEND: Any = {
     "bbox_to_anchor": (1.0, 1.0),
     "borderaxespad": 0.2,
 }
+# More entries than this would reach into the title, so they go beside the chart.
+_FEW_LINES = 5
+_BESIDE: Any = {"ncols": 1, "loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
 # The same charts give the same bytes: no date, and constant identifiers within an SVG.
 _STYLE: Any = {
     "font.size": 9,
@@ -79,7 +82,8 @@ def draw(axes: Axes, chart: Chart, span: TimeSpan, **legend: Any) -> None:
         _dress_time(span, axes)
     _annotate(axes, chart)
     if chart.legend:
-        axes.legend(**{**_LEGEND, **legend})
+        beside = _BESIDE if over_time and len(chart.lines) > _FEW_LINES else {}
+        axes.legend(**{**_LEGEND, **beside, **legend})
 
 
 def _time(span: TimeSpan, at: Floats) -> Floats:

@@ -130,6 +130,7 @@ def test_lost_metrics_shrink_nothing(stage: Stage, namespace: str) -> None:
         eventually(lambda: one.condition("ScalingBlocked").get("reason") == "NoMetrics", SOON)
         before = shape(web)
         stays(lambda: shape(web), LONGEST + 5.0)
+        assert shape(web) == before
         stage.metrics.answers[namespace] = say
         eventually(lambda: shape(web) < before, SOON + 2 * LONGEST)
 

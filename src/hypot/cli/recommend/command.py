@@ -26,6 +26,7 @@ from hypot.cli.trace_keys import reading_given, trace_keys
 from hypot.cli.verdict import glyphs_for, width_of
 
 if TYPE_CHECKING:
+    from hypot.cli.recommend.output import RecommendOutcome
     from hypot.cli.recommend.planning import Planner
     from hypot.kinds.text.load import LoadedFiles
     from hypot.replay.jobs.comparison import Comparison
@@ -99,7 +100,6 @@ def command(
     Exit status: 0 success, 2 bad usage or input.
     """
     from hypot.cli.recommend import output as out  # noqa: PLC0415  numpy and all of replay, only for this command
-    from hypot.cli.recommend.patch import patches  # noqa: PLC0415
     from hypot.cli.recommend.planning import Planner  # noqa: PLC0415
     from hypot.cli.recommend.prices import read_prices  # noqa: PLC0415
     from hypot.cli.recommend.workloads import Workloads  # noqa: PLC0415
@@ -132,6 +132,14 @@ def command(
         raise BadInput("\n".join(wrong))
     planner = Planner(Workloads(loaded), given, prices, Settings())
     outcome = out.outcome_of(planner, _compared(found, planner, given, engine, strict=strict))
+    _show(outcome, output, report)
+    return 0
+
+
+def _show(outcome: "RecommendOutcome", output: str, report: str | None) -> None:
+    from hypot.cli.recommend import output as out  # noqa: PLC0415
+    from hypot.cli.recommend.patch import patches  # noqa: PLC0415
+
     if output == "table":
         glyphs = glyphs_for(sys.stdout)
         click.echo(safe_for(sys.stdout, out.as_text(outcome, glyphs, width_of(sys.stdout))), nl=False)
@@ -143,7 +151,6 @@ def command(
 
         write_whole(report, page(out.report_of(outcome)).encode("utf-8", "replace"))
         click.echo(f"written: {report}", err=True)
-    return 0
 
 
 def _manifests(paths: tuple[str, ...], cluster: LiveOptions | None, traces: tuple[str, ...]) -> "list[LoadedFiles]":

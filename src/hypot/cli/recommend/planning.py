@@ -80,7 +80,7 @@ class Planner:
         lasts = float(trace.times[-1] - trace.times[0])
         if lasts < SHORTEST:
             raise UnknownWorkloadError(f"{span(lasts)} of history, and at least {span(SHORTEST)} are needed")
-        if not float(trace.values.max()) > 0.0:
+        if float(trace.values.max()) <= 0.0:
             raise UnknownWorkloadError("there is no demand in its history, so nothing can be compared")
         found = self._workloads.find(trace.workload, alone=alone)
         subject = found.subject

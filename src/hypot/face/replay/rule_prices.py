@@ -23,19 +23,19 @@ def price_charts(report: ReplayReport, run: Run) -> Iterator[Chart]:
         return
     place, at, step = report.place(run.policy), run.prices.at, run.prices.step
     for axis, prices in (("count", run.prices.counts), ("size", run.prices.sizes)):
-        if not np.isfinite(prices).any():
+        shown = prices[prices <= _MOST]
+        if not len(shown):
             continue
         lines = [
             _line(forecast_in_words(kind, step), at, prices[kind], tint_of(kind), dash_of(kind), 1.2)
             for kind in range(FORECASTS)
         ]
-        shown = prices[np.isfinite(prices)]
         yield Chart(
             f"{RULES}-{place + 1}-{axis}",
             f"{printable(run.policy)}: price of the rules for the {axis}",
             "The cheapest rule of each forecast on this past. The cheapest of all decides.",
             Axis("", "time"),
-            Axis("of an HPA at 70 %", ends=(0.98 * float(shown.min()), min(_MOST, 1.02 * float(shown.max())))),
+            Axis("of an HPA at 70 %", ends=(0.98 * float(shown.min()), 1.02 * float(shown.max()))),
             (*lines, _line("decides", at, prices[FORECASTS], "ink", "solid", 2.2)),
             legend=True,
         )

@@ -37,8 +37,6 @@ def record_prices(record: PriceRecord, past: AutoscalerPast, now: float) -> None
         return
     if record.used[0] == MOMENTS:
         drop_every_other(record)
-    if number % record.apart[0] != 0:
-        return
     moment = record.used[0]
     record.at[moment] = now
     write_prices(record.counts, moment, past.counts)

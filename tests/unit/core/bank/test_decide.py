@@ -141,10 +141,11 @@ class TestSizes:
     )
     def test_large_pods_that_a_burst_left_restart_once_more(self, level, peak, days, replicas, cpu):
         """Though they keep their size after a restart, they are not idle for a week."""
-        one = Workload(USUAL, replicas=2, cpu=4000)
+        day = 960
+        one = Workload(USUAL._replace(day=day * USUAL.step), replicas=2, cpu=4000)
         restarted = one.now
-        for step in range(int(days * 5760)):
-            demand = peak if step % 5760 < 240 else level
+        for step in range(int(days * day)):
+            demand = peak if step % day < day // 24 else level
             advise(one.rule, one.past, one.observed(demand)._replace(restarted=restarted), one.now)
             one.replicas, one.cpu = one.past.proposal.replicas[0], one.past.proposal.cpu[0]
             one.course.append((one.replicas, one.cpu))

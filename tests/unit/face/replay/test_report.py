@@ -264,7 +264,7 @@ class TestFigures:
         assert [line.name for line in chart.lines][:2] == ["as now", "slope of 30 s"]
         assert chart.lines[-1].name == "decides"
         assert np.isnan(chart.lines[7].ys).all()
-        assert chart.y.ends == pytest.approx((0.98 * 0.8, 1.5))
+        assert chart.y.ends == pytest.approx((0.98 * 0.8, 1.02 * chart.lines[0].ys[3]))
 
     def test_no_pods_at_all(self, report):
         """Then there is no path, and the other figures are drawn."""
