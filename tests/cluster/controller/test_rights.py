@@ -218,10 +218,10 @@ class Installed:
         inside = {key: value for key, value in self.hypot.config.items() if key not in {"listen", "webhookService"}}
         file.write_text(json.dumps(inside), encoding="utf-8")
         self.manifests = printed(file, *flags)
-        self._before = 0
+        self._since = 0
 
     def __enter__(self) -> Self:
-        self._before = len(asked_by(self.plane.audit_log)) if self.plane.audit_log.exists() else 0
+        self._since = self.plane.audit_log.stat().st_size if self.plane.audit_log.exists() else 0
         install(self.plane.admin, self.manifests, self.hypot.webhook)
         self.start()
         return self
@@ -236,7 +236,7 @@ class Installed:
         uninstall(self.plane.admin, self.manifests)
 
     def asked(self) -> list[Asked]:
-        return [one for one in asked_by(self.plane.audit_log)[self._before :] if one.namespace in SPACES]
+        return [one for one in asked_by(self.plane.audit_log, self._since) if one.namespace in SPACES]
 
     def has(self, verb: str, *resources: str) -> bool:
         """Whether all of these were requested with this verb."""

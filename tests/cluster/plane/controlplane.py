@@ -227,6 +227,8 @@ class ControlPlane:
             f"--service-account-signing-key-file={accounts}",
             f"--audit-policy-file={self.folder / 'audit-policy.yaml'}",
             f"--audit-log-path={self.audit_log}",
+            # By default the log is moved away at 100 MB, and what a test did before would be gone.
+            "--audit-log-maxsize=0",
             GATES,
         ]
 

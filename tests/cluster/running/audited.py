@@ -44,13 +44,15 @@ class Asked(NamedTuple):
         return self.verb == "patch" and self.status == 201
 
 
-def asked_by(log: Path, user: str = ACCOUNT) -> list[Asked]:
-    """All requests of a user, from complete lines only."""
-    with log.open(encoding="utf-8") as lines:
-        return [_asked(line) for text in lines if user in text and (line := _read(text)) and _is_by(line, user)]
+def asked_by(log: Path, since: int = 0, user: str = ACCOUNT) -> list[Asked]:
+    """All requests of a user after this size of the log, from complete lines only."""
+    wanted = user.encode()
+    with log.open("rb") as lines:
+        lines.seek(since)
+        return [_asked(line) for text in lines if wanted in text and (line := _read(text)) and _is_by(line, user)]
 
 
-def _read(text: str) -> Object:
+def _read(text: bytes) -> Object:
     try:
         read: Object = json.loads(text)
     except ValueError:
