@@ -8,6 +8,7 @@ import random
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.tortoise import Tortoise
@@ -18,8 +19,11 @@ from hypot.policy.families import seen_by
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.policy.observe.snapshot import Snapshot
+from hypot.policy.valid import in_the_way
 from property import hvpa_worlds, tortoise_worlds, worlds
+from property.autoscaler_worlds import autoscalers
 from property.policy.test_vpa_decide import DUMP
+from unit.policy.autoscaler.test_autoscaler import STEP, world
 from unit.policy.sizes_world import NOW
 from unit.policy.tortoise.tortoise_world import WEEK, World
 
@@ -140,3 +144,22 @@ def test_a_tortoise(manifests, replicas):
             assert decision.steps or decision.error
             json.dumps(decision.to_dict(), allow_nan=False)
             json.dumps(world.state.to_dict(), allow_nan=False)
+
+
+# Some in order, so that something is learned from them.
+USAGES = st.lists(st.sampled_from([0, 1, 400, 1190, 2**31, 10**12, 10**18, 10**30, None]), min_size=1, max_size=3)
+
+
+@often
+@given(attacked(autoscalers().map(WorkloadAutoscaler.to_dict)), USAGES, st.sampled_from([0, 1, 3, 40]))
+def test_an_autoscaler(manifests, usages, replicas):
+    """Bounds, deadlines and prices that its rules allow, and usage as strange, from one decision to the next."""
+    for data in manifests:
+        autoscaler, state = WorkloadAutoscaler.from_dict(data), NOTHING
+        if in_the_way(autoscaler, Settings()):
+            continue
+        for step, used in enumerate(usages):
+            decision, state = decide(autoscaler, world(replicas, used, NOW + step * STEP), state, Settings())
+            assert decision.steps or decision.error
+            json.dumps(decision.to_dict(), allow_nan=False)
+            json.dumps(state.to_dict(), allow_nan=False)
