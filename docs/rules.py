@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from hypot.lint.report import SEVERITIES
 from hypot.lint.rule import Rule, RuleFamily
-from hypot.lint.rule_list import FAMILIES, RULES
+from hypot.lint.rule_list import all_rules, families
 from hypot.lint.rules.given import IGNORE_ANNOTATION
 
 _MEANING = {
@@ -32,7 +32,7 @@ def _lines() -> Iterator[str]:
     yield "| severity | meaning | rules |"
     yield "| --- | --- | --- |"
     for severity in SEVERITIES:
-        count = sum(1 for rule in RULES.values() if rule.severity == severity)
+        count = sum(1 for rule in all_rules().values() if rule.severity == severity)
         yield f"| {severity} | {_MEANING[severity]} | {count} |"
     yield ""
     yield "A rule is silenced with `--ignore ID`, or for one object with an annotation on that object:"
@@ -44,7 +44,7 @@ def _lines() -> Iterator[str]:
     yield "```"
     yield ""
     yield "Objects that another object made and keeps, such as the autoscaler of a ScaledObject, get no advice."
-    for family in FAMILIES:
+    for family in families():
         yield from _family(family)
 
 

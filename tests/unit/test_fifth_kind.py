@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from hypot.cli.main import cli
 from hypot.kinds.base import Kind, Ref, target_problems
 from hypot.kinds.catalogue import CATALOGUE, KindInfo
+from hypot.kinds.identity import Identity
 from hypot.kinds.meta import MetricName
 from hypot.kinds.node import INT32, node, wire
 from hypot.kinds.problem import Problem
@@ -75,7 +76,9 @@ def _known(monkeypatch):
         is_undecidable=lambda problem: problem.kind in {DECODE, "Required"},
         undecidable=(ABLE, "False", "InvalidSpec"),
     )
-    monkeypatch.setitem(CATALOGUE, Fixed.KIND, KindInfo(Fixed, PLURAL, abbreviation="FPA", counts=True))
+    identity = Identity(Fixed.KIND, Fixed.API_VERSION)
+    known = KindInfo(identity, __name__, Fixed.__name__, PLURAL, abbreviation="FPA", counts=True)
+    monkeypatch.setitem(CATALOGUE, Fixed.KIND, known)
     monkeypatch.setitem(FAMILIES, Fixed.KIND, family)
 
 

@@ -76,7 +76,7 @@ class _Quantity:
 def _comparable(manifest: dict[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = _without_nulls(manifest)
     info = find_autoscaler(group_of(made.get("apiVersion")), made.get("kind"))
-    if info is not None and made.get("apiVersion") == info.kind.API_VERSION and isinstance(made.get("spec"), dict):
+    if info is not None and made.get("apiVersion") == info.api_version and isinstance(made.get("spec"), dict):
         made["spec"] = _with_quantities(made["spec"], info.kind)
     return made
 

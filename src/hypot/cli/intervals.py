@@ -136,7 +136,7 @@ def _findings(entries: list[_HvpaEntry], *, colour: bool) -> str:
         return ""
     from hypot.cli.lint import as_text  # noqa: PLC0415  only if something is wrong
     from hypot.lint.report import Finding, LintReport  # noqa: PLC0415
-    from hypot.lint.rule_list import RULES  # noqa: PLC0415
+    from hypot.lint.rule_list import rule_of  # noqa: PLC0415
 
     found = [
         Finding(
@@ -150,7 +150,7 @@ def _findings(entries: list[_HvpaEntry], *, colour: bool) -> str:
             entry.hvpa.name,
             problem.field,
             str(problem).removeprefix(f"{problem.field}: "),
-            problem.hint or RULES[problem.rule].fix,
+            problem.hint or rule_of(problem.rule).fix,
         )
         for entry in entries
         for problem in entry.problems

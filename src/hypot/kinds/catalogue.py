@@ -1,7 +1,8 @@
 """All kinds, with the facts that other parts need: reading dumps, watches, configuration, RBAC, lint and docs.
 
-A new kind needs a folder next to this file, one record here, and one in `hypot.policy.families`. Read the records when
-they are needed, not when a module is imported.
+A new kind needs a folder next to this file, its names in `hypot.kinds.identity`, one record here, and one in
+`hypot.policy.families`. Read the records when they are needed, not when a module is imported: the class of a kind is
+imported when the first object of it is met, for most inputs have objects of one or two.
 """
 
 from collections.abc import Iterable
@@ -9,23 +10,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from hypot.core.dataclass import dataclass
-from hypot.kinds.autoscaler import WorkloadAutoscaler
+from hypot.kinds import identity
 from hypot.kinds.base import Kind
-from hypot.kinds.hpa import HPA
-from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.tortoise import Tortoise
-from hypot.kinds.tortoise.status import TORTOISE_CONDITIONS
+from hypot.kinds.identity import Identity
 from hypot.kinds.values.names import group_of
-from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa.checkpoint import Checkpoint
-from hypot.kinds.wpa import WPA
 
 if TYPE_CHECKING:
+    from hypot.kinds.autoscaler import WorkloadAutoscaler
     from hypot.kinds.crd import Facts
+    from hypot.kinds.hpa import HPA
+    from hypot.kinds.hvpa import Hvpa
+    from hypot.kinds.tortoise import Tortoise
+    from hypot.kinds.vpa import VPA
+    from hypot.kinds.wpa import WPA
 
-Autoscaler = HPA | WPA | VPA | Hvpa | Tortoise | WorkloadAutoscaler
-# Those that size pods.
-Sizing = VPA | Hvpa | Tortoise | WorkloadAutoscaler
+    Autoscaler = HPA | WPA | VPA | Hvpa | Tortoise | WorkloadAutoscaler
+    # Those that size pods.
+    Sizing = VPA | Hvpa | Tortoise | WorkloadAutoscaler
+else:
+    Autoscaler = Sizing = Kind
 # What the controller does for a kind: nothing, only recommend, decide and report without writing, or everything.
 Mode = Literal["off", "recommend", "observe", "act"]
 
@@ -34,7 +37,10 @@ Mode = Literal["off", "recommend", "observe", "act"]
 class KindInfo:
     """One kind. An autoscaler sets the number of replicas (`counts`), the size of pods (`sizes`), or both."""
 
-    kind: type[Kind]
+    identity: Identity
+    # The module of its class, and the name of the class.
+    module: str
+    class_name: str
     plural: str
     # The short names in kubectl, and the abbreviation that hypot uses where space is limited.
     short_names: tuple[str, ...] = ()
@@ -61,17 +67,26 @@ class KindInfo:
     mistaken_groups: tuple[str, ...] = ()
 
     @property
+    def kind(self) -> type[Kind]:
+        found: type[Kind] = getattr(import_module(self.module), self.class_name)
+        return found
+
+    @property
     def name(self) -> str:
-        return self.kind.KIND
+        return self.identity.kind
+
+    @property
+    def api_version(self) -> str:
+        return self.identity.api_version
 
     @property
     def group(self) -> str:
-        return group_of(self.kind.API_VERSION)
+        return group_of(self.api_version)
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The API groups that serve it, or used to."""
-        versions = (self.kind.API_VERSION, *self.kind.FORMER_VERSIONS)
+        versions = (self.api_version, *self.identity.former_versions)
         return tuple(dict.fromkeys(group_of(version) for version in versions))
 
     @property
@@ -94,7 +109,9 @@ CATALOGUE: dict[str, KindInfo] = {
     info.name: info
     for info in (
         KindInfo(
-            HPA,
+            identity.HPA,
+            "hypot.kinds.hpa",
+            "HPA",
             "horizontalpodautoscalers",
             short_names=("hpa",),
             abbreviation="HPA",
@@ -104,7 +121,9 @@ CATALOGUE: dict[str, KindInfo] = {
             mistaken_groups=("", "apps", "extensions"),
         ),
         KindInfo(
-            WPA,
+            identity.WPA,
+            "hypot.kinds.wpa",
+            "WPA",
             "watermarkpodautoscalers",
             short_names=("wpa",),
             abbreviation="WPA",
@@ -113,7 +132,9 @@ CATALOGUE: dict[str, KindInfo] = {
             leases=("watermarkpodautoscaler-lock",),
         ),
         KindInfo(
-            VPA,
+            identity.VPA,
+            "hypot.kinds.vpa",
+            "VPA",
             "verticalpodautoscalers",
             short_names=("vpa",),
             abbreviation="VPA",
@@ -124,13 +145,17 @@ CATALOGUE: dict[str, KindInfo] = {
             leases=("vpa-updater",),
         ),
         KindInfo(
-            Checkpoint,
+            identity.CHECKPOINT,
+            "hypot.kinds.vpa.checkpoint",
+            "Checkpoint",
             "verticalpodautoscalercheckpoints",
             short_names=("vpacheckpoint",),
             crd="hypot.kinds.vpa.checkpoint_crd",
         ),
         KindInfo(
-            Hvpa,
+            identity.HVPA,
+            "hypot.kinds.hvpa",
+            "Hvpa",
             "hvpas",
             short_names=("hvpa",),
             abbreviation="Hvpa",
@@ -141,7 +166,9 @@ CATALOGUE: dict[str, KindInfo] = {
             scalable=True,
         ),
         KindInfo(
-            Tortoise,
+            identity.TORTOISE,
+            "hypot.kinds.tortoise",
+            "Tortoise",
             "tortoises",
             short_names=("tortoise",),
             abbreviation="Tortoise",
@@ -149,10 +176,12 @@ CATALOGUE: dict[str, KindInfo] = {
             sizes=True,
             target_field="targetRefs.scaleTargetRef",
             crd="hypot.kinds.tortoise.crd",
-            conditions_key=TORTOISE_CONDITIONS,
+            conditions_key=identity.TORTOISE_CONDITIONS,
         ),
         KindInfo(
-            WorkloadAutoscaler,
+            identity.AUTOSCALER,
+            "hypot.kinds.autoscaler",
+            "WorkloadAutoscaler",
             "autoscalers",
             short_names=("asc",),
             abbreviation="Autoscaler",
@@ -166,6 +195,11 @@ CATALOGUE: dict[str, KindInfo] = {
 }
 
 
+def load_all() -> tuple[type[Kind], ...]:
+    """The classes of all kinds."""
+    return tuple([info.kind for info in CATALOGUE.values()])
+
+
 def info_of(kind: Kind | type[Kind]) -> KindInfo:
     return CATALOGUE[kind.KIND]
 
@@ -177,12 +211,12 @@ def sizes_pods(autoscaler: Kind) -> TypeGuard[Sizing]:
 
 def sets_replicas(autoscaler: Kind) -> bool:
     """Whether its kind, and its axes if it has any, say so."""
-    return autoscaler.counts if isinstance(autoscaler, WorkloadAutoscaler) else info_of(autoscaler).counts
+    return bool(getattr(autoscaler, "counts", info_of(autoscaler).counts))
 
 
 def sets_sizes(autoscaler: Kind) -> bool:
     """Whether its kind, and its axes if it has any, say so."""
-    return autoscaler.sizes if isinstance(autoscaler, WorkloadAutoscaler) else info_of(autoscaler).sizes
+    return bool(getattr(autoscaler, "sizes", info_of(autoscaler).sizes))
 
 
 def autoscalers() -> tuple[KindInfo, ...]:

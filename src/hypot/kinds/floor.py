@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+# The annotation that plans one.
+SCHEDULE = "hypot.dev/schedule"
 EVERY_CONTAINER = "*"
 
 

@@ -82,7 +82,7 @@ def _kinds_by_group() -> dict[str, frozenset[str]]:
 def _versions() -> dict[str, str]:
     """The API version of each autoscaler and workload, by kind."""
     workloads = {one.kind: one.api_version for one in KNOWN_KINDS if one.is_workload}
-    return workloads | {info.name: info.kind.API_VERSION for info in CATALOGUE.values()}
+    return workloads | {info.name: info.api_version for info in CATALOGUE.values()}
 
 
 @cache

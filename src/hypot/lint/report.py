@@ -15,7 +15,7 @@ from hypot.lint.input.item import Item
 from hypot.lint.input.placeholders import placeholder_at
 from hypot.lint.input.world import InputWorld, kinds_of
 from hypot.lint.rule import Rule
-from hypot.lint.rule_list import RULES, known_ids, rule_of
+from hypot.lint.rule_list import known_ids, rule_of, rules_for
 from hypot.lint.rules.given import PLACEHOLDER, UNREADABLE, ignored_by, objects_that_matter
 
 # Errors that a wrong unit leads to.
@@ -191,7 +191,7 @@ def _found(world: InputWorld) -> Iterator[tuple[Item, Finding]]:
         ):
             rule_id, where, message, hint, severity = problem
             yield item, replace(_finding(rule_of(rule_id), item, where, message, hint), severity=severity)
-    for rule in RULES.values():
+    for rule in rules_for(world):
         for hit in rule.check(world) if rule.check is not None else ():
             yield hit.item, _finding(rule, *hit)
 

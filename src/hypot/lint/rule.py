@@ -6,28 +6,22 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hypot.core.dataclass import dataclass
-from hypot.kinds.autoscaler import WorkloadAutoscaler
+from hypot.kinds import identity
 from hypot.kinds.catalogue import CATALOGUE, autoscalers, names_of, sizing
-from hypot.kinds.hpa import HPA
-from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.problem import NAMED, Severity, Where
-from hypot.kinds.tortoise import Tortoise
-from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa.checkpoint import Checkpoint
-from hypot.kinds.wpa import WPA
 
 if TYPE_CHECKING:
     from hypot.lint.input.item import Item
     from hypot.lint.input.world import InputWorld
 
-HPA_ONLY = (HPA.KIND,)
-WPA_ONLY = (WPA.KIND,)
+HPA_ONLY = (identity.HPA.kind,)
+WPA_ONLY = (identity.WPA.kind,)
 BOTH = (*HPA_ONLY, *WPA_ONLY)
-VPA_ONLY = (VPA.KIND,)
-HVPA_ONLY = (Hvpa.KIND,)
-TORTOISE_ONLY = (Tortoise.KIND,)
-AUTOSCALER_ONLY = (WorkloadAutoscaler.KIND,)
-CHECKPOINT_ONLY = (Checkpoint.KIND,)
+VPA_ONLY = (identity.VPA.kind,)
+HVPA_ONLY = (identity.HVPA.kind,)
+TORTOISE_ONLY = (identity.TORTOISE.kind,)
+AUTOSCALER_ONLY = (identity.AUTOSCALER.kind,)
+CHECKPOINT_ONLY = (identity.CHECKPOINT.kind,)
 # Kinds that size pods; an Hvpa has the policies of a VerticalPodAutoscaler in a template.
 SIZING = names_of(sizing())
 # Kinds with the metrics of a HorizontalPodAutoscaler; an Hvpa has those in a template too.

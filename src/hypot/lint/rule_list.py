@@ -2,53 +2,82 @@
 
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from typing import NamedTuple
 
+from hypot.kinds.floor import SCHEDULE
 from hypot.lint.input.world import InputWorld
-from hypot.lint.rule import Hit, Rule, RuleFamily
-from hypot.lint.rules.axes import AXES
-from hypot.lint.rules.bounds import BOUNDS
-from hypot.lint.rules.conflicts import CONFLICTS
+from hypot.lint.rule import HVPA_ONLY, SIZING, TORTOISE_ONLY, WPA_ONLY, Hit, Rule, RuleFamily
 from hypot.lint.rules.given import GIVEN, IGNORE_ANNOTATION, ignored_by
-from hypot.lint.rules.metrics import METRICS
-from hypot.lint.rules.own.autoscaler import AUTOSCALER_FIELDS
-from hypot.lint.rules.own.fields import FIELDS
-from hypot.lint.rules.own.hvpa import HVPA_FIELDS
-from hypot.lint.rules.own.objects import OBJECTS, UPDATES
-from hypot.lint.rules.own.tortoise import TORTOISE_FIELDS
-from hypot.lint.rules.own.vpa import VPA_FIELDS
-from hypot.lint.rules.pace import PACE
-from hypot.lint.rules.requests import REQUESTS
-from hypot.lint.rules.schedule import SCHEDULES
-from hypot.lint.rules.served import SERVED
-from hypot.lint.rules.sizes import SIZES
-from hypot.lint.rules.target import TARGET
-from hypot.lint.rules.tortoise import TORTOISES
-from hypot.lint.rules.versions import VERSIONS
-from hypot.lint.rules.watermark import WATERMARKS
 
-FAMILIES: tuple[RuleFamily, ...] = (
-    TARGET,
-    REQUESTS,
-    METRICS,
-    CONFLICTS,
-    BOUNDS,
-    PACE,
-    WATERMARKS,
-    SIZES,
-    AXES,
-    TORTOISES,
-    SCHEDULES,
-    SERVED,
-    VERSIONS,
-    GIVEN,
-    OBJECTS,
-    FIELDS,
-    VPA_FIELDS,
-    HVPA_FIELDS,
-    TORTOISE_FIELDS,
-    AUTOSCALER_FIELDS,
-    UPDATES,
+
+class Home(NamedTuple):
+    """Where a family of rules is; it is imported when an input has something to check for it.
+
+    To import all that rules need takes longer than to check ten files.
+    """
+
+    module: str
+    name: str
+    # Kinds of which there must be an object, or the annotation that one must have; without both it is always imported.
+    kinds: tuple[str, ...] = ()
+    annotation: str = ""
+    # What the kinds themselves report: texts without checks, which are imported when one of them was found.
+    reported: bool = False
+
+    def family(self) -> RuleFamily:
+        found: RuleFamily = getattr(import_module(f"hypot.lint.rules.{self.module}"), self.name)
+        return found
+
+    def checks(self, world: InputWorld) -> bool:
+        if self.annotation:
+            return any(self.annotation in item.annotations for item in world.items)
+        return not self.reported and (not self.kinds or world.has(self.kinds))
+
+
+# In the order of the docs.
+HOMES = (
+    Home("target", "TARGET"),
+    Home("requests", "REQUESTS"),
+    Home("metrics", "METRICS"),
+    Home("conflicts", "CONFLICTS"),
+    Home("bounds", "BOUNDS"),
+    Home("pace", "PACE"),
+    Home("watermark", "WATERMARKS", WPA_ONLY),
+    Home("sizes", "SIZES", SIZING),
+    Home("axes", "AXES", HVPA_ONLY),
+    Home("tortoise", "TORTOISES", TORTOISE_ONLY),
+    Home("schedule", "SCHEDULES", annotation=SCHEDULE),
+    Home("served", "SERVED", ("MetricRules",)),
+    Home("versions", "VERSIONS"),
+    Home("given", "GIVEN"),
+    Home("own.objects", "OBJECTS", reported=True),
+    Home("own.fields", "FIELDS", reported=True),
+    Home("own.vpa", "VPA_FIELDS", reported=True),
+    Home("own.hvpa", "HVPA_FIELDS", reported=True),
+    Home("own.tortoise", "TORTOISE_FIELDS", reported=True),
+    Home("own.autoscaler", "AUTOSCALER_FIELDS", reported=True),
+    Home("own.objects", "UPDATES", reported=True),
 )
+
+
+@cache
+def families() -> tuple[RuleFamily, ...]:
+    return tuple([home.family() for home in HOMES])
+
+
+@cache
+def all_rules() -> dict[str, Rule]:
+    """By id."""
+    return {rule.id: rule for family in families() for rule in family.rules}
+
+
+def rules_for(world: InputWorld) -> Iterator[Rule]:
+    """Those that can find something in this input."""
+    for home in HOMES:
+        if home.checks(world):
+            yield from home.family().rules
 
 
 class UnknownRule(ValueError):  # noqa: N818  the name says what was written
@@ -67,27 +96,29 @@ class UnknownRule(ValueError):  # noqa: N818  the name says what was written
 def unknown_ignore(world: InputWorld) -> Iterator[Hit]:
     for item in world.items:
         for rule_id in ignored_by(item):
-            if rule_id not in RULES:
+            if rule_id not in all_rules():
                 yield Hit(item, ("metadata", "annotations", IGNORE_ANNOTATION), no_such_rule(rule_id))
 
 
-RULES: dict[str, Rule] = {rule.id: rule for family in FAMILIES for rule in family.rules}
-
-
+@cache
 def rule_of(rule_id: str) -> Rule:
     """The rule with that id. A problem that a kind reports with an unlisted id still gets a rule."""
-    return RULES.get(rule_id) or Rule(rule_id, "error", rule_id, rule_id, "see the message", "", (), "Objects")
+    for home in sorted(HOMES, key=lambda home: not home.reported):
+        for rule in home.family().rules:
+            if rule.id == rule_id:
+                return rule
+    return Rule(rule_id, "error", rule_id, rule_id, "see the message", "", (), "Objects")
 
 
 def no_such_rule(rule_id: str) -> str:
-    near = get_close_matches(rule_id, RULES, 3, 0.6)
+    near = get_close_matches(rule_id, all_rules(), 3, 0.6)
     return f"there is no rule {rule_id}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
 def known_ids(rule_ids: Iterable[str]) -> frozenset[str]:
     """These ids. Raises UnknownRule if any of them does not exist."""
     asked = frozenset(rule_ids)
-    unknown = sorted(asked - RULES.keys())
+    unknown = sorted(asked - all_rules().keys()) if asked else []
     if unknown:
         raise UnknownRule("; ".join(no_such_rule(rule_id) for rule_id in unknown))
     return asked

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from hypot.lint.report import Finding, LintReport, Place
 from hypot.lint.rule import Rule
-from hypot.lint.rule_list import RULES, rule_of
+from hypot.lint.rule_list import all_rules, rule_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
@@ -17,7 +17,8 @@ _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
 def sarif(report: LintReport, version: str) -> dict[str, Any]:
     """One run. It lists only the rules that have findings."""
     broken = {finding.rule for finding in report.findings}
-    used = [rule_of(rule_id) for rule_id in [*(i for i in RULES if i in broken), *sorted(broken - RULES.keys())]]
+    known = all_rules()
+    used = [rule_of(rule_id) for rule_id in [*(i for i in known if i in broken), *sorted(broken - known.keys())]]
     places = {rule.id: i for i, rule in enumerate(used)}
     seen: Counter[tuple[str, ...]] = Counter()
     driver = {

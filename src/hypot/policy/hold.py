@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hypot.core.replicas.ratio import MAX_INT32
+from hypot.kinds.floor import SCHEDULE
 from hypot.policy.model.current_size import has_crashed
 from hypot.policy.model.decision import PLAN_UNDER_WAY, Blocks, Hold, Move, PodAction, Step
 from hypot.policy.model.hpa_edit import HpaEdit
 from hypot.policy.model.plan import needs_more
-from hypot.policy.model.schedule import SCHEDULE, ScheduleError, schedule_of
+from hypot.policy.model.schedule import ScheduleError, schedule_of
 from hypot.policy.model.seen import Pod, Seen
 from hypot.policy.model.size import Edge, Size, between
 from hypot.policy.stages.report import kebab, sentence

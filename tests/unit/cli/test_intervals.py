@@ -13,7 +13,7 @@ import pytest
 import yaml
 from plotly.graph_objects import Figure
 
-from hypot.lint.rule_list import RULES
+from hypot.lint.rule_list import all_rules
 from unit.cli.command import hypot as run_hypot
 from unit.cli.command import schema
 from unit.policy.hvpa.hvpa_cases import INTERVALS, RELEASED, manifest, policy, seed, sized, vpa
@@ -136,7 +136,7 @@ class TestInput:
         hvpa = called("zero")
         hvpa["spec"]["hpa"] = {"deploy": True, "template": {"spec": {"maxReplicas": 2, "metrics": metrics}}}
         result = hypot("-f", given(tmp_path, hvpa))
-        assert f"fix: {RULES['utilization'].fix}\n" in result.out
+        assert f"fix: {all_rules()['utilization'].fix}\n" in result.out
 
     def test_a_manifest_with_errors(self, tmp_path):
         """All errors have file and line, as in `hypot lint`; manifests without errors are still shown."""

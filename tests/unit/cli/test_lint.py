@@ -12,7 +12,7 @@ from hypot.cli.lint import as_text
 from hypot.cli.main import cli, main
 from hypot.kinds.text.write import to_yaml
 from hypot.lint import check
-from hypot.lint.rule_list import RULES
+from hypot.lint.rule_list import all_rules
 from unit.lint.lint_cases import container, hpa, hvpa, vpa, weighted, workload, wpa
 
 SCHEMA = json.loads(Path(lint_command.__file__).with_name("lint.schema.json").read_text(encoding="utf-8"))
@@ -473,7 +473,7 @@ def test_sarif_for_code_scanning(folder):
     driver, results = output["runs"][0]["tool"]["driver"], output["runs"][0]["results"]
     assert driver["name"] == "hypot"
     for rule in driver["rules"]:
-        assert rule["shortDescription"]["text"] == RULES[rule["id"]].title
+        assert rule["shortDescription"]["text"] == all_rules()[rule["id"]].title
         assert rule["fullDescription"]["text"]
         assert rule["help"]["text"]
         assert rule["defaultConfiguration"]["level"] in {"error", "warning", "note"}

@@ -14,7 +14,7 @@ from hypot.kinds.tortoise import Tortoise
 from hypot.kinds.tortoise.rules import update_problems as tortoise_update_problems
 from hypot.kinds.vpa import VPA
 from hypot.lint import check
-from hypot.lint.rule_list import FAMILIES, RULES, UnknownRule, known_ids
+from hypot.lint.rule_list import UnknownRule, all_rules, families, known_ids
 from hypot.lint.rules.given import UNREADABLE
 from hypot.lint.rules.own.objects import UPDATES
 from unit.lint.lint_cases import OWN, OWN_KUBERNETES, tortoise, vpa
@@ -62,12 +62,12 @@ def update_problems():
 
 def test_every_id_in_the_kinds_is_known():
     """A rule that a kind reports is in the catalogue."""
-    assert set(ids_in_code()) - RULES.keys() == IN_PYTHON
+    assert set(ids_in_code()) - all_rules().keys() == IN_PYTHON
 
 
 def test_every_known_id_can_be_reported():
     """Rules without code of their own are in the source of the kinds."""
-    without_code = {rule.id for rule in RULES.values() if rule.check is None}
+    without_code = {rule.id for rule in all_rules().values() if rule.check is None}
     assert without_code - set(ids_in_code()) - COMPOSED == {UNREADABLE}
 
 
@@ -76,7 +76,7 @@ def test_own_rule_is_found_with_the_message_of_the_docs(rule):
     """A manifest that breaks a kind's own rule is reported as the docs show it."""
     report = check(OWN[rule], kubernetes=OWN_KUBERNETES.get(rule, "1.37"))
     found = [(finding.message, finding.severity) for finding in report.findings if finding.rule == rule]
-    assert found[:1] == [(RULES[rule].example, RULES[rule].severity)]
+    assert found[:1] == [(all_rules()[rule].example, all_rules()[rule].severity)]
 
 
 def test_update_rules_have_the_message_of_the_docs():
@@ -89,19 +89,19 @@ def test_closed_gate_has_the_message_of_the_docs():
     """Lint does not know the gates of the VPA components; a caller that does gets the message."""
     in_place = VPA.from_dict(vpa(updatePolicy={"updateMode": "InPlace"}))
     (found,) = in_place.problems(gates={"InPlace": False})
-    assert str(found).removeprefix(f"{found.field}: ") == RULES["vpa-gate"].example
+    assert str(found).removeprefix(f"{found.field}: ") == all_rules()["vpa-gate"].example
 
 
 def test_every_rule_has_a_violation():
     """Own rules, update rules, rules with code, and the rules for gates and for broken files are all rules."""
-    with_code = {rule.id for rule in RULES.values() if rule.check is not None}
-    assert with_code | OWN.keys() | {rule.id for rule in UPDATES.rules} | {"vpa-gate", UNREADABLE} == RULES.keys()
+    with_code = {rule.id for rule in all_rules().values() if rule.check is not None}
+    assert with_code | OWN.keys() | {rule.id for rule in UPDATES.rules} | {"vpa-gate", UNREADABLE} == all_rules().keys()
 
 
 def test_ids_are_unique_and_texts_complete():
     """Ids are kebab case and unique, and no text is missing."""
-    rules = [rule for family in FAMILIES for rule in family.rules]
-    assert len(rules) == len(RULES)
+    rules = [rule for family in families() for rule in family.rules]
+    assert len(rules) == len(all_rules())
     for rule in rules:
         assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.id)
         assert rule.title

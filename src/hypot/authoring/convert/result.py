@@ -5,13 +5,13 @@ from typing import Any, Literal, NamedTuple, Self
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.base import Kind, Ref, refer
+from hypot.kinds.floor import SCHEDULE
 from hypot.kinds.pod_template import Defaults, read_template, template_in
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.values.names import group_of
 from hypot.kinds.values.nested import amount, inner, mappings
 from hypot.kinds.values.version import NEWEST
 from hypot.policy.hold import PAUSED, PINNED
-from hypot.policy.model.schedule import SCHEDULE
 
 # `lost` has no equivalent, `assumed` is a choice that was made, `check` is what a person must look at.
 Word = Literal["lost", "assumed", "check"]

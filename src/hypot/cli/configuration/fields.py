@@ -61,10 +61,10 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _rules(value: Any) -> tuple[str, ...]:
-    from hypot.lint.rule_list import RULES, no_such_rule  # noqa: PLC0415  other commands need no rules
+    from hypot.lint.rule_list import all_rules, no_such_rule  # noqa: PLC0415  other commands need no rules
 
     rule_ids = _texts(value)
-    if wrong := [(no_such_rule(one), one) for one in rule_ids if one not in RULES]:
+    if wrong := [(no_such_rule(one), one) for one in rule_ids if one not in all_rules()]:
         raise _WrongValue(*wrong)
     return rule_ids
 

@@ -93,7 +93,7 @@ def _apis() -> Iterable[str]:
     """The API versions of the kinds that are no part of Kubernetes, alone and with the kind."""
     for info in CATALOGUE.values():
         if info.crd:
-            yield from (info.kind.API_VERSION, f"{info.kind.API_VERSION}/{info.name}")
+            yield from (info.api_version, f"{info.api_version}/{info.name}")
     yield from _MORE_APIS
 
 

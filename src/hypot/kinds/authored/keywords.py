@@ -67,7 +67,7 @@ class _Elsewhere(NamedTuple):
         """What to write instead; empty if nobody knows the keyword."""
         if keyword in self.instead:
             return self.instead[keyword]
-        importlib.import_module("hypot.kinds.catalogue")  # all kinds, so that all keywords are known
+        importlib.import_module("hypot.kinds.catalogue").load_all()  # so that all keywords are known
         near = _with(keyword, _FAMILIES[self.family])
         if not near and keyword in _OF_ALL:
             return ""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from hypot.core.instant import read_duration
+from hypot.kinds import identity
 from hypot.kinds.autoscaler.status import AutoscalerStatus
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.meta import MetricName
@@ -76,8 +77,8 @@ _NO_OBJECTIVE, _NOT_LATE, _NO_METRICS = Objective(), Late(), RequestMetrics()
 class AutoscalerSpec(Kind):
     """The fields of an Autoscaler, as read; `WorkloadAutoscaler` adds writing and checking."""
 
-    API_VERSION: ClassVar[str] = "hypot.dev/v1alpha1"
-    KIND: ClassVar[str] = "Autoscaler"
+    API_VERSION: ClassVar[str] = identity.AUTOSCALER.api_version
+    KIND: ClassVar[str] = identity.AUTOSCALER.kind
     STATUS: ClassVar[type[Node] | None] = AutoscalerStatus
     GO: ClassVar[str] = "v1alpha1.AutoscalerSpec"
 

@@ -9,7 +9,8 @@ from hypot.kinds.hpa.defaults import stored, with_defaults
 from hypot.kinds.hpa.fields import Behavior, HPASpec, Metric, ScalingRules
 from hypot.kinds.hpa.resource_metric import metric_problems
 from hypot.kinds.hpa.rules import spec_problems, strictness
-from hypot.kinds.hpa.versions import NEWER, ONE_METRIC, V1
+from hypot.kinds.hpa.versions import NEWER, ONE_METRIC
+from hypot.kinds.identity import AUTOSCALING_V1
 from hypot.kinds.node import node, replaced
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Problem
@@ -62,14 +63,16 @@ class HPA(HPASpec):
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """What the API server of that version would reject on creation, after it has applied its defaults."""
         complete = with_defaults(self, kubernetes, gates)
-        if self.read_from == V1:  # its behavior is in an annotation, which gets no defaults
+        if self.read_from == AUTOSCALING_V1:  # its behavior is in an annotation, which gets no defaults
             complete = replaced(complete, behavior=self.behavior)
         return spec_problems(complete, strictness(self, None, kubernetes, gates))
 
     def version_problems(self) -> Iterator[Problem]:
         """autoscaling/v1 is served, and stays so."""
-        if self.read_from == V1:
-            yield Problem("single-metric-version", "Version", ("apiVersion",), ONE_METRIC, V1, NEWER, "advice")
+        if self.read_from == AUTOSCALING_V1:
+            yield Problem(
+                "single-metric-version", "Version", ("apiVersion",), ONE_METRIC, AUTOSCALING_V1, NEWER, "advice"
+            )
         else:
             yield from HPASpec.version_problems(self)
 

@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self, overload
 
+from hypot.kinds import identity
 from hypot.kinds.authored.given_target import TargetLike, given_target, unknown_kind
 from hypot.kinds.authored.keywords import authored, exactly_one
 from hypot.kinds.base import Duration, InvalidAutoscaler, Kind, Ref, seconds
 from hypot.kinds.floor import Floor
 from hypot.kinds.hpa.status import HPAStatus
-from hypot.kinds.hpa.versions import CURRENT, FORMER, V2BETA1, misread, upgraded
+from hypot.kinds.hpa.versions import CURRENT, misread, upgraded
+from hypot.kinds.identity import AUTOSCALING_V2BETA1
 from hypot.kinds.meta import MetricName
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Wire, node, replaced, wire
 from hypot.kinds.problem import Problem
@@ -203,9 +205,9 @@ class Behavior(Node):
 class HPASpec(Kind):
     """The fields of a HorizontalPodAutoscaler, as read; `HPA` adds writing and checking."""
 
-    API_VERSION: ClassVar[str] = "autoscaling/v2"
-    KIND: ClassVar[str] = "HorizontalPodAutoscaler"
-    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = FORMER
+    API_VERSION: ClassVar[str] = identity.HPA.api_version
+    KIND: ClassVar[str] = identity.HPA.kind
+    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = identity.HPA.former_versions
     BUILT_IN: ClassVar[bool] = True
     STATUS: ClassVar[type[Node] | None] = HPAStatus
     GO: ClassVar[str] = "v2.HorizontalPodAutoscalerSpec"
@@ -239,7 +241,8 @@ class HPASpec(Kind):
         return data if data.get("apiVersion", CURRENT) == CURRENT else upgraded(data)
 
     def unreadable_status(self) -> Iterator[Problem]:
-        return iter(()) if self.read_from == V2BETA1 else Kind.unreadable_status(self)  # v2beta1 had other fields
+        """None in a v2beta1, which had other fields."""
+        return iter(()) if self.read_from == AUTOSCALING_V2BETA1 else Kind.unreadable_status(self)
 
     @classmethod
     def misread_in(cls, data: Mapping[str, Any]) -> tuple[Problem, ...]:

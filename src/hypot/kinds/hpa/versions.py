@@ -8,15 +8,13 @@ from typing import Any, ClassVar
 from hypot.kinds.base import Ref
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.hpa.status import HPAStatus, HPAStatusV1
+from hypot.kinds.identity import AUTOSCALING_V1, AUTOSCALING_V2BETA1, HPA
 from hypot.kinds.node import INT32, Node, node, wire
 from hypot.kinds.problem import Problem
 
-CURRENT = "autoscaling/v2"
-V1 = "autoscaling/v1"
-V2BETA1 = "autoscaling/v2beta1"
-ONE_METRIC = f"{V1} knows one cpu percentage and nothing else; it was read as {CURRENT}"
+CURRENT, FORMER = HPA.api_version, HPA.former_versions
+ONE_METRIC = f"{AUTOSCALING_V1} knows one cpu percentage and nothing else; it was read as {CURRENT}"
 NEWER = f"write {CURRENT} when you want more than one cpu percentage"
-FORMER = (V1, V2BETA1, "autoscaling/v2beta2")
 _ANNOTATION = "autoscaling.alpha.kubernetes.io/"
 _CARRYING = frozenset(
     _ANNOTATION + key
@@ -36,7 +34,7 @@ class _SpecV1(Node):
 
 def misread(data: Mapping[str, Any]) -> Iterator[Problem]:
     """What the decoder of autoscaling/v1 rejects but that of v2 would accept, such as metrics."""
-    if data.get("apiVersion") != V1:
+    if data.get("apiVersion") != AUTOSCALING_V1:
         return
     for problem in _foreign(data, "spec", _SpecV1, known=_SpecV1.BY_KEY):
         newer = problem.where[-1] in {"metrics", "behavior"}
@@ -58,11 +56,11 @@ def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
     """The manifest as autoscaling/v2. The fields of an unknown version are left as they are."""
     version, spec = data.get("apiVersion"), data.get("spec")
     out = {**data, "apiVersion": CURRENT}
-    if version == V1 and (spec is None or isinstance(spec, dict)):
+    if version == AUTOSCALING_V1 and (spec is None or isinstance(spec, dict)):
         return _from_v1(out, dict(spec or {}))
     if not isinstance(spec, dict):
         return out
-    if version == V2BETA1:
+    if version == AUTOSCALING_V2BETA1:
         metrics = spec.get("metrics")
         if isinstance(metrics, list):
             out["spec"] = {**spec, "metrics": [_metric(m) for m in metrics]}

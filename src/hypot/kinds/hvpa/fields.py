@@ -6,10 +6,12 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 from hypot.core import instant, timeofday
 from hypot.core.axes.interval import HORIZONTAL_ONLY, LINEAR, LINEAR_PER_POD
+from hypot.kinds import identity
 from hypot.kinds.authored.keywords import authored
 from hypot.kinds.base import Duration, Kind, Ref, seconds
 from hypot.kinds.hpa.fields import Behavior, Metric
-from hypot.kinds.hpa.versions import V2BETA1, upgraded
+from hypot.kinds.hpa.versions import upgraded
+from hypot.kinds.identity import AUTOSCALING_V2BETA1
 from hypot.kinds.meta import ObjectMeta
 from hypot.kinds.node import BOOL, INT32, MAPPING, STRING, Node, Scalar, node, wire
 from hypot.kinds.values.plain import GivenAmount, plain
@@ -339,9 +341,9 @@ class WeightInterval(Node):
 class HvpaSpec(Kind):
     """The fields of an Hvpa, as read; `Hvpa` adds writing and checking."""
 
-    API_VERSION: ClassVar[str] = "autoscaling.k8s.io/v1alpha1"
-    KIND: ClassVar[str] = "Hvpa"
-    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ("autoscaling.gardener.cloud/v1alpha1",)
+    API_VERSION: ClassVar[str] = identity.HVPA.api_version
+    KIND: ClassVar[str] = identity.HVPA.kind
+    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = identity.HVPA.former_versions
     GO: ClassVar[str] = "v1alpha1.HvpaSpec"
 
     replicas: int | None = wire(
@@ -466,7 +468,7 @@ def _current(metric: Any) -> Any:
     blocks = metric.values() if isinstance(metric, dict) else ()
     if not any(isinstance(block, dict) and not _OLD_METRIC_KEYS.isdisjoint(block) for block in blocks):
         return metric
-    return upgraded({"apiVersion": V2BETA1, "spec": {"metrics": [metric]}})["spec"]["metrics"][0]
+    return upgraded({"apiVersion": AUTOSCALING_V2BETA1, "spec": {"metrics": [metric]}})["spec"]["metrics"][0]
 
 
 @authored("interval()", {}, "part")

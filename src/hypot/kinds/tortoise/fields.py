@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from hypot.core.amount import RESOURCES
+from hypot.kinds import identity
 from hypot.kinds.base import TRUE_WORDS, Kind, Ref
 from hypot.kinds.derived import derived
 from hypot.kinds.hpa.fields import Behavior
@@ -11,7 +12,7 @@ from hypot.kinds.node import INT32, STRING, Node, node, replaced, wire
 from hypot.kinds.problem import Problem, Where
 from hypot.kinds.tortoise.policies import OFF, ContainerAutoscalingPolicy, Policies, written_policies
 from hypot.kinds.tortoise.status import Conditions, TortoiseStatus
-from hypot.kinds.tortoise.versions import CURRENT, FORMER, old_places, upgraded
+from hypot.kinds.tortoise.versions import old_places, upgraded
 from hypot.kinds.values.names import SUBDOMAIN
 from hypot.kinds.vpa.fields import (
     ANY_CONTAINER,
@@ -69,9 +70,9 @@ class ContainerResourcePolicy(Node):
 class TortoiseSpec(Kind):
     """The fields of a Tortoise, as read; `Tortoise` adds writing and checking."""
 
-    API_VERSION: ClassVar[str] = CURRENT
-    KIND: ClassVar[str] = "Tortoise"
-    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = FORMER
+    API_VERSION: ClassVar[str] = identity.TORTOISE.api_version
+    KIND: ClassVar[str] = identity.TORTOISE.kind
+    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = identity.TORTOISE.former_versions
     STATUS: ClassVar[type[Node] | None] = TortoiseStatus
     GO: ClassVar[str] = "v1beta3.TortoiseSpec"
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from hypot.kinds.base import Ref
 from hypot.kinds.conditions import ConditionsByType
+from hypot.kinds.identity import TORTOISE_CONDITIONS
 from hypot.kinds.meta import INT64, TIME, StatusCondition
 from hypot.kinds.node import INT32, STRING, WHOLE_OR_QUANTITY, Node, Scalar, node, wire
 from hypot.kinds.tortoise.policies import OFF, ContainerAutoscalingPolicy
@@ -32,8 +33,6 @@ OVERRIDDEN = "EffectiveModeOverridden"
 CONDITIONS = (FAILED, TARGET_UPDATED, SIZES_UPDATED, GROWN_AT_PREFERRED, OVERRIDDEN)
 # The role of a VPA that only recommends; hypot makes none.
 MONITOR = "Monitor"
-# The key of the list of conditions in `conditions`.
-TORTOISE_CONDITIONS = "tortoiseConditions"
 # As Go names them, from Sunday on.
 WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 

@@ -8,12 +8,10 @@ them out. Both forms are read in every version: users write them with the newest
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hypot.kinds.identity import TORTOISE
 from hypot.kinds.problem import Problem, Where
 
-GROUP = "autoscaling.mercari.com"
-CURRENT = f"{GROUP}/v1beta3"
-V1ALPHA1 = f"{GROUP}/v1alpha1"
-FORMER = (f"{GROUP}/v1beta2", f"{GROUP}/v1beta1", V1ALPHA1)
+CURRENT, FORMER = TORTOISE.api_version, TORTOISE.former_versions
 # What v1beta3 chooses for every container if no policy is written at all, and no HPA is named.
 AUTOMATIC = {"cpu": "Horizontal", "memory": "Vertical"}
 _OLD_POLICY, _OLD_MINIMUM, _MINIMUM = "autoscalingPolicy", "MinAllocatedResources", "minAllocatedResources"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
+from hypot.kinds import identity
 from hypot.kinds.authored.given_target import TargetLike, given_target
 from hypot.kinds.authored.keywords import OF_STATUS, authored
 from hypot.kinds.base import Duration, Kind, seconds
@@ -46,7 +47,7 @@ class VPA(VPASpec):
     'istio-proxy'
     """
 
-    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ("autoscaling.k8s.io/v1beta2", "autoscaling.k8s.io/v1beta1")
+    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = identity.VPA.former_versions
     STATUS: ClassVar[type[Node] | None] = VPAStatus
 
     @authored("VPA()", OF_STATUS, "kind")

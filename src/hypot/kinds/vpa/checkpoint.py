@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Any, ClassVar
 
+from hypot.kinds import identity
 from hypot.kinds.base import Kind, metadata_of
 from hypot.kinds.meta import INT64, TIME
 from hypot.kinds.node import STRING, Node, Scalar, node, wire
@@ -62,10 +63,10 @@ class CheckpointStatus(Node):
 class CheckpointSpec(Kind):
     """The fields of a checkpoint, as read."""
 
-    API_VERSION: ClassVar[str] = "autoscaling.k8s.io/v1"
-    KIND: ClassVar[str] = "VerticalPodAutoscalerCheckpoint"
+    API_VERSION: ClassVar[str] = identity.CHECKPOINT.api_version
+    KIND: ClassVar[str] = identity.CHECKPOINT.kind
     GO: ClassVar[str] = "v1.VerticalPodAutoscalerCheckpointSpec"
-    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ("autoscaling.k8s.io/v1beta2", "autoscaling.k8s.io/v1beta1")
+    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = identity.CHECKPOINT.former_versions
     STATUS: ClassVar[type[Node] | None] = CheckpointStatus
 
     vpa: str | None = wire("vpaObjectName", STRING, "the VerticalPodAutoscaler it is for", schema={"minLength": 1})

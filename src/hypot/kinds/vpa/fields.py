@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal, Self, TypedDict, cast
 
 from hypot.core.amount import of_milli, readable
 from hypot.core.quantity import QuantityError, milli
+from hypot.kinds import identity
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.floor import Floor, higher
 from hypot.kinds.meta import INT64
@@ -255,8 +256,8 @@ class RecommenderRef(Node):
 class VPASpec(Kind):
     """The fields of a VerticalPodAutoscaler, as read; `VPA` adds writing and checking."""
 
-    API_VERSION: ClassVar[str] = "autoscaling.k8s.io/v1"
-    KIND: ClassVar[str] = "VerticalPodAutoscaler"
+    API_VERSION: ClassVar[str] = identity.VPA.api_version
+    KIND: ClassVar[str] = identity.VPA.kind
     GO: ClassVar[str] = "v1.VerticalPodAutoscalerSpec"
 
     target: Ref | None = wire("targetRef", Ref, "the workload whose pods are sized; their topmost controller")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, overload
 
 from hypot.core.dataclass import dataclass
+from hypot.kinds import identity
 from hypot.kinds.authored.keywords import authored
 from hypot.kinds.base import Duration, Kind, Ref
 from hypot.kinds.floor import Floor
@@ -208,8 +209,8 @@ def _selector(labels: Mapping[str, str] | None) -> dict[str, Any]:
 class WPASpec(Kind):
     """The fields of a WatermarkPodAutoscaler, as read; `WPA` adds writing and checking."""
 
-    API_VERSION: ClassVar[str] = "datadoghq.com/v1alpha1"
-    KIND: ClassVar[str] = "WatermarkPodAutoscaler"
+    API_VERSION: ClassVar[str] = identity.WPA.api_version
+    KIND: ClassVar[str] = identity.WPA.kind
     GO: ClassVar[str] = "v2.WatermarkPodAutoscalerSpec"
 
     target: Ref | None = wire("scaleTargetRef", Ref, "the workload to scale; anything with a scale subresource")

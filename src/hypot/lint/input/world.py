@@ -3,40 +3,48 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from hypot.core.dataclass import dataclass
-from hypot.kinds.autoscaler import WorkloadAutoscaler
+from hypot.kinds import identity
 from hypot.kinds.base import Kind, Ref
-from hypot.kinds.catalogue import CATALOGUE, autoscalers, find_autoscaler, info_of
+from hypot.kinds.catalogue import CATALOGUE, KindInfo, autoscalers, find_autoscaler, info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Metric
 from hypot.kinds.hpa.resource_metric import ResourceMetric, effective_metrics, resource_metric
-from hypot.kinds.hvpa import Hvpa, hpa_of
-from hypot.kinds.hvpa.fields import OFF
-from hypot.kinds.hvpa.rules import IN_HPA
 from hypot.kinds.known_kinds import WORKLOAD_GROUPS
 from hypot.kinds.misspelt import meant_by
 from hypot.kinds.pod_template import Defaults, Template, read_template, template_in
 from hypot.kinds.problem import Where
 from hypot.kinds.selector import Selector, selector_of
-from hypot.kinds.tortoise import Tortoise
-from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.values.names import group_of
 from hypot.kinds.values.version import Version
-from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa.checkpoint import Checkpoint
-from hypot.kinds.wpa import WPA
 from hypot.lint.input.item import Folder, Item, Key, dig, mapping, text, whole
 from hypot.lint.input.labels import SelectorIndex
 from hypot.lint.input.limit_ranges import defaults_of
 from hypot.lint.input.placeholders import placeholder_at
 from hypot.lint.input.variants import Variants, with_files
 
-K = TypeVar("K", HPA, WPA, VPA, Hvpa, Tortoise, WorkloadAutoscaler)
+if TYPE_CHECKING:  # a class is imported when there is an object of its kind
+    from hypot.kinds.autoscaler import WorkloadAutoscaler
+    from hypot.kinds.hvpa import Hvpa
+    from hypot.kinds.tortoise import Tortoise
+    from hypot.kinds.vpa import VPA
+    from hypot.kinds.vpa.checkpoint import Checkpoint
+    from hypot.kinds.wpa import WPA
+
+K = TypeVar("K", HPA, "WPA", "VPA", "Hvpa", "Tortoise", "WorkloadAutoscaler")
+
+# An update mode of several kinds.
+OFF = "Off"
 
 _MINIMUM = ("spec", "minReplicas")
 _PAUSED = "autoscaling.keda.sh/paused"
+# Kinds that have rules of their own.
+_WITH_RULES = frozenset(
+    one.kind
+    for one in (identity.HPA, identity.WPA, identity.VPA, identity.HVPA, identity.TORTOISE, identity.AUTOSCALER)
+)
 # Kinds whose scaling is done by a HorizontalPodAutoscaler.
 BY_HPA = frozenset({HPA.KIND, "ScaledObject"})
 # Datadog's own autoscaler, which sets counts and sizes.
@@ -89,11 +97,11 @@ class Autoscaler(Generic[K]):
 
 AnyAutoscaler = (
     Autoscaler[HPA]
-    | Autoscaler[WPA]
-    | Autoscaler[VPA]
-    | Autoscaler[Hvpa]
-    | Autoscaler[Tortoise]
-    | Autoscaler[WorkloadAutoscaler]
+    | Autoscaler["WPA"]
+    | Autoscaler["VPA"]
+    | Autoscaler["Hvpa"]
+    | Autoscaler["Tortoise"]
+    | Autoscaler["WorkloadAutoscaler"]
     | Autoscaler[Any]
 )
 
@@ -190,15 +198,27 @@ class InputWorld:
         """The objects that several folders or files define."""
         return tuple(self._variants.folders)
 
+    def has(self, kinds: Iterable[str]) -> bool:
+        """Whether there is an object of any of these kinds."""
+        return not self._kinds.isdisjoint(kinds)
+
+    @cached_property
+    def _kinds(self) -> set[str]:
+        return {kind for _, kind in self._by_kind}
+
     def of_kind(self, group: str, kind: str) -> list[Item]:
         return self._by_kind.get((group, kind), [])
 
-    def _items(self, cls: type[Kind]) -> Iterator[Item]:
-        info = info_of(cls)
+    def _items(self, info: KindInfo) -> Iterator[Item]:
         for group in (*info.groups, *info.mistaken_groups):
-            yield from self.of_kind(group, cls.KIND)
+            yield from self.of_kind(group, info.name)
 
-    def _autoscaler(self, cls: type[K], item: Item) -> Autoscaler[K]:
+    def _all(self, kind: str) -> tuple[Autoscaler[Any], ...]:
+        """The autoscalers of this kind."""
+        info = CATALOGUE[kind]
+        return tuple(self._autoscaler(info.kind, item) for item in self._items(info))
+
+    def _autoscaler(self, cls: type[Any], item: Item) -> Autoscaler[Any]:
         written = cls.from_dict(item.data)
         spec = written if written.sound() else written.readable()
         target = _target(item, spec.target)
@@ -206,36 +226,34 @@ class InputWorld:
 
     @cached_property
     def hpas(self) -> tuple[Autoscaler[HPA], ...]:
-        return tuple(self._autoscaler(HPA, item) for item in self._items(HPA))
+        return self._all(identity.HPA.kind)
 
     @cached_property
-    def wpas(self) -> tuple[Autoscaler[WPA], ...]:
-        return tuple(self._autoscaler(WPA, item) for item in self._items(WPA))
+    def wpas(self) -> "tuple[Autoscaler[WPA], ...]":
+        return self._all(identity.WPA.kind)
 
     @cached_property
-    def vpas(self) -> tuple[Autoscaler[VPA], ...]:
-        return tuple(self._autoscaler(VPA, item) for item in self._items(VPA))
+    def vpas(self) -> "tuple[Autoscaler[VPA], ...]":
+        return self._all(identity.VPA.kind)
 
     @cached_property
-    def hvpas(self) -> tuple[Autoscaler[Hvpa], ...]:
-        return tuple(self._autoscaler(Hvpa, item) for item in self._items(Hvpa))
+    def hvpas(self) -> "tuple[Autoscaler[Hvpa], ...]":
+        return self._all(identity.HVPA.kind)
 
     @cached_property
-    def tortoises(self) -> tuple[Autoscaler[Tortoise], ...]:
-        return tuple(self._autoscaler(Tortoise, item) for item in self._items(Tortoise))
+    def tortoises(self) -> "tuple[Autoscaler[Tortoise], ...]":
+        return self._all(identity.TORTOISE.kind)
 
     @cached_property
-    def workload_autoscalers(self) -> tuple[Autoscaler[WorkloadAutoscaler], ...]:
-        return tuple(self._autoscaler(WorkloadAutoscaler, item) for item in self._items(WorkloadAutoscaler))
+    def workload_autoscalers(self) -> "tuple[Autoscaler[WorkloadAutoscaler], ...]":
+        return self._all(identity.AUTOSCALER.kind)
 
     @cached_property
     def others(self) -> tuple[Autoscaler[Any], ...]:
         """Autoscalers of kinds that have no rules of their own, only those that all kinds share."""
-        known = {HPA, WPA, VPA, Hvpa, Tortoise, WorkloadAutoscaler}
-        kinds = [info.kind for info in autoscalers() if info.kind not in known]
-        return tuple(self._autoscaler(kind, item) for kind in kinds for item in self._items(kind))
+        return tuple(one for info in autoscalers() if info.name not in _WITH_RULES for one in self._all(info.name))
 
-    def hpa_of(self, tortoise: Autoscaler[Tortoise]) -> Autoscaler[HPA] | None:
+    def hpa_of(self, tortoise: "Autoscaler[Tortoise]") -> Autoscaler[HPA] | None:
         """The HPA that a Tortoise names or makes, if it is in the input."""
         key = Key("autoscaling", HPA.KIND, tortoise.item.namespace, tortoise.spec.hpa_name or "")
         return self._hpas_by_key.get(self._variants.nearest(key, tortoise.item))
@@ -245,11 +263,12 @@ class InputWorld:
         return {one.item.key: one for one in self.hpas}
 
     @cached_property
-    def checkpoints(self) -> tuple[tuple[Item, Checkpoint], ...]:
-        return tuple((item, Checkpoint.from_dict(item.data)) for item in self._items(Checkpoint))
+    def checkpoints(self) -> "tuple[tuple[Item, Checkpoint], ...]":
+        info = CATALOGUE[identity.CHECKPOINT.kind]
+        return tuple((item, cast("Checkpoint", info.kind.from_dict(item.data))) for item in self._items(info))
 
     @property
-    def counting(self) -> Iterator[Autoscaler[HPA] | Autoscaler[WPA] | Autoscaler[WorkloadAutoscaler]]:
+    def counting(self) -> "Iterator[Autoscaler[HPA] | Autoscaler[WPA] | Autoscaler[WorkloadAutoscaler]]":
         """The autoscalers with a minReplicas and a maxReplicas of their own."""
         yield from self.hpas
         yield from self.wpas
@@ -292,8 +311,7 @@ class InputWorld:
             if one.target is not None:
                 least = None if placeholder_at(one.item.data, _MINIMUM) else one.spec.min_replicas or 1
                 found.append(Claim(one.item, one.target, least))
-        least = TortoiseSettings().minimum_min_replicas
-        found += [Claim(one.item, one.target, least) for one in self.tortoises if one.target is not None]
+        found += [Claim(one.item, one.target, _least_of(one)) for one in self.tortoises if one.target is not None]
         for item in self.scaled_objects:
             target = _keda_target(item)
             if target is not None:
@@ -367,7 +385,7 @@ class InputWorld:
         workload = self.target_of(scaler)
         if workload is None or workload.template is not None:
             return workload.template if workload is not None else None
-        reference = "targetRef" if workload.key.kind == Hvpa.KIND else "workloadRef"
+        reference = "targetRef" if workload.key.kind == identity.HVPA.kind else "workloadRef"
         borrowed = mapping(workload.item.spec.get(reference))
         if not borrowed:
             return None
@@ -400,7 +418,16 @@ def _is_scaled_or_scales(item: Item) -> bool:
     return whole(item.spec.get("replicas")) is not None or template_in(item.spec) is not None
 
 
-def _template_of_hpa(hvpa: Autoscaler[Hvpa]) -> Autoscaler[HPA]:
+def _least_of(_tortoise: "Autoscaler[Tortoise]") -> int:
+    from hypot.kinds.tortoise.settings import TortoiseSettings  # noqa: PLC0415  where there is none, it is not needed
+
+    return TortoiseSettings().minimum_min_replicas
+
+
+def _template_of_hpa(hvpa: "Autoscaler[Hvpa]") -> Autoscaler[HPA]:
+    from hypot.kinds.hvpa import hpa_of  # noqa: PLC0415  where there is none, these are not needed
+    from hypot.kinds.hvpa.rules import IN_HPA  # noqa: PLC0415
+
     hpa = hpa_of(hvpa.spec)
     return Autoscaler(hvpa.item, hpa, hpa, hvpa.target, IN_HPA)
 
@@ -428,22 +455,26 @@ def _keda_target(item: Item) -> Key | None:
     return _key(ref.get("apiVersion") or "apps/v1", {**ref, "kind": kind}, item.namespace)
 
 
-def mode_of(vpa: Autoscaler[VPA]) -> str:
+def mode_of(vpa: "Autoscaler[VPA]") -> str:
     """The effective update mode. YAML reads an unquoted Off as false."""
     return OFF if dig(vpa.item.spec, "updatePolicy", "updateMode") is False else vpa.spec.mode
 
 
+def changes_running_pods(vpa: "Autoscaler[VPA]") -> bool:
+    return mode_of(vpa) not in {OFF, "Initial"}
+
+
 def writes(item: Item) -> bool:
     """Whether it changes anything. For KEDA any value but a false one means paused. An Hvpa may be Off both ways."""
-    if item.kind == WPA.KIND:
+    if item.kind == identity.WPA.kind:
         return item.spec.get("dryRun") is not True
-    if item.kind in {Tortoise.KIND, WorkloadAutoscaler.KIND}:
+    if item.kind in {identity.TORTOISE.kind, identity.AUTOSCALER.kind}:
         return item.spec.get("updateMode") not in (OFF, None, False)
     if item.kind == DATADOG:
         return not (
             dig(item.spec, "applyPolicy", "mode") == "Preview" or dig(item.spec, "policy", "applyMode") == "None"
         )
-    if item.kind == Hvpa.KIND:
+    if item.kind == identity.HVPA.kind:
         modes = [dig(item.spec, direction, "updatePolicy", "updateMode") for direction in ("scaleUp", "scaleDown")]
         return not all(mode in (OFF, False) for mode in modes)
     return item.annotations.get(_PAUSED, "false") in {"false", "False", "FALSE", "f", "F", "0"}

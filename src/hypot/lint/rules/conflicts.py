@@ -2,33 +2,34 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, cast
 
-from hypot.kinds.autoscaler import WorkloadAutoscaler
-from hypot.kinds.catalogue import sets_replicas, sets_sizes
-from hypot.kinds.hpa import HPA
-from hypot.kinds.hvpa import Hvpa
+from hypot.kinds import identity
+from hypot.kinds.catalogue import CATALOGUE, sets_replicas, sets_sizes
 from hypot.kinds.problem import some
-from hypot.kinds.tortoise import Tortoise
-from hypot.kinds.tortoise.fields import DECIDE
-from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa.fields import INITIAL, OFF, policy_of
 from hypot.lint.input.item import Item, Key, dig, text
 from hypot.lint.input.world import (
     BY_HPA,
     DATADOG,
+    OFF,
     AnyAutoscaler,
     Autoscaler,
     Claim,
     InputWorkload,
     InputWorld,
     ResourceUse,
+    changes_running_pods,
     mode_of,
     writes,
 )
 from hypot.lint.rule import AUTOSCALER_ONLY, BOTH, HPA_ONLY, HVPA_ONLY, SIZING, TORTOISE_ONLY, Hit, RuleFamily, first_of
-from hypot.lint.rules.sizes import controls
 
-_SizingAutoscaler = Autoscaler[VPA] | Autoscaler[WorkloadAutoscaler]
+if TYPE_CHECKING:
+    from hypot.kinds.autoscaler import WorkloadAutoscaler  # noqa: F401  named in a string
+    from hypot.kinds.tortoise import Tortoise
+    from hypot.kinds.vpa import VPA  # noqa: F401  named in a string
+
+_SizingAutoscaler = Autoscaler["VPA"] | Autoscaler["WorkloadAutoscaler"]
 CONFLICTS = RuleFamily("Conflicts", "Autoscalers that conflict over the same pods.")
 
 _TAKES_OVER = "scaledobject.keda.sh/transfer-hpa-ownership"
@@ -36,7 +37,7 @@ _THROUGH_HVPA = (
     "let the HorizontalPodAutoscaler scale the Hvpa (scaleTargetRef of kind Hvpa), or move its metrics into the Hvpa's "
     "hpa block and delete it"
 )
-_DECIDES = f"delete the HorizontalPodAutoscaler, or remove the annotation {DECIDE} of the Tortoise"
+_DECIDES = "delete the HorizontalPodAutoscaler, or remove the annotation hypot.dev/decide of the Tortoise"
 
 
 @CONFLICTS.rule(
@@ -63,7 +64,7 @@ def two_autoscalers(world: InputWorld) -> Iterator[Hit]:
 def _conflicts_of(claims: list[Claim], conflicts: dict[Key, Claim], target: Key) -> Iterator[Hit]:
     horizontal = sum(1 for key in conflicts if key.kind in BY_HPA)
     decides = any(_decides(claim.item) for claim in conflicts.values())
-    both_axes = any(key.kind == Hvpa.KIND for key in conflicts)
+    both_axes = any(key.kind == identity.HVPA.kind for key in conflicts)
     for claim in claims if len(conflicts) > 1 else ():
         one = claim.item.key
         if conflicts.get(one) is not claim:
@@ -83,7 +84,9 @@ def _conflicts(claims: list[Claim]) -> dict[Key, Claim]:
         return by_key
     items = [claim.item for claim in by_key.values()]
     made = {(item.kind, item.name) for item in items if not _decides(item)}
-    edited = {(HPA.KIND, Tortoise.from_dict(item.data).edited_hpa_name) for item in items if item.kind == Tortoise.KIND}
+    edited = {
+        (identity.HPA.kind, _tortoise(item).edited_hpa_name) for item in items if item.kind == identity.TORTOISE.kind
+    }
     taken = {
         text(dig(item.spec, "advanced", "horizontalPodAutoscalerConfig", "name"))
         for item in items
@@ -98,7 +101,11 @@ def _conflicts(claims: list[Claim]) -> dict[Key, Claim]:
 
 def _decides(item: Item) -> bool:
     """Whether this is a Tortoise that sets replicas itself, and so edits no HPA."""
-    return item.kind == Tortoise.KIND and Tortoise.from_dict(item.data).decides
+    return item.kind == identity.TORTOISE.kind and _tortoise(item).decides
+
+
+def _tortoise(item: Item) -> "Tortoise":
+    return cast("Tortoise", CATALOGUE[item.kind].kind.from_dict(item.data))
 
 
 @CONFLICTS.rule(
@@ -162,7 +169,7 @@ def two_sizers(world: InputWorld) -> Iterator[Hit]:
 def _sizing_conflicts(those: list[AnyAutoscaler], met: list[AnyAutoscaler], target: Key) -> Iterator[Hit]:
     made = {(one.item.kind, one.item.name) for one in met}
     conflicts = {one.item.key: one for one in met if not one.item.owners & made}
-    vertical = sum(1 for key in conflicts if key.kind == VPA.KIND)
+    vertical = sum(1 for key in conflicts if key.kind == identity.VPA.kind)
     if len(conflicts) < 2 or all(sets_replicas(one.spec) for one in conflicts.values()):
         return  # two-autoscalers already reports those that set replicas too
     outcome = "only the oldest acts" if vertical == len(conflicts) else "they undo each other's writes"
@@ -190,7 +197,7 @@ def _sizing_conflicts(those: list[AnyAutoscaler], met: list[AnyAutoscaler], targ
 def vpa_conflict(world: InputWorld) -> Iterator[Hit]:
     steering: dict[Key, list[_SizingAutoscaler]] = defaultdict(list)
     for vpa in world.vpas:
-        if vpa.target is not None and mode_of(vpa) not in {OFF, INITIAL}:
+        if vpa.target is not None and changes_running_pods(vpa):
             steering[vpa.target].append(vpa)
     for one in world.workload_autoscalers:
         if one.target is not None and writes(one.item) and not sets_replicas(one.spec):
@@ -223,6 +230,9 @@ def _containers(names: list[str]) -> str:
 
 def _steered(world: InputWorld, use: ResourceUse, sizer: _SizingAutoscaler) -> list[str]:
     """The containers of the metric whose requests for the resource another autoscaler sets."""
+    from hypot.kinds.vpa.fields import policy_of  # noqa: PLC0415  only where pods are sized
+    from hypot.lint.rules.sizes import controls  # noqa: PLC0415
+
     template, names = world.template_of(use.scaler), ["*"]
     if use.metric.container:
         names = [use.metric.container]

@@ -12,7 +12,6 @@ from hypot.kinds.values.nested import amount
 from hypot.lint.input.item import Item
 from hypot.lint.input.world import InputWorld, metrics_of
 from hypot.lint.rule import BOTH, HPA_ONLY, MEASURING, SIZING, Hit, RuleFamily
-from hypot.lint.rules.sizes import policies_of
 
 METRICS = RuleFamily("Metrics", "Metrics that are accepted but do not do what they seem to do.", kinds=MEASURING)
 
@@ -182,6 +181,10 @@ def unit_slip(world: InputWorld) -> Iterator[Hit]:
             if source is not None:
                 where = ("spec", "metrics", i, "resource", "highWatermark")
                 yield from _slip(wpa.item, where, source.name or "", source.high, world.template_of(wpa), of, cores)
+    if not world.has(SIZING):
+        return
+    from hypot.lint.rules.sizes import policies_of  # noqa: PLC0415  only where pods are sized
+
     for one, place, policy in policies_of(world):
         for key, bounds in (("minAllowed", policy.min_allowed), ("maxAllowed", policy.max_allowed)):
             for resource, written in bounds.items() if isinstance(bounds, Mapping) else ():

@@ -1,24 +1,26 @@
 """Rules for how fast an autoscaler scales."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from hypot.core.quantity import milli
 from hypot.kinds.base import count_of
 from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.controller import SYNC_PERIOD
 from hypot.kinds.hpa.fields import Limit, ScalingRules
 from hypot.kinds.problem import Where
 from hypot.kinds.values.nested import amount
 from hypot.kinds.values.version import gate_open
-from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa.fields import INITIAL, OFF
 from hypot.lint.input.item import Key
-from hypot.lint.input.world import Autoscaler, InputWorld, mode_of
+from hypot.lint.input.world import Autoscaler, InputWorld, changes_running_pods
 from hypot.lint.rule import BOTH, HPA_ONLY, MEASURING, Hit, RuleFamily
-from hypot.policy.model.settings import Settings
+
+if TYPE_CHECKING:
+    from hypot.kinds.vpa import VPA
 
 PACE = RuleFamily("ScalingRules", "How fast replicas are added and removed.", kinds=BOTH)
 
-SYNC_PERIOD = int(Settings().sync_period)
+_SYNC = int(SYNC_PERIOD)
 _SHORT_WINDOW = 60
 # In seconds. A peak of half an hour is over before the replicas are there.
 _SLOW, _WEEK, _LONG_UP_WINDOW = 1800, 7 * 86_400, 600
@@ -47,9 +49,9 @@ def short_period(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpa_sources:
         for where, pace in _paces(hpa):
             for i, policy in enumerate(pace.limits or ()):
-                if policy.period is not None and 0 < policy.period < SYNC_PERIOD:
+                if policy.period is not None and 0 < policy.period < _SYNC:
                     is_less = "is less" if policy.period == 1 else "are less"
-                    message = f"{count_of(policy.period, 'second')} {is_less} than the {SYNC_PERIOD} between two syncs"
+                    message = f"{count_of(policy.period, 'second')} {is_less} than the {_SYNC} between two syncs"
                     at = (*where, "policies", i, "periodSeconds")
                     yield Hit(hpa.item, at, f"{message}, so this allows its value at every sync")
 
@@ -146,9 +148,9 @@ def window_below_sizing(world: InputWorld) -> Iterator[Hit]:
             yield Hit(hpa.item, (*_DOWN, "stabilizationWindowSeconds"), f"{message} {SIZING_PERIOD} s")
 
 
-def _sized_targets(world: InputWorld) -> dict[Key, Autoscaler[VPA]]:
+def _sized_targets(world: InputWorld) -> dict[Key, "Autoscaler[VPA]"]:
     """The targets whose pods a VPA changes while they run."""
-    return {vpa.target: vpa for vpa in world.vpas if vpa.target is not None and mode_of(vpa) not in {OFF, INITIAL}}
+    return {vpa.target: vpa for vpa in world.vpas if vpa.target is not None and changes_running_pods(vpa)}
 
 
 @PACE.rule(

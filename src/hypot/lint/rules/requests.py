@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+from hypot.core.amount import CPU
 from hypot.core.quantity import format_milli, milli
 from hypot.core.replicas.ratio import first_above, utilization
 from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.controller import TOLERANCE, tolerances_of
 from hypot.kinds.hpa.resource_metric import SERVED, missing_container, missing_request
 from hypot.kinds.pod_template import Template
 from hypot.kinds.problem import Where
@@ -14,9 +16,6 @@ from hypot.kinds.values.version import gate_open
 from hypot.lint.input.item import Item, dig
 from hypot.lint.input.world import Autoscaler, InputWorld, ResourceUse, metrics_of
 from hypot.lint.rule import AUTOSCALER_ONLY, BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
-from hypot.policy.autoscaler.rule import CPU, sized_name
-from hypot.policy.horizontal.tolerances import tolerances
-from hypot.policy.model.settings import Settings
 
 REQUESTS = RuleFamily("Resources", "Resource metrics, and the requests and limits of the target's pods.")
 
@@ -102,6 +101,8 @@ def needs_cpu_request(world: InputWorld) -> Iterator[Hit]:
         template = world.template_of(one)
         if template is None or template.pod is not None:
             continue
+        from hypot.policy.autoscaler.rule import sized_name  # noqa: PLC0415  only where there is an Autoscaler
+
         found = {each.name: {CPU: amount(each.requests.get(CPU)) or 0} for each in template.running}
         if sized_name(one.spec, found):
             continue
@@ -190,7 +191,7 @@ def _readable(amount: int, resource: str) -> str:
 
 def up_tolerance(world: InputWorld, hpa: Autoscaler[HPA]) -> float:
     """How far above its target usage must be before pods are added. Controller flags are unknown here."""
-    return tolerances(hpa.spec, Settings(kubernetes=world.kubernetes))[1]
+    return tolerances_of(hpa.spec, TOLERANCE, world.kubernetes)[1]
 
 
 def _target_place(use: ResourceUse) -> Where:

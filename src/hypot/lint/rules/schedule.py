@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from hypot.core.amount import brief
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.catalogue import sets_replicas, sets_sizes
+from hypot.kinds.floor import SCHEDULE
 from hypot.kinds.pod_template import Template, unsized_container
 from hypot.kinds.problem import Where
 from hypot.kinds.tortoise import Tortoise
@@ -15,7 +16,7 @@ from hypot.kinds.vpa.allowed import allowed
 from hypot.kinds.vpa.fields import ANY_CONTAINER
 from hypot.lint.input.world import AnyAutoscaler, InputWorld
 from hypot.lint.rule import POINTING, Hit, RuleFamily
-from hypot.policy.model.schedule import SCHEDULE, PlannedMinimum, ScheduleError, schedule_of
+from hypot.policy.model.schedule import PlannedMinimum, ScheduleError, schedule_of
 
 SCHEDULES = RuleFamily("Schedules", "Minimums that are planned for a time.", kinds=POINTING)
 _PLACE: Where = ("metadata", "annotations", SCHEDULE)

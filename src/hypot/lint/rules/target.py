@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from hypot.kinds import identity
 from hypot.kinds.base import count_of
 from hypot.kinds.catalogue import info_of
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.known_kinds import WORKLOAD_GROUPS, unfit
 from hypot.kinds.problem import some
 from hypot.kinds.values.version import SCALE_TARGET_NEEDS_GROUP
@@ -191,7 +191,7 @@ def _replicas(world: InputWorld) -> Iterator[tuple[InputWorkload, int, list[Item
 )
 def replicas_on_target(world: InputWorld) -> Iterator[Hit]:
     for workload, replicas, scalers in _replicas(world):
-        if replicas and not workload.item.live and workload.key.kind != Hvpa.KIND:
+        if replicas and not workload.item.live and workload.key.kind != identity.HVPA.kind:
             names = some(list(dict.fromkeys(map(str, scalers))))
             message = f"every apply sets {count_of(replicas, 'replica')} and overrides {names}"
             yield Hit(workload.item, ("spec", "replicas"), message, others=first_of(scalers))
@@ -211,7 +211,7 @@ def target_at_zero(world: InputWorld) -> Iterator[Hit]:
     for workload, replicas, scalers in _replicas(world):
         off = [one for one in scalers if one.kind != "ScaledObject" and one.spec.get("minReplicas") != 0]
         if replicas == 0 and off:
-            reason = "" if all(one.kind == Hvpa.KIND for one in off) else " (ScalingDisabled)"
+            reason = "" if all(one.kind == identity.HVPA.kind for one in off) else " (ScalingDisabled)"
             message = f"0 replicas switch {some(off)} off{reason}"
             yield Hit(workload.item, ("spec", "replicas"), message)
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.versions import NEWER, ONE_METRIC, V1
+from hypot.kinds.hpa.versions import NEWER, ONE_METRIC
+from hypot.kinds.identity import AUTOSCALING_V1
 from hypot.kinds.problem import Where
 from hypot.kinds.values.version import Version, gate_open, opened_in, show_version
 from hypot.lint.input.world import Autoscaler, InputWorld, kinds_of
@@ -81,7 +82,7 @@ def old_api_version(world: InputWorld) -> Iterator[Hit]:
 def single_metric_version(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpas:
         # Fields of autoscaling/v2 are errors that say what to write.
-        if hpa.item.api_version == V1 and not hpa.item.spec.keys() & {"metrics", "behavior"}:
+        if hpa.item.api_version == AUTOSCALING_V1 and not hpa.item.spec.keys() & {"metrics", "behavior"}:
             yield Hit(hpa.item, ("apiVersion",), ONE_METRIC)
 
 

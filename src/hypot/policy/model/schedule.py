@@ -20,7 +20,6 @@ from hypot.core.replicas.ratio import MAX_INT32
 from hypot.core.timeofday import DAY
 from hypot.kinds.floor import NO_FLOOR, Floor, higher
 
-SCHEDULE = "hypot.dev/schedule"
 # So many windows of one entry in a row, each of which begins before the last one ends, have no end.
 _OVERLAPS = 100
 MOST_ENTRIES, LONGEST_TEXT, LONGEST = 32, 8192, 7 * DAY

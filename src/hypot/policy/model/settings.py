@@ -5,6 +5,7 @@ from dataclasses import field, fields
 from typing import Any, Self
 
 from hypot.core.dataclass import dataclass
+from hypot.kinds.hpa.controller import SYNC_PERIOD, TOLERANCE
 from hypot.kinds.tortoise.settings import TortoiseSettings
 from hypot.kinds.tortoise.settings import schema as tortoise_schema
 from hypot.kinds.values.names import wire_name
@@ -40,11 +41,13 @@ class Settings:
         default_factory=dict, hash=False, metadata={"why": "Feature gates that differ from the version's defaults."}
     )
     tolerance: float = _number(
-        0.1,
+        TOLERANCE,
         "How far usage may be from its target, as a fraction, before the replica count changes.",
         "--horizontal-pod-autoscaler-tolerance",
     )
-    sync_period: float = _seconds(15.0, "How often the controller decides.", "--horizontal-pod-autoscaler-sync-period")
+    sync_period: float = _seconds(
+        SYNC_PERIOD, "How often the controller decides.", "--horizontal-pod-autoscaler-sync-period"
+    )
     downscale_window: float = _seconds(
         300.0,
         "How long the highest recommendation counts if no behavior says otherwise.",

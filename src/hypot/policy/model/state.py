@@ -9,7 +9,7 @@ from hypot.core.axes.gate import swings_after
 from hypot.core.dataclass import dataclass
 from hypot.core.instant import read_time, show_time
 from hypot.core.replicas.window import NO_SLOT, last_older
-from hypot.kinds.tortoise.status import TORTOISE_CONDITIONS
+from hypot.kinds.identity import TORTOISE_CONDITIONS
 from hypot.kinds.vpa.fields import amounts_of
 from hypot.policy.model.autoscaler_state import AutoscalerState
 from hypot.policy.model.decision import Condition, Conditions, Decision

@@ -7,9 +7,9 @@ from hypot.core.amount import brief
 from hypot.core.instant import show_time
 from hypot.kinds.base import Kind, count_of
 from hypot.kinds.derived import derived
-from hypot.kinds.floor import EVERY_CONTAINER, NO_FLOOR, Floor
+from hypot.kinds.floor import EVERY_CONTAINER, NO_FLOOR, SCHEDULE, Floor
 from hypot.policy.model.decision import Condition, Event, Move, Step, condition_of, placed, renewed
-from hypot.policy.model.schedule import SCHEDULE, ScheduleError, ScheduleNow, schedule_at, schedule_of
+from hypot.policy.model.schedule import ScheduleError, ScheduleNow, schedule_at, schedule_of
 from hypot.policy.model.state import State
 from hypot.policy.stages.report import sentence
 

@@ -83,7 +83,7 @@ WORKLOADS_WITHOUT_SCALE = (
 def resource_of(kind: str) -> ApiResource:
     """The API resource of an autoscaler's kind."""
     info = CATALOGUE[kind]
-    return ApiResource(info.kind.API_VERSION, info.name, info.plural)
+    return ApiResource(info.api_version, info.name, info.plural)
 
 
 class WatchedResource(Generic[Row]):
@@ -140,9 +140,7 @@ class Watches:
         self.all: list[WatchedResource[Any]] = []
         self.pods: WatchedResource[Pod] = watch(PODS, keep_pod)
         self.autoscalers: dict[str, WatchedResource[AutoscalerRow]] = {
-            info.name: watch(
-                resource_of(info.name), partial(follow_autoscaler, self.row, info.kind.API_VERSION, info.name)
-            )
+            info.name: watch(resource_of(info.name), partial(follow_autoscaler, self.row, info.api_version, info.name))
             for info in controlled()
             if self._needs(info.name)
         }

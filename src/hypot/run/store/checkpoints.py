@@ -114,7 +114,7 @@ def checkpoint_request(
 
 
 def _reference(kind: str, name: str, uid: str) -> dict[str, Any]:
-    version = CATALOGUE[kind].kind.API_VERSION
+    version = CATALOGUE[kind].api_version
     return {"apiVersion": version, "kind": kind, "name": name, "uid": uid}
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from builders import KNOWN, NOW, busy, decided, hpa, queue, wpa
 from hypot.core.instant import show_time
+from hypot.kinds.floor import SCHEDULE
 from hypot.kinds.hpa.fields import cpu
 from hypot.kinds.wpa.fields import band
 from hypot.policy.decide import decide
-from hypot.policy.model.schedule import SCHEDULE
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.replay.numbers import hpa_rule
