@@ -43,12 +43,12 @@ fuzz: $(READY) ## Run the property tests on new random examples: N=100000 hostil
 	HYPOT_FUZZ=$(or $(N),1000) $(BIN)/pytest -n auto --dist loadgroup -m hypothesis --hypothesis-seed=$$seed -o faulthandler_timeout=0 \
 	  $(if $(ONLY),-k "$(ONLY)") $(IN)
 
-# Most of these tests wait for a controller, so two processes, each with a control plane of its own, take half of the time.
+# Most of these tests wait for a controller, so two processes take half of the time. Each file has a control plane of its own.
 test-cluster: $(READY) ## Test against a real Kubernetes control plane (built once with Go, 5 to 15 minutes)
 	$(BIN)/python tests/cluster/plane/binaries.py
 	$(BIN)/pytest tests/cluster -n 2 --dist loadfile --no-loadscope-reorder \
 	  --ignore=tests/cluster/test_twins.py --ignore=tests/cluster/controller/test_autoscaler_day.py
-	$(BIN)/pytest tests/cluster/test_twins.py # compares exact times, so it needs its own control plane
+	$(BIN)/pytest tests/cluster/test_twins.py # compares exact times, so nothing runs beside it
 	$(BIN)/pytest tests/cluster/controller/test_autoscaler_day.py # ten minutes in which each second counts, so the same
 
 # An environment of its own: the other tests need none of these packages. Without npm there is no pyright.

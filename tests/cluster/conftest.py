@@ -1,4 +1,4 @@
-"""One control plane for each process of a run, and a new namespace for each test that requests it."""
+"""A control plane for each file, and a new namespace for each test that requests it."""
 
 import os
 import shutil
@@ -72,14 +72,18 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         report.sections.append(("control plane", f"logs are kept in {_running[0].folder}"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    """A running etcd and API server; its logs are kept if any test failed."""
+    """A running etcd and API server; its logs are kept if any test failed.
+
+    It starts in five seconds, and what the tests of a file leave behind reaches no other file.
+    """
     binaries = ensure()
     folder = Path(tempfile.mkdtemp(prefix="hypot-cluster-"))
     plane = ControlPlane(binaries, folder)
     plane.start()
-    _running.append(plane)
+    _running[:] = [plane]
+    _failed.clear()
     try:
         yield plane
         plane.check()
@@ -89,7 +93,7 @@ def plane() -> Iterator[ControlPlane]:
         shutil.rmtree(folder)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def api(plane: ControlPlane) -> Api:
     return plane.admin
 

@@ -27,7 +27,7 @@ from cluster.standins.metricsserver import Query, RefusedError, stamp
 
 Object = dict[str, Any]
 SPACE = "rights"
-# The namespaces of these tests; other tests leave objects elsewhere, of kinds that are not granted here.
+# The namespaces of these tests.
 SPACES = ("", "hypot-system", SPACE, "rights-a", "rights-b")
 # Path of each kind of target.
 TARGETS = {
@@ -257,7 +257,7 @@ def everything(stage: Stage) -> Installed:
         _keep_children(world, installed)
         _learn(world, installed)
         _restart(world, installed)
-    # Other tests' controllers have no rights for the custom kind.
+    # The controllers of the tests below have no rights for the custom kind.
     world.api.delete(f"{PATHS['WatermarkPodAutoscaler'].format(SPACE)}/rollout")
     return installed
 

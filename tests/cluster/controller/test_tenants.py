@@ -181,4 +181,3 @@ def test_a_hostile_namespace_changes_nothing_for_the_others(stage: Stage, namesp
         assert [line["error"] for line in hypot.lines("reconciled") if line["error"]] == []
         assert hypot.lines("internal error") == []
         assert hypot.get("/healthz")[0] == 200
-    tenant.leave()

@@ -34,10 +34,6 @@ class Tenant:
             for answer in pool.map(lambda one: self.api.call("POST", *one, timeout=120), self._objects(objects)):
                 assert answer.ok, answer
 
-    def leave(self) -> None:
-        """Otherwise the HPA controller goes on with these HPAs in all later tests."""
-        self.api.delete(PATHS["HorizontalPodAutoscaler"].format(self.namespace))
-
     def _forge_leases(self) -> None:
         spec = {"holderIdentity": "tenant", "leaseDurationSeconds": 2**31 - 1, "acquireTime": FAR, "renewTime": FAR}
         path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases"
