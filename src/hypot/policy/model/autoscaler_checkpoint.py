@@ -95,10 +95,10 @@ def _read_season(learned: LearnedLoad, data: bytes, at: int) -> None:
     week.slot[0], week.total[0], week.count[0] = max(-1, slot), _finite(total), count
     learned.day.slot[0] = max(-1, minute)
     for each in range(max(0, minute - DAY - MORE + 1), minute + 1):
-        learned.day.means[each % (DAY + MORE)] = _minute(week, each)
+        learned.day.means[each % (DAY + MORE)] = minute_of_week(week, each)
 
 
-def _minute(week: Season, minute: int) -> float:
+def minute_of_week(week: Season, minute: int) -> float:
     """The demand in a minute: between the middles of two slots; at the edge of what is known, that of its own slot."""
     between = demand_at(week, TEN_MINUTES, (minute + 0.5) * MINUTE)
     slot = floor((minute + 0.5) * MINUTE / TEN_MINUTES)

@@ -1,19 +1,22 @@
-"""New Tortoises learn from the usage that a Prometheus has."""
+"""New Tortoises and Autoscalers learn from the usage that a Prometheus has."""
 
 import asyncio
+import math
 
 import aiohttp
 import pytest
 
 from hypot.cluster.prometheus import PrometheusApi, PrometheusError
+from hypot.core.bank.season import ratio_ahead
 from hypot.core.instant import show_time
 from hypot.run.observe.past_usage import STEP, WEEK, PastUsage
-from hypot.run.store import backfill
-from hypot.run.store.backfill import AGAIN_AFTER, AT_ONCE, Backfill, FollowedPlace, WantedHistory
-from unit.policy.sizes_world import DAY, HOUR, NOW, box, node, sample
+from hypot.run.store import learners
+from hypot.run.store.backfill import AGAIN_AFTER, AT_ONCE, Backfill, WantedHistory
+from hypot.run.store.learners import FollowedPlace, PastQuery
+from unit.policy.sizes_world import DAY, HOUR, NOW, TARGET, box, node, sample
 from unit.replay.traces.prometheus_server import needs_prometheus, serving
 from unit.run.act.test_edited_hpas import KEY, OWN, tortoise
-from unit.run.run_world import World, web
+from unit.run.run_world import World, learner, web
 
 pytestmark = pytest.mark.asyncio
 
@@ -235,7 +238,7 @@ async def test_an_internal_error_stays_with_its_object(monkeypatch):
     def fails(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(backfill, "_learned", fails)
+    monkeypatch.setattr(learners, "_learned", fails)
     async with World(*web(4), tortoise(), node()) as world:
         await begun(world, Recorded())
         await world.reconcile()
@@ -264,7 +267,8 @@ async def test_a_namespace_that_has_not_opted_in():
 
 
 def wanted(name, namespace="shop", learned=None):
-    return WantedHistory(("Tortoise", namespace, name), (), "web-0", (FollowedPlace(("app", "cpu"), 70, learned),))
+    place = FollowedPlace(("app", "cpu"), 70, learned)
+    return WantedHistory(("Tortoise", namespace, name), (), (PastQuery("up", 0.0, 1.0),), (place,))
 
 
 async def test_namespaces_have_turns():
@@ -360,3 +364,64 @@ async def test_weeks_of_a_real_prometheus(tmp_path):
             await world.reconcile()
             assert phase(world) == "Working"
             assert world.events("HistoryRead")[0]["message"].startswith("Learned from 8 days of usage: 168 of 168")
+
+
+ASC = ("Autoscaler", "shop", "web")
+
+
+def by_time_of_day(at):
+    """Two cores at midnight, six at noon."""
+    return 4.0 - 2.0 * math.cos(2 * math.pi * at / DAY)
+
+
+async def test_a_new_autoscaler_knows_yesterday():
+    """And the week before, so that it expects what comes every day."""
+    async with World(*web(4), learner(), node()) as world:
+        source = Recorded(cores=by_time_of_day)
+        looking_back(world, source)
+        for _ in range(2):
+            world.uses("500m")
+            await world.reconcile()
+            await answers(world)
+        await world.reconcile()
+        learned = world.reconciler.judge.states[ASC].state.autoscaler.past.learned
+        assert sum(1 for mean in learned.day.means if mean > 0.0) >= 1440
+        for ahead in (1800.0, 6 * HOUR):
+            expected = by_time_of_day(world.now + ahead) / by_time_of_day(world.now)
+            assert ratio_ahead(learned.week, 600.0, world.now, world.now + ahead) == pytest.approx(expected, rel=0.05)
+        [event] = world.events("HistoryRead")
+        assert event["message"] == "Learned from 7 days of usage: 1008 of the 1008 slots of a week have data."
+        [(query, start, end)] = source.asked
+        assert 'container="app"' in query
+        assert end - start == WEEK + 1200
+
+
+async def test_an_autoscaler_that_fails_to_ask():
+    """It decides without a history, reports the failure, and asks again later."""
+    async with World(*web(4), learner(), node()) as world:
+        source = Recorded()
+        source.error = "it answers 503: too busy"
+        looking_back(world, source)
+        for _ in range(2):
+            world.uses("500m")
+            await world.reconcile()
+            await answers(world)
+        assert "tried again in 10 minutes" in world.events("FailedReadHistory")[0]["message"]
+        assert world.reconciler.judge.states[ASC].state.autoscaler is not None
+        source.error = ""
+        world.uses("500m")
+        await world.reconcile(after=AGAIN_AFTER)
+        await answers(world)
+        await world.reconcile()
+        assert world.events("HistoryRead")
+
+
+async def test_a_target_whose_name_no_pod_can_have():
+    """Nothing is asked: the failure is reported on the object, and the others are decided."""
+    target = {**TARGET, "name": "no_name"}
+    async with World(*web(4), learner(), tortoise(), node()) as world:
+        world.put({**learner(), "spec": {**learner()["spec"], "targetRef": target}})
+        source = Recorded()
+        await begun(world, source)
+        await world.reconcile()
+        assert phase(world) == "Working"
