@@ -111,7 +111,7 @@ class RunConfig:
     )
     object_metrics: bool = switch(default=True, why="Expose gauges for each object, at most 25 series each.")
     prometheus: str = prometheus_address(
-        "Read usage from the Prometheus at this address instead of metrics.k8s.io, and the past of new objects that learn."
+        "Read usage from the Prometheus at this address instead of metrics.k8s.io, and the past of what learns."
     )
     prometheus_token_file: str = prometheus_token_file()
     prometheus_ca_file: str = prometheus_ca_file()

@@ -32,7 +32,7 @@ REASONS: dict[str, str] = {
     "HPACreated": "An HPA was made for a Tortoise.",
     "HPADeleted": "The HPA of a Tortoise was deleted, because no resource is Horizontal any more.",
     "HPAUpdated": "The bounds, targets or behavior of the HPA of a Tortoise changed.",
-    "HistoryRead": "A new Tortoise or Autoscaler learned from the usage that Prometheus has of its pods, or there is none.",
+    "HistoryRead": "A Tortoise or Autoscaler learned from the usage that Prometheus has of its pods, or there is none.",
     "InPlaceResizedByVPA": "A running pod was resized in place, without a restart of the pod.",
     "EvictedPod": "A pod was evicted, so that it comes back with another size.",
     # A write that was refused.
@@ -45,7 +45,7 @@ REASONS: dict[str, str] = {
     # Something that could not be read, so nothing is scaled, or at least not down.
     "FailedGetScale": "The scale of the target could not be read.",
     "ReconcileError": "A Tortoise could not be decided, or the HPA that it names does not exist.",
-    "FailedReadHistory": "Prometheus could not be asked for earlier usage; until it can, the object learns from what it observes.",
+    "FailedReadHistory": "Prometheus could not be asked for earlier usage; until it can, only what is observed counts.",
     "FailedProcessWPA": "The scale of a WatermarkPodAutoscaler's target could not be read.",
     "FailedComputeMetricsReplicas": "No number of replicas could be computed from the metrics.",
     "FailedGetResourceMetric": "Usage of the pods, or a recommender's answer, could not be read.",
