@@ -114,8 +114,8 @@ class AutoscalerSpec(Kind):
     resource_policy: ResourcePolicy | None = wire(
         "resourcePolicy",
         ResourcePolicy,
-        "which containers are sized, and within which bounds; from the template's requests to four times these if "
-        "absent",
+        "which containers are sized, and within which bounds; from the template's requests to four times these, "
+        "at most half of the largest node, if absent",
         path="",
     )
     objective: Objective | None = wire("objective", Objective, "what is optimized besides cost", path="")

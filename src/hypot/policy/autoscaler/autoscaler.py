@@ -9,7 +9,7 @@ from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.autoscaler.status import BLOCKED, READY
 from hypot.policy.autoscaler.observed import observed
 from hypot.policy.autoscaler.report import COUNT, SIZE, AutoscalerFindings, blind_reason
-from hypot.policy.autoscaler.rule import CPU, rule_of, sized_container
+from hypot.policy.autoscaler.rule import CPU, largest_node, rule_of, sized_container
 from hypot.policy.autoscaler.words import cores, rule_in_words
 from hypot.policy.model.autoscaler_state import AutoscalerState
 from hypot.policy.model.current_size import CurrentSize, current_size
@@ -60,7 +60,8 @@ class _AutoscalerPass(AutoscalerFindings):
 
     def _decided(self, scale: Scale, container: CurrentSize) -> tuple[Move, State]:
         current = scale.replicas
-        rule = rule_of(self.autoscaler, container.container, self._base(container), self.settings)
+        node = largest_node(self.seen.nodes)
+        rule = rule_of(self.autoscaler, container.container, self._base(container), self.settings, node)
         o = observed(self.autoscaler, self.seen, self.state.vertical, current, container)
         known = self.state.autoscaler
         learned = AutoscalerState.new() if known is None else known.copy()

@@ -6,7 +6,7 @@ from hypot.core.bank.rule import DAY_LENGTH, STOP, AutoscalerRule
 from hypot.kinds.autoscaler.fields import AutoscalerSpec
 from hypot.kinds.vpa.allowed import allowed
 from hypot.policy.model.current_size import CurrentSize
-from hypot.policy.model.seen import Container
+from hypot.policy.model.seen import ClusterNode, Container
 from hypot.policy.model.settings import Settings
 
 CPU = "cpu"
@@ -44,16 +44,26 @@ def _is_left_alone(autoscaler: AutoscalerSpec, container: str) -> bool:
     return bounds.switched_off or CPU not in bounds.controlled
 
 
-def bounds_of(autoscaler: AutoscalerSpec, container: str, base: int) -> tuple[int, int]:
-    """The least and the most cpu of a container; those that are not written follow from the template's request."""
+def bounds_of(autoscaler: AutoscalerSpec, container: str, base: int, node: int = 0) -> tuple[int, int]:
+    """The least and the most cpu of a container; those that are not written follow from the template's request.
+
+    `node` is what the largest node has for pods, or 0 if that is not known: two pods should fit.
+    """
     bounds = allowed(autoscaler, container)
     least = bounds.least.get(CPU) or min(base, bounds.most.get(CPU) or base)
-    return least, max(least, bounds.most.get(CPU) or GROWTH * max(least, base))
+    grown = GROWTH * max(least, base)
+    return least, max(least, bounds.most.get(CPU) or (min(grown, node // 2) if node else grown))
 
 
-def rule_of(autoscaler: AutoscalerSpec, container: str, base: int, settings: Settings) -> AutoscalerRule:
-    """`base` is the cpu request in the pod template, in millicores."""
-    least, most = bounds_of(autoscaler, container, base)
+def largest_node(nodes: Mapping[str, ClusterNode]) -> int:
+    """The cpu that the largest node has for pods, in millicores; 0 if that of any is not known."""
+    found = [node.allocatable.get(CPU, 0) for node in nodes.values()]
+    return max(found) if found and all(found) else 0
+
+
+def rule_of(autoscaler: AutoscalerSpec, container: str, base: int, settings: Settings, node: int = 0) -> AutoscalerRule:
+    """`base` is the cpu request in the pod template, in millicores, and `node` as for the bounds."""
+    least, most = bounds_of(autoscaler, container, base, node)
     return AutoscalerRule(
         step=float(settings.sync_period),
         counts=autoscaler.counts,

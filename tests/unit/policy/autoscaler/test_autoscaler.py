@@ -8,7 +8,7 @@ from builders import KNOWN, NOW, cpu_samples, fleet, reason_of, rules_of, seen
 from hypot.kinds.autoscaler import WorkloadAutoscaler
 from hypot.kinds.vpa.fields import ContainerPolicy
 from hypot.policy.decide import decide
-from hypot.policy.model.seen import Container, Failure, MetricValue, metric_key
+from hypot.policy.model.seen import ClusterNode, Container, Failure, MetricValue, metric_key
 from hypot.policy.model.settings import Settings
 
 STEP = 15.0
@@ -79,6 +79,33 @@ class TestFirst:
         found, _ = decide(autoscaler(axes=axes), world(3, 1100), KNOWN, Settings())
         assert ("cheapest-count" in rules_of(found), "cheapest-size" in rules_of(found)) == (count, size)
         assert (found.desired > 3, found.desired_sizes != found.sizes) == (count, size)
+
+
+class TestLargestSize:
+    """Without a written maximum, two pods fit into the largest node."""
+
+    @pytest.mark.parametrize(
+        ("nodes", "fields", "most"),
+        [
+            ({}, {}, 4000),
+            ({"small": 2000, "large": 6000}, {}, 3000),
+            ({"large": 64_000}, {}, 4000),
+            ({"large": 6000, "unknown": None}, {}, 4000),
+            ({"large": 1500}, {}, 1000),
+            ({"large": 6000}, {"containers": [ContainerPolicy("app", max_allowed={"cpu": "5"})]}, 5000),
+        ],
+        ids=["no nodes", "half of the largest", "a large one", "one is not known", "the request stays", "as written"],
+    )
+    def test_the_bound(self, nodes, fields, most):
+        """For a demand that no count of small pods serves."""
+        found = {name: ClusterNode(name, {} if cpu is None else {"cpu": cpu}) for name, cpu in nodes.items()}
+        spec = autoscaler(axes="Size", **fields)
+        state, cpu = KNOWN, 1000
+        for step in range(3):
+            shown = world(2, cpu * 12 // 10, NOW + step * STEP, cpu, cpu * 12 // 10, nodes=found)
+            decision, state = decide(spec, shown, state, Settings())
+            cpu = decision.desired_sizes[0].requests["cpu"]
+        assert cpu == most
 
 
 class TestLater:
