@@ -107,7 +107,8 @@ class _Run:
         state = resumed(autoscaler, earlier, current, self.now, self.settings)
         # The HPA of a Tortoise is not written next to another one.
         conflict = other_hpa_hold(seen.others) if isinstance(autoscaler, Tortoise) and not autoscaler.decides else None
-        decision, after = decide(autoscaler, seen, state, self.settings, () if conflict is None else (conflict,))
+        holds = () if conflict is None else (conflict,)
+        decision, after = decide(autoscaler, seen, state, self.settings, holds, real=True)
         # Nothing was written to a cluster, so the state records no move as done.
         known = current if current is not None or earlier is None else earlier.replicas
         self.states[key] = Remembered(after, known, self.now)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from hypot.kinds.catalogue import Autoscaler
 from hypot.policy.families import family_of
 from hypot.policy.hold import held, holds_of
+from hypot.policy.measured import measured_holds
 from hypot.policy.model.decision import Decision, Hold, Move
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.settings import Settings
@@ -14,11 +15,18 @@ from hypot.policy.stages.schedule import planned, with_schedule
 
 
 def decide(
-    spec: Autoscaler, seen: Seen, state: State, settings: Settings, holds: Iterable[Hold] = ()
+    spec: Autoscaler,
+    seen: Seen,
+    state: State,
+    settings: Settings,
+    holds: Iterable[Hold] = (),
+    *,
+    real: bool = False,
 ) -> tuple[Decision, State]:
     """Decide what this autoscaler does now and why; also return the new state. Pure: it has no side effects.
 
-    The holds from the object's annotations and those in `holds` apply.
+    The holds from the object's annotations and those in `holds` apply; and those against scaling down on missing usage
+    if what is observed is `real`, not that of a replay, which measures each pod.
 
     >>> from hypot.policy.model.seen import Failure
     >>> seen = Seen(now=0.0, scale=Failure("not found"))
@@ -28,7 +36,8 @@ def decide(
     """
     state = state.until(seen.now)
     move, after = proposed(spec, seen, state, settings)
-    kept = held(move, (*holds_of(spec.annotations), *holds), seen)
+    missing = measured_holds(spec, seen, state, move) if real else ()
+    kept = held(move, (*holds_of(spec.annotations), *holds, *missing), seen)
     decision = report(spec, kept, state, settings)
     return decision, after.after_report(decision)
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from hypot.cluster.time_slice import TimeSlice
-from hypot.core.instant import show_time
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.node import replaced
 from hypot.kinds.problem import Problem
@@ -13,13 +12,13 @@ from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import proposed
 from hypot.policy.families import family_of
 from hypot.policy.governor import WAITS, Governor, Want, fleet_of, freed, govern, shrinks
-from hypot.policy.hold import blocked, held, holds_of
+from hypot.policy.hold import held, holds_of
+from hypot.policy.measured import measured_holds
 from hypot.policy.model.decision import PLAN_UNDER_WAY, Hold, Move, Name, with_condition
 from hypot.policy.model.plan import Plan
-from hypot.policy.model.seen import Failure, Reply, Scale, Seen
+from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
-from hypot.policy.observe.freshness import are_gone, is_untimely
 from hypot.policy.observe.targets import ScaleTarget
 from hypot.policy.plan.rights import outgrown
 from hypot.policy.valid import explained, in_the_way, refusal
@@ -176,7 +175,7 @@ class Judge:
             state = _without_plan(state, view.now)
         move, after = proposed(autoscaler, seen, state, settings)
         holds = self._holds(key, row, seen, state, move, around)
-        holds = (*holds, *_measured_holds(autoscaler, seen, state, move)) if acting == "act" else holds
+        holds = (*holds, *measured_holds(autoscaler, seen, state, move)) if acting == "act" else holds
         self._remember(key, after, seen, view.now, row)
         return Judged(key, autoscaler, seen, held(move, holds, seen), after, acting, state, holds)
 
@@ -303,22 +302,6 @@ def _waits(judged: Judged) -> Judged:
 
 def _outgrown(plan: Plan, autoscaler: Autoscaler, move: Move) -> bool:
     return info_of(autoscaler).decides_both and outgrown(autoscaler, plan, move)
-
-
-def _measured_holds(autoscaler: Autoscaler, seen: Seen, state: State, move: Move) -> list[Hold]:
-    """Holds against scaling down on missing usage or on an outdated answer; they also apply to steps of a plan."""
-    if state.plan is None and blocked(move, WAITS, seen) is move:
-        return []
-    found, reply = [], seen.reply
-    if pods := family_of(autoscaler).unmeasured(autoscaler, seen):
-        message = f"pods without a fresh sample of usage: {', '.join(pods[:3])}, {len(pods)} in all"
-        found.append(Hold("MissingMetrics", message, "down"))
-    if info_of(autoscaler).decides_both and family_of(autoscaler).goes_by_usage(autoscaler) and are_gone(seen):
-        found.append(Hold("MissingMetrics", "the target has no pod that can be measured", "down"))
-    if isinstance(reply, Reply) and reply.at is not None and is_untimely(reply.at, seen.now):
-        message = f"no scale-down: the recommender's answer is from {show_time(reply.at)}"
-        found.append(Hold("StaleAnswer", message, "down"))
-    return found
 
 
 def _without_plan(state: State, now: float) -> State:
