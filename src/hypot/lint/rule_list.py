@@ -12,7 +12,7 @@ from hypot.lint.rule import HVPA_ONLY, SIZING, TORTOISE_ONLY, WPA_ONLY, Hit, Rul
 from hypot.lint.rules.given import GIVEN, IGNORE_ANNOTATION, ignored_by
 
 
-class Home(NamedTuple):
+class RuleModule(NamedTuple):
     """Where a family of rules is; it is imported when an input has something to check for it.
 
     To import all that rules need takes longer than to check ten files.
@@ -37,34 +37,34 @@ class Home(NamedTuple):
 
 
 # In the order of the docs.
-HOMES = (
-    Home("target", "TARGET"),
-    Home("requests", "REQUESTS"),
-    Home("metrics", "METRICS"),
-    Home("conflicts", "CONFLICTS"),
-    Home("bounds", "BOUNDS"),
-    Home("pace", "PACE"),
-    Home("watermark", "WATERMARKS", WPA_ONLY),
-    Home("sizes", "SIZES", SIZING),
-    Home("axes", "AXES", HVPA_ONLY),
-    Home("tortoise", "TORTOISES", TORTOISE_ONLY),
-    Home("schedule", "SCHEDULES", annotation=SCHEDULE),
-    Home("served", "SERVED", ("MetricRules",)),
-    Home("versions", "VERSIONS"),
-    Home("given", "GIVEN"),
-    Home("own.objects", "OBJECTS", reported=True),
-    Home("own.fields", "FIELDS", reported=True),
-    Home("own.vpa", "VPA_FIELDS", reported=True),
-    Home("own.hvpa", "HVPA_FIELDS", reported=True),
-    Home("own.tortoise", "TORTOISE_FIELDS", reported=True),
-    Home("own.autoscaler", "AUTOSCALER_FIELDS", reported=True),
-    Home("own.objects", "UPDATES", reported=True),
+RULE_MODULES = (
+    RuleModule("target", "TARGET"),
+    RuleModule("requests", "REQUESTS"),
+    RuleModule("metrics", "METRICS"),
+    RuleModule("conflicts", "CONFLICTS"),
+    RuleModule("bounds", "BOUNDS"),
+    RuleModule("pace", "PACE"),
+    RuleModule("watermark", "WATERMARKS", WPA_ONLY),
+    RuleModule("sizes", "SIZES", SIZING),
+    RuleModule("axes", "AXES", HVPA_ONLY),
+    RuleModule("tortoise", "TORTOISES", TORTOISE_ONLY),
+    RuleModule("schedule", "SCHEDULES", annotation=SCHEDULE),
+    RuleModule("served", "SERVED", ("MetricRules",)),
+    RuleModule("versions", "VERSIONS"),
+    RuleModule("given", "GIVEN"),
+    RuleModule("own.objects", "OBJECTS", reported=True),
+    RuleModule("own.fields", "FIELDS", reported=True),
+    RuleModule("own.vpa", "VPA_FIELDS", reported=True),
+    RuleModule("own.hvpa", "HVPA_FIELDS", reported=True),
+    RuleModule("own.tortoise", "TORTOISE_FIELDS", reported=True),
+    RuleModule("own.autoscaler", "AUTOSCALER_FIELDS", reported=True),
+    RuleModule("own.objects", "UPDATES", reported=True),
 )
 
 
 @cache
 def families() -> tuple[RuleFamily, ...]:
-    return tuple([home.family() for home in HOMES])
+    return tuple([module.family() for module in RULE_MODULES])
 
 
 @cache
@@ -75,9 +75,9 @@ def all_rules() -> dict[str, Rule]:
 
 def rules_for(world: InputWorld) -> Iterator[Rule]:
     """Those that can find something in this input."""
-    for home in HOMES:
-        if home.checks(world):
-            yield from home.family().rules
+    for module in RULE_MODULES:
+        if module.checks(world):
+            yield from module.family().rules
 
 
 class UnknownRule(ValueError):  # noqa: N818  the name says what was written
@@ -103,8 +103,8 @@ def unknown_ignore(world: InputWorld) -> Iterator[Hit]:
 @cache
 def rule_of(rule_id: str) -> Rule:
     """The rule with that id. A problem that a kind reports with an unlisted id still gets a rule."""
-    for home in sorted(HOMES, key=lambda home: not home.reported):
-        for rule in home.family().rules:
+    for module in sorted(RULE_MODULES, key=lambda module: not module.reported):
+        for rule in module.family().rules:
             if rule.id == rule_id:
                 return rule
     return Rule(rule_id, "error", rule_id, rule_id, "see the message", "", (), "Objects")
