@@ -31,8 +31,8 @@ from unit.run.run_world import NOW, World, all_kinds, hpa, web, wpa
 # `make fuzz N=100000` tries that many.
 TRIES = int(os.environ.get("HYPOT_FUZZ") or 100)
 often = settings(max_examples=TRIES, deadline=None, suppress_health_check=list(HealthCheck))
-# Each of these runs a whole controller.
-seldom = settings(often, max_examples=max(TRIES // 4, 25))
+# Each of these runs a whole controller. tests/conftest.py multiplies a number below N for each 10,000 of N.
+seldom = settings(often, max_examples=max(min(TRIES, 10_000) // 4, 25))
 
 
 def nested(depth):
