@@ -4,12 +4,13 @@ As in cron, a time matches if either its day of the month or its day of the week
 times that daylight saving skips occur after the change; those that it repeats occur once.
 """
 
-import re
 from datetime import date, datetime, time
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
+
+from hypot.core.regex import regex
 
 # The text of a cron expression is at most this long.
 LONGEST = 128
@@ -17,7 +18,7 @@ LONGEST = 128
 _AHEAD = 366 * 8 + 1
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_PART = re.compile(r"(?:(\*)|([0-9]{1,2}|[a-z]{3})(?:-([0-9]{1,2}|[a-z]{3}))?)(?:/([0-9]{1,2}))?")
+_PART = regex(r"(?:(\*)|([0-9]{1,2}|[a-z]{3})(?:-([0-9]{1,2}|[a-z]{3}))?)(?:/([0-9]{1,2}))?")
 
 
 class _CronField(NamedTuple):

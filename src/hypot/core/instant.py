@@ -1,9 +1,10 @@
 """Times and durations as Kubernetes writes them: RFC 3339, and the durations of Go. All are stored as seconds."""
 
-import re
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
+
+from hypot.core.regex import regex
 
 # The years 1 and 9999: times outside cannot be printed.
 EARLIEST, LATEST = -62135596800.0, 253402300799.0
@@ -11,8 +12,8 @@ EARLIEST, LATEST = -62135596800.0, 253402300799.0
 # A duration that is not negative. Nine digits are longer than any useful wait, and the length of a text is bounded.
 SPAN_PATTERN = r"\+?(0|(([0-9]{1,9}(\.[0-9]{0,9})?|\.[0-9]{1,9})(ns|us|µs|μs|ms|s|m|h))+)"
 LONGEST_SPAN = 64
-_SPAN = re.compile(SPAN_PATTERN)
-_PART = re.compile(r"([0-9.]+)([a-zµμ]+)")
+_SPAN = regex(SPAN_PATTERN)
+_PART = regex(r"([0-9.]+)([a-zµμ]+)")
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 

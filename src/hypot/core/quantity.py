@@ -8,11 +8,12 @@ int64, it drops the suffix of amounts beyond E and Ei, and it rounds some negati
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, TypeAlias
+
+from hypot.core.regex import regex
 
 Style: TypeAlias = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
@@ -37,7 +38,7 @@ _TOO_LARGE = 10**200 * _NANOS_PER_UNIT
 # An API server strips these. Other spaces are escaped in the JSON that it reads, and it reads the escapes literally.
 _SPACES = " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 
-_FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
+_FORM = regex(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
 
 _ACCEPTED = (
     "use a decimal number with at most one suffix (n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent), "

@@ -1,11 +1,11 @@
 """Times of day in the syntax of an Hvpa: `HHMMSS` and a zone offset, stored as seconds of the day in UTC."""
 
-import re
+from hypot.core.regex import regex
 
 DAY = 86_400
 # What a schema can check and `parse` accepts. A zone offset may be up to a day, as in Go.
 PATTERN = r"([01][0-9]|2[0-3])([0-5][0-9])([0-5][0-9])([+-])([01][0-9]|2[0-4])([0-5][0-9]|60)"
-_FORM = re.compile(PATTERN)
+_FORM = regex(PATTERN)
 
 
 def parse(text: str) -> int:

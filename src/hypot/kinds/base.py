@@ -1,16 +1,16 @@
 """What all kinds share: metadata, target, reading, writing, validation."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import field as dataclass_field
 from dataclasses import replace
 from datetime import timedelta
-from difflib import get_close_matches
 from typing import Any, ClassVar, Protocol, Self, cast
 
 from hypot.core.dataclass import dataclass
+from hypot.core.regex import regex
+from hypot.core.similar import similar
 from hypot.kinds.decode import decode_problems, python_path
 from hypot.kinds.derived import derived
 from hypot.kinds.floor import NO_FLOOR, Floor
@@ -70,8 +70,8 @@ class Ref(Node):
 
 
 # A version, with its group if it has one, a kind and a name; and a type as kubectl names it.
-_FULL = re.compile(r"((?:[^/]+/)?v[0-9][a-z0-9]*)/([^/]+)/([^/]+)")
-_DOTTED = re.compile(r"([A-Za-z]+)\.(v[0-9][a-z0-9]*)\.([a-z0-9.-]+)")
+_FULL = regex(r"((?:[^/]+/)?v[0-9][a-z0-9]*)/([^/]+)/([^/]+)")
+_DOTTED = regex(r"([A-Za-z]+)\.(v[0-9][a-z0-9]*)\.([a-z0-9.-]+)")
 
 
 def refer(target: "str | Ref | Mapping[str, Any] | HasKindAndName | HasMetadata") -> Ref:
@@ -115,7 +115,7 @@ def meant_by(kind: Any) -> str:
     """A hint with the known kind that is written like this; empty if none is, or if it is one."""
     if not isinstance(kind, str) or kind.lower() in BY_WORD:
         return ""
-    near = get_close_matches(kind.lower(), BY_WORD, 1, 0.7)
+    near = similar(kind.lower(), BY_WORD, 1, 0.7)
     return f"did you mean {BY_WORD[near[0]].kind} of {BY_WORD[near[0]].api_version}?" if near else ""
 
 
@@ -221,6 +221,11 @@ class Kind(Node):
     def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """Convert a manifest of a former version. For kinds whose API had other versions before."""
         return data
+
+    @classmethod
+    def status_class(cls) -> type[Node] | None:
+        """What its status must be readable as; None: anything."""
+        return cls.STATUS
 
     @classmethod
     def misread_in(cls, data: Mapping[str, Any]) -> tuple[Problem, ...]:
@@ -355,12 +360,13 @@ class Kind(Node):
 
     def unreadable_status(self) -> Iterator[Problem]:
         """The parts of the status that cannot be decoded. A status is optional."""
-        if self.STATUS is None or self.status is None:
+        of = None if self.status is None else self.status_class()
+        if of is None:
             return
         if not isinstance(self.status, dict):
             yield Problem("type", "Decode", ("status",), "status is not a mapping", self.status)
             return
-        status = self.STATUS.read(self.status)
+        status = of.read(self.status)
         if not status.sound():
             yield from decode_problems(status, ("status",))
 

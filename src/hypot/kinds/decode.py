@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Container, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
+from hypot.core.similar import similar
 from hypot.kinds.meta import TIME
 from hypot.kinds.node import INT32, QUANTITY, STRINGS, Node, Scalar, Wire
 from hypot.kinds.problem import Problem, Where, dotted, shown
@@ -180,7 +180,7 @@ def json_type(value: Any) -> str:
 
 def _stranger(where: Where, owner: type[Node]) -> Problem:
     word, around = str(where[-1]), where[:-1]
-    near = get_close_matches(word, owner.BY_KEY, 1, 0.7)
+    near = similar(word, owner.BY_KEY, 1, 0.7)
     inside = list(_fields_below(owner, where[-1]))
     meant: Where = ()
     if word in owner.MOVED:

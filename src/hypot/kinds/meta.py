@@ -3,15 +3,15 @@
 In these types null means absent. Within lists and maps it becomes an empty string or an empty block.
 """
 
-import re
 from calendar import monthrange
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from hypot.core.regex import regex
 from hypot.kinds.node import BOOL, STRING, Node, Scalar, node, wire
 
-_TIME = re.compile(
+_TIME = regex(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,][0-9]+)?"
     r"(?:Z|[+-]([0-9]{2}):([0-9]{2}))"
 )

@@ -3,10 +3,10 @@
 Nothing reads such an object, so without a word about it an autoscaler with a typing error would be silent.
 """
 
-from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
+from hypot.core.similar import similar
 from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.known_kinds import KNOWN_KINDS
 from hypot.kinds.values.names import group_of
@@ -60,7 +60,7 @@ def meant_by(api_version: str, kind: str) -> str:
     names = {name.lower(): name for name in (_CORE if not group else there)}
     names |= {word: name for word, name in _short_names().items() if name in there}
     alike = _ALIKE if group in _CLOSED else _ALIKE_IN_OPEN_GROUPS
-    near = get_close_matches(kind.lower(), names, 1, alike)
+    near = similar(kind.lower(), names, 1, alike)
     return f"did you mean {names[near[0]]}?" if near else ""
 
 

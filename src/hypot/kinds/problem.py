@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Literal
 
 from hypot.core.dataclass import dataclass
+from hypot.core.similar import similar
 
 Severity = Literal["error", "warning", "advice"]
 Where = tuple[str | int, ...]
@@ -109,7 +109,7 @@ def unsupported(allowed: Iterable[str]) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint with the most similar known word; empty if none is similar."""
     by_lower = {name.lower(): name for name in known}
-    near = get_close_matches(word.lower(), by_lower, 1, 0.6)
+    near = similar(word.lower(), by_lower, 1, 0.6)
     return f"did you mean {by_lower[near[0]]}?" if near else ""
 
 

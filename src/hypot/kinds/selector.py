@@ -6,12 +6,13 @@ from functools import lru_cache
 from typing import Any
 
 from hypot.core.dataclass import dataclass
+from hypot.core.regex import regex
 from hypot.kinds.values.names import label_value, qualified_name
 
 # No workload needs a longer selector, and each decision reads it.
 LONGEST = 16_384
 _OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
-_TERM = re.compile(
+_TERM = regex(
     r"\s*(?:(?P<absent>!\s*[^\s,=!()<>]+)"
     r"|(?P<key>[^\s,=!()<>]+)(?:\s*(?P<op>==|=|!=|<|>)\s*(?P<value>[^\s,=!()<>]*)"
     r"|\s+(?P<set>in|notin)\s*\((?P<values>[^()]*)\))?)\s*(?P<more>,|$)"

@@ -1,15 +1,15 @@
 """Known findings: a repository that begins with a baseline gets only the new ones reported."""
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from hypot.core.regex import regex
 from hypot.lint.report import Finding, LintReport
 
 # Where something else is: it moves without being another finding.
-_PLACE: Final = re.compile(r"(?<=is also defined) in [^\n]+$|(?<=\bline) \d+|(?<=\bcolumn) \d+")
+_PLACE: Final = regex(r"(?<=is also defined) in [^\n]+$|(?<=\bline) \d+|(?<=\bcolumn) \d+")
 
 
 class KnownFinding(NamedTuple):

@@ -1,11 +1,11 @@
 """All rules, by id."""
 
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import NamedTuple
 
+from hypot.core.similar import similar
 from hypot.kinds.floor import SCHEDULE
 from hypot.lint.input.world import InputWorld
 from hypot.lint.rule import HVPA_ONLY, SIZING, TORTOISE_ONLY, WPA_ONLY, Hit, Rule, RuleFamily
@@ -111,7 +111,7 @@ def rule_of(rule_id: str) -> Rule:
 
 
 def no_such_rule(rule_id: str) -> str:
-    near = get_close_matches(rule_id, all_rules(), 3, 0.6)
+    near = similar(rule_id, all_rules(), 3, 0.6)
     return f"there is no rule {rule_id}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 

@@ -5,6 +5,7 @@ from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_args
 
 from hypot.core.dataclass import dataclass
+from hypot.core.similar import similar
 from hypot.kinds.values.version import Version, parse_version
 from hypot.replay.traces.reading import TraceReading, TraceUnit
 
@@ -39,9 +40,7 @@ class _WrongValue(ValueError):  # noqa: N818  the name says what was written
 
 def near(name: str, known: Iterable[str]) -> str:
     """A suggestion, if a known name is similar."""
-    from difflib import get_close_matches  # noqa: PLC0415  only for mistakes
-
-    found = get_close_matches(name, list(known), 3, 0.6)
+    found = similar(name, list(known), 3, 0.6)
     return f"; did you mean {' or '.join(found)}?" if found else ""
 
 

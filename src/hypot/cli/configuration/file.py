@@ -1,13 +1,13 @@
 """Finds and reads the configuration of a repository: the nearest `.hypot.toml`, or `[tool.hypot]` in pyproject.toml."""
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 
 from hypot.cli.configuration.fields import Configuration, checked
 from hypot.cli.files import BadInput
+from hypot.core.regex import regex
 from hypot.kinds.text.folder import Exclude
 
 OWN: Final = ".hypot.toml"
@@ -15,8 +15,8 @@ SHARED: Final = "pyproject.toml"
 # A configuration is written by hand.
 _LARGEST: Final = 256 * 2**10
 # What a .gitignore gives a meaning.
-_SPECIAL: Final = re.compile(r"[\\*?\[\]]")
-_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
+_SPECIAL: Final = regex(r"[\\*?\[\]]")
+_PLACE: Final = regex(r" \(at line (\d+), column (\d+)\)$")
 
 
 class ConfigurationFile(NamedTuple):

@@ -1,9 +1,9 @@
 """The rules for Autoscalers. What a schema or CEL can express is also in the generated CRD: all but annotations."""
 
-import re
 from collections.abc import Iterator
 
 from hypot.core.instant import LONGEST_SPAN, span
+from hypot.core.regex import regex
 from hypot.kinds.autoscaler.fields import (
     AUTOSCALER_MODES,
     AXES,
@@ -26,7 +26,7 @@ from hypot.kinds.wpa.rules import selector_problems
 RESOURCE_POLICY: Where = ("spec", "resourcePolicy")
 LATE: Where = ("spec", "objective", "late")
 METRICS: Where = ("spec", "metrics")
-_LATE_AFTER = re.compile(LATE_AFTER_PATTERN)
+_LATE_AFTER = regex(LATE_AFTER_PATTERN)
 
 
 def spec_problems(autoscaler: AutoscalerSpec) -> Iterator[Problem]:

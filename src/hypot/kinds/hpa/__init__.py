@@ -8,8 +8,7 @@ from hypot.kinds.authored.keywords import OF_STATUS, authored
 from hypot.kinds.hpa.defaults import stored, with_defaults
 from hypot.kinds.hpa.fields import Behavior, HPASpec, Metric, ScalingRules
 from hypot.kinds.hpa.resource_metric import metric_problems
-from hypot.kinds.hpa.rules import spec_problems, strictness
-from hypot.kinds.hpa.versions import NEWER, ONE_METRIC
+from hypot.kinds.hpa.rules import NEWER, ONE_METRIC, spec_problems, strictness
 from hypot.kinds.identity import AUTOSCALING_V1
 from hypot.kinds.node import node, replaced
 from hypot.kinds.pod_template import Template

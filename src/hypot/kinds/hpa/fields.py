@@ -1,20 +1,21 @@
 """The parts of a HorizontalPodAutoscaler, and short functions to write them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 from hypot.kinds import identity
 from hypot.kinds.authored.given_target import TargetLike, given_target, unknown_kind
 from hypot.kinds.authored.keywords import authored, exactly_one
 from hypot.kinds.base import Duration, InvalidAutoscaler, Kind, Ref, seconds
 from hypot.kinds.floor import Floor
-from hypot.kinds.hpa.status import HPAStatus
-from hypot.kinds.hpa.versions import CURRENT, misread, upgraded
-from hypot.kinds.identity import AUTOSCALING_V2BETA1
+from hypot.kinds.identity import AUTOSCALING_V1, AUTOSCALING_V2BETA1
 from hypot.kinds.meta import MetricName
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Wire, node, replaced, wire
 from hypot.kinds.problem import Problem
 from hypot.kinds.values.plain import GivenAmount, plain
+
+if TYPE_CHECKING:
+    from hypot.kinds.hpa.status import HPAStatus
 
 Amount = str | int | float
 SelectPolicy = Literal["Max", "Min", "Disabled"]
@@ -209,7 +210,6 @@ class HPASpec(Kind):
     KIND: ClassVar[str] = identity.HPA.kind
     FORMER_VERSIONS: ClassVar[tuple[str, ...]] = identity.HPA.former_versions
     BUILT_IN: ClassVar[bool] = True
-    STATUS: ClassVar[type[Node] | None] = HPAStatus
     GO: ClassVar[str] = "v2.HorizontalPodAutoscalerSpec"
     MOVED: ClassVar[Mapping[str, tuple[str, str]]] = {"targetCPUUtilizationPercentage": ("metrics", _PERCENTAGE_BEFORE)}
 
@@ -230,15 +230,27 @@ class HPASpec(Kind):
     def scale_down(self) -> ScalingRules | None:
         return self.behavior.scale_down if isinstance(self.behavior, Behavior) else None
 
+    # Few manifests have a status, or an old version.
+    @classmethod
+    def status_class(cls) -> "type[HPAStatus]":
+        from hypot.kinds.hpa.status import HPAStatus  # noqa: PLC0415
+
+        return HPAStatus
+
     @property
-    def reported(self) -> HPAStatus:
+    def reported(self) -> "HPAStatus":
         """The status of a live object; empty if there is none."""
-        return HPAStatus.read(self.status).readable() if isinstance(self.status, dict) else HPAStatus()
+        of = self.status_class()
+        return of.read(self.status).readable() if isinstance(self.status, dict) else of()
 
     @classmethod
     def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """Read manifests of any version that Kubernetes ever served."""
-        return data if data.get("apiVersion", CURRENT) == CURRENT else upgraded(data)
+        if data.get("apiVersion", cls.API_VERSION) == cls.API_VERSION:
+            return data
+        from hypot.kinds.hpa.versions import upgraded  # noqa: PLC0415
+
+        return upgraded(data)
 
     def unreadable_status(self) -> Iterator[Problem]:
         """None in a v2beta1, which had other fields."""
@@ -247,6 +259,10 @@ class HPASpec(Kind):
     @classmethod
     def misread_in(cls, data: Mapping[str, Any]) -> tuple[Problem, ...]:
         """The problems with the fields of autoscaling/v1. The betas are no longer served."""
+        if data.get("apiVersion") != AUTOSCALING_V1:
+            return ()
+        from hypot.kinds.hpa.versions import misread  # noqa: PLC0415
+
         return tuple(misread(data))
 
 

@@ -7,6 +7,7 @@ from hypot.core.dataclass import dataclass
 from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref, reference_problems, version_problem
 from hypot.kinds.hpa.fields import Behavior, HPASpec, Limit, Metric, ScalingRules, Target
+from hypot.kinds.identity import AUTOSCALING_V1, HPA
 from hypot.kinds.meta import MetricName
 from hypot.kinds.metadata import managed_fields_problems
 from hypot.kinds.problem import Problem, Where, in_order, unsupported
@@ -31,6 +32,9 @@ _POLICY_HINTS = {
 _STOPS = "selectPolicy: Disabled stops scaling in this direction; in Python that is FROZEN"
 MAX_WINDOW = 3600
 MAX_PERIOD = 1800
+
+ONE_METRIC = f"{AUTOSCALING_V1} knows one cpu percentage and nothing else; it was read as {HPA.api_version}"
+NEWER = f"write {HPA.api_version} when you want more than one cpu percentage"
 
 
 @dataclass(frozen=True, slots=True)

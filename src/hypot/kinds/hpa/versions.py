@@ -13,8 +13,6 @@ from hypot.kinds.node import INT32, Node, node, wire
 from hypot.kinds.problem import Problem
 
 CURRENT, FORMER = HPA.api_version, HPA.former_versions
-ONE_METRIC = f"{AUTOSCALING_V1} knows one cpu percentage and nothing else; it was read as {CURRENT}"
-NEWER = f"write {CURRENT} when you want more than one cpu percentage"
 _ANNOTATION = "autoscaling.alpha.kubernetes.io/"
 _CARRYING = frozenset(
     _ANNOTATION + key
@@ -33,9 +31,7 @@ class _SpecV1(Node):
 
 
 def misread(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """What the decoder of autoscaling/v1 rejects but that of v2 would accept, such as metrics."""
-    if data.get("apiVersion") != AUTOSCALING_V1:
-        return
+    """What the decoder of autoscaling/v1 rejects in this manifest but that of v2 would accept, such as metrics."""
     for problem in _foreign(data, "spec", _SpecV1, known=_SpecV1.BY_KEY):
         newer = problem.where[-1] in {"metrics", "behavior"}
         yield (

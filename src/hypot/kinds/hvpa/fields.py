@@ -1,11 +1,11 @@
 """The fields of an Hvpa: its templates, its intervals, and the conditions that hold a change back."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, cast
 
 from hypot.core import instant, timeofday
 from hypot.core.axes.interval import HORIZONTAL_ONLY, LINEAR, LINEAR_PER_POD
+from hypot.core.regex import regex
 from hypot.kinds import identity
 from hypot.kinds.authored.keywords import authored
 from hypot.kinds.base import Duration, Kind, Ref, seconds
@@ -79,7 +79,7 @@ def _change(written: Any) -> Any:
     return {"value": written} if isinstance(written, str | int) else written
 
 
-_SHARE = re.compile(r"[0-9]{1,9}")
+_SHARE = regex(r"[0-9]{1,9}")
 # Also `{"cpu": "30%"}`, a percentage or an amount of each resource.
 ResourceChangesLike = ResourceChanges | Mapping[str, Change | GivenAmount]
 

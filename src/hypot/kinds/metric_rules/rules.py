@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from hypot.core.regex import regex
 from hypot.kinds.metric_rules.fields import (
     LABEL_NAME,
     LONGEST_WINDOW,
@@ -32,10 +33,10 @@ LONGEST_NAME = 253
 MOST_CLASS_LABELS = 4
 SHORTEST_HALF_LIFE, LONGEST_HALF_LIFE = 600, 30 * 86_400
 LEAST_CHANGE, LARGEST_CHANGE = 1.2, 10
-_METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-_PORT_NAME = re.compile(r"(?=.{1,15}$)(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
-_SECRET_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
-_LABEL_NAME = re.compile(LABEL_NAME)
+_METRIC_NAME = regex(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_PORT_NAME = regex(r"(?=.{1,15}$)(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
+_SECRET_KEY = regex(r"[-._a-zA-Z0-9]{1,253}")
+_LABEL_NAME = regex(LABEL_NAME)
 _NO_LABEL = "is not the name of a label in Prometheus"
 _LONGEST_PATH = 2048
 HIGHEST_PORT = 65535

@@ -4,13 +4,15 @@ import pathlib
 import re
 from typing import Final, Literal
 
+from hypot.core.regex import regex
+
 # Broken: it cannot be parsed. Incomplete: it lacks what each object has. Template: for Helm or another tool to render.
 # Patch: a part of an object, for kustomize. Other: no Kubernetes object. Unreadable: the file itself cannot be read.
 Why = Literal["broken", "incomplete", "template", "patch", "other", "unreadable"]
 
 RENDER: Final = "this is a template; render it first: `hypot lint --render CHART`"
-_MARKS: Final = re.compile(r"\{\{|\{%|<%")
-_KIND: Final = re.compile(r"""^[ \t]*(?:-[ \t]+)?["']?kind["']?[ \t]*:[ \t]*["']?([A-Za-z]+)""", re.MULTILINE)
+_MARKS: Final = regex(r"\{\{|\{%|<%")
+_KIND: Final = regex(r"""^[ \t]*(?:-[ \t]+)?["']?kind["']?[ \t]*:[ \t]*["']?([A-Za-z]+)""", re.MULTILINE)
 
 
 def kinds_named_in(text: str) -> frozenset[str]:

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from hypot.core.regex import regex
+
 # No name of a file is longer than 255 bytes; a longer pattern is a mistake.
 _LONGEST: Final = 1000
-_CLASS: Final = re.compile(r"\[(?P<not>[!^]?)(?P<inside>\]?(?:\\.|[^\]\\])*)\]")
+_CLASS: Final = regex(r"\[(?P<not>[!^]?)(?P<inside>\]?(?:\\.|[^\]\\])*)\]")
 # Reserved for operations on sets in expressions of Python.
-_SETS: Final = re.compile(r"([\[&|~])")
+_SETS: Final = regex(r"([\[&|~])")
 _QUOTED: Final = r"\\\1"
 
 

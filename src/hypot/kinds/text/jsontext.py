@@ -8,6 +8,7 @@ from functools import lru_cache
 from math import isinf
 from typing import Any, Final, NoReturn
 
+from hypot.core.regex import regex
 from hypot.kinds.text.yamlscalar import LONGEST_NUMBER
 from hypot.kinds.text.yamltext import Document, Fault, LocatedValue, Path, Take, lines_of_offsets
 
@@ -46,10 +47,10 @@ def _constant(_: str) -> NoReturn:
 _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_constant
 )
-LOOKS_LIKE_JSON: Final = re.compile(r'\s*[{\[]\s*["{\[]')
-_SPACE: Final = re.compile(r"[ \t\n\r]*")
-_PIECE: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
-_HALF: Final = re.compile(r"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..\\u[dD])[c-fC-F])", re.DOTALL)
+LOOKS_LIKE_JSON: Final = regex(r'\s*[{\[]\s*["{\[]')
+_SPACE: Final = regex(r"[ \t\n\r]*")
+_PIECE: Final = regex(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_HALF: Final = regex(r"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..\\u[dD])[c-fC-F])", re.DOTALL)
 _JSON_WORDS: Final = {
     "Expecting property name": "a key in double quotes is expected here",
     "Expecting ',' delimiter": "a ',' or a closing bracket is missing here",

@@ -17,6 +17,7 @@ from os.path import realpath
 from typing import Any, Final, Protocol, TypeGuard
 
 from hypot.core.dataclass import dataclass
+from hypot.core.regex import regex
 from hypot.kinds.text import jsontext, yamltext
 from hypot.kinds.text.folder import Exclude, manifests_below
 from hypot.kinds.text.foreign import RENDER, Why, has_marks, is_in_chart, kinds_named_in
@@ -106,7 +107,7 @@ class LoadedFiles:
 
 
 # Begins a document, wherever it is in YAML.
-_SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_SEPARATOR: Final = regex(r"^---(?=\s|$)", re.MULTILINE)
 _GZIP: Final = b"\x1f\x8b"
 # Its items are one answer: only this list says that two series with equal labels are two, and not one that comes twice.
 _ANSWER = "ExternalMetricValueList"

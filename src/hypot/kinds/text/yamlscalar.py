@@ -1,10 +1,11 @@
 """What a plain YAML scalar means to Kubernetes: numbers, booleans, text, and what is rejected."""
 
-import re
 import struct
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
+
+from hypot.core.regex import regex
 
 LONGEST_NUMBER: Final = 100
 """Digits of a number. Kubernetes stops at 19; beyond 308 a float overflows, beyond 4300 Python raises an error."""
@@ -14,11 +15,11 @@ _WORDS: Final[dict[str, Any]] = {
     **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
 }
-_NOT_FINITE: Final = re.compile(r"\.(?:nan|NaN|NAN)|[-+]?\.(?:inf|Inf|INF)")
-_INTEGER: Final = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0+|[1-9][0-9]*)")
-_OLD_OCTAL: Final = re.compile(r"[-+]?0[0-7]+")
-_BETWEEN_DIGITS: Final = re.compile(r"(?<=[0-9])_(?=[0-9])")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE: Final = regex(r"\.(?:nan|NaN|NAN)|[-+]?\.(?:inf|Inf|INF)")
+_INTEGER: Final = regex(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0+|[1-9][0-9]*)")
+_OLD_OCTAL: Final = regex(r"[-+]?0[0-7]+")
+_BETWEEN_DIGITS: Final = regex(r"(?<=[0-9])_(?=[0-9])")
+_FLOAT: Final = regex(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 
 class RefusedScalar(Exception):  # noqa: N818  becomes a Fault where the position is known

@@ -10,7 +10,6 @@ Each setting names the key of the original configuration; those without a counte
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, fields, replace
-from difflib import get_close_matches
 from functools import lru_cache
 from math import inf
 from typing import Any, NamedTuple, Self, TypeVar
@@ -19,6 +18,7 @@ from zoneinfo import ZoneInfo
 from hypot.core import amount
 from hypot.core.amount import MIB
 from hypot.core.dataclass import dataclass
+from hypot.core.similar import similar
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.hpa.fields import Behavior, Limit, ScalingRules
 from hypot.kinds.hvpa.fields import MOST_REPLICAS
@@ -422,7 +422,7 @@ def _unknown(name: str, known: Mapping[str, str]) -> str:
         return f"unknown setting; it is {by_original[name]} here"
     if name in _ELSEWHERE:
         return f"unknown setting; {_ELSEWHERE[name]}"
-    near = get_close_matches(name, known, 1, 0.7)
+    near = similar(name, known, 1, 0.7)
     return "unknown setting; " + (f"did you mean {near[0]}?" if near else "docs/settings.md lists those of tortoise")
 
 
@@ -453,7 +453,7 @@ def _read_annotations(annotations: Mapping[Any, Any]) -> tuple[dict[str, Any], l
         where: Where = ("metadata", "annotations", key)
         name = ANNOTATIONS.get(key)
         if name is None:
-            near = get_close_matches(key, ANNOTATIONS, 1, 0.7)
+            near = similar(key, ANNOTATIONS, 1, 0.7)
             hint = f"did you mean {near[0]}?" if near else ""
             found.append(Problem("tortoise-setting", "NotSupported", where, "is not a setting", key, hint))
             continue

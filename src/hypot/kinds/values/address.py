@@ -1,12 +1,13 @@
 """Addresses that objects name: which of them are parsed, and their form for a status, an event or a log."""
 
-import re
 from urllib.parse import urlsplit
+
+from hypot.core.regex import regex
 
 UNREADABLE = "an invalid address"
 LONGEST_URL = 2048
 # The texts around these are the scheme, nothing, the host with credentials, and the rest.
-_ENDS = re.compile("[/?#]")
+_ENDS = regex("[/?#]")
 
 
 def url_fault(url: str) -> str:

@@ -3,19 +3,20 @@
 The messages are the API server's own, so that users can search for them.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
+
+from hypot.core.regex import regex
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _QUALIFIED_CHARACTERS = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = rf"({_QUALIFIED_CHARACTERS})?"
 
-_LABEL_RE = re.compile(_LABEL)
-_SUBDOMAIN_RE = re.compile(SUBDOMAIN)
-_QUALIFIED_RE = re.compile(_QUALIFIED_CHARACTERS)
-_LABEL_VALUE_RE = re.compile(_LABEL_VALUE)
+_LABEL_RE = regex(_LABEL)
+_SUBDOMAIN_RE = regex(SUBDOMAIN)
+_QUALIFIED_RE = regex(_QUALIFIED_CHARACTERS)
+_LABEL_VALUE_RE = regex(_LABEL_VALUE)
 
 _LABEL_WORDS = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "

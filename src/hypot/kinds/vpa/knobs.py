@@ -6,7 +6,6 @@ A knob has one name in three spellings: `cpu_half_life` here, `cpuHalfLife` in a
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from math import inf
 from typing import Any, Protocol, Self, cast
 
@@ -14,6 +13,7 @@ from hypot.core import amount
 from hypot.core.amount import MIB
 from hypot.core.dataclass import dataclass
 from hypot.core.quantity import is_quantity
+from hypot.core.similar import similar
 from hypot.kinds.base import Kind
 from hypot.kinds.problem import Problem, Where
 from hypot.kinds.units import COUNT, CPU, MEMORY, PLAIN, SECONDS, SHARE, TRUTH, knob, value_of
@@ -165,7 +165,7 @@ class Knobs:
         changes: dict[str, Any] = {}
         for name, written in data.items():
             if name not in by_name:
-                near = get_close_matches(str(name), by_name, 1, 0.7)
+                near = similar(str(name), by_name, 1, 0.7)
                 raise ValueError(f"{name}: unknown knob; " + (f"did you mean {near[0]}?" if near else _names(by_name)))
             try:
                 changes[by_name[name].name] = _from_file(by_name[name], written)
@@ -243,7 +243,7 @@ def knob_problems(annotations: Mapping[Any, Any], where: Where) -> Iterator[Prob
 
 
 def _misspelt(key: str, where: Where) -> Iterator[Problem]:
-    near = get_close_matches(key.removeprefix(PREFIX), [name.removeprefix(PREFIX) for name in ANNOTATIONS], 1, 0.8)
+    near = similar(key.removeprefix(PREFIX), [name.removeprefix(PREFIX) for name in ANNOTATIONS], 1, 0.8)
     if near:
         hint = f"did you mean {PREFIX}{near[0]}?"
         yield Problem("knob", "NotSupported", where, "is not a knob, so it has no effect", key, hint)

@@ -5,12 +5,12 @@ that are not sized. The gates are those of the vertical autoscaler's own compone
 guard, so such a field is rejected only if its gate is declared closed.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard
 
 from hypot.core.dataclass import dataclass
 from hypot.core.quantity import Quantity
+from hypot.core.regex import regex
 from hypot.kinds.base import target_problems
 from hypot.kinds.pod_template import Template, policy_problems
 from hypot.kinds.problem import Problem, Where, below, did_you_mean, too_many, unsupported
@@ -53,7 +53,7 @@ GATES = (PER_VPA_CONFIG, CPU_BOOST, IN_PLACE_GATE)
 _PER_CONTAINER = ("oom_bump_up_ratio", "oom_min_bump_up", "memory_interval", "memory_interval_count")
 _LEAST = {"memory_interval": 1, "memory_interval_count": 1}
 
-_AMOUNT = re.compile(AMOUNT_TEXT)
+_AMOUNT = regex(AMOUNT_TEXT)
 _NANOS_PER_MILLI, _NANOS_PER_UNIT = 10**6, 10**9
 # Resource -> its smallest unit, in nano-units, and the name of that unit.
 _GRAINS = {"cpu": (_NANOS_PER_MILLI, "milli CPUs"), "memory": (_NANOS_PER_UNIT, "bytes")}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from hypot.core.quantity import Quantity
+from hypot.core.regex import regex
 from hypot.kinds.base import Ref, target_problems
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.node import FRACTION_PATTERN, INT32, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Scalar, node, wire
@@ -37,8 +38,8 @@ VALUES_NEEDED = ("In", "NotIn")
 VALUES_FORBIDDEN = ("Exists", "DoesNotExist")
 OPERATORS = VALUES_NEEDED + VALUES_FORBIDDEN
 
-_FRACTION = re.compile(FRACTION_PATTERN)
-_QUANTITY = re.compile(QUANTITY_TEXT)
+_FRACTION = regex(FRACTION_PATTERN)
+_QUANTITY = regex(QUANTITY_TEXT)
 
 _TEXTS = Scalar(
     "[]string",

@@ -4,9 +4,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
+from hypot.core.regex import regex
 from hypot.kinds.problem import Where
 
-_PLACEHOLDER: Final = re.compile(
+_PLACEHOLDER: Final = regex(
     r"""\$\{[^{}\s]+\}                # ${REPLICAS}, ${REPLICAS:=2} of envsubst and Flux
       | \$\([A-Za-z_]\w*\)            # $(REPLICAS) of make and kustomize
       | <[A-Za-z][\w. -]*>            # <NAME>

@@ -1,9 +1,9 @@
 """Rules for MetricRules, the file of the metrics server, and for autoscalers that read what it serves."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
+from hypot.core.similar import similar
 from hypot.kinds.autoscaler.rules import METRICS
 from hypot.kinds.meta import MetricName
 from hypot.kinds.metric_rules import MetricRules
@@ -99,7 +99,7 @@ def _external(namespace: str, rules: Sequence[MetricRule], here: Sequence[Metric
 
 
 def _near(name: str, here: Sequence[MetricRule]) -> str:
-    near = get_close_matches(name, sorted({each for rule in here for each in _names(rule)}), 1, 0.7)
+    near = similar(name, sorted({each for rule in here for each in _names(rule)}), 1, 0.7)
     return f"; did you mean {near[0]}?" if near else ""
 
 

@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from difflib import get_close_matches
 
+from hypot.core.similar import similar
 from hypot.kinds import identity
 from hypot.kinds.base import count_of
 from hypot.kinds.catalogue import info_of
@@ -18,7 +18,7 @@ from hypot.lint.rule import HPA_ONLY, POINTING, Hit, RuleFamily, first_of
 TARGET_NOT_GIVEN = "target-not-given"
 TARGET = RuleFamily("Target", "The object that an autoscaler points at.", kinds=POINTING)
 
-# How alike a name is that may be meant, as with get_close_matches.
+# How alike a name is that may be meant.
 _SIMILAR = 0.8
 _SPELLINGS = {kind.lower(): kind for kind in WORKLOAD_GROUPS}
 
@@ -116,7 +116,7 @@ def _beside(world: InputWorld, one: AnyAutoscaler, target: Key) -> tuple[bool, s
     workloads of other names say nothing.
     """
     others = [each for each in world.workloads_of.get(target[:3], []) if not world.apart(one.item, each.item)]
-    near = get_close_matches(target.name, {workload.key.name for workload in others}, 1, _SIMILAR)
+    near = similar(target.name, {workload.key.name for workload in others}, 1, _SIMILAR)
     hint = f"did you mean {near[0]}?" if near else ""
     return bool(near) or any(workload.item.folder == one.item.folder for workload in others), hint
 

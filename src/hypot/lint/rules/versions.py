@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.versions import NEWER, ONE_METRIC
+from hypot.kinds.hpa.rules import NEWER, ONE_METRIC
 from hypot.kinds.identity import AUTOSCALING_V1
 from hypot.kinds.problem import Where
 from hypot.kinds.values.version import Version, gate_open, opened_in, show_version

@@ -1,10 +1,10 @@
 """Reads a world from YAML or JSON. Checks every value and reports all problems at once, each with its line."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from hypot.core.similar import similar
 from hypot.kinds.problem import dotted, shown
 from hypot.kinds.text.yamltext import Fault, documents, lines_by_path
 from hypot.replay.world.parameters import Drop, Span, World
@@ -220,7 +220,7 @@ class _WorldReader:
     def _strangers(self, data: Mapping[str, Any], where: Where, known: Sequence[str]) -> None:
         for name in data:
             if name not in known:
-                near = get_close_matches(str(name)[:100], known, 1, 0.6)
+                near = similar(str(name)[:100], known, 1, 0.6)
                 todo = f"did you mean {near[0]}?" if near else f"the parameters here are {', '.join(known)}"
                 self._report((*where, str(name)), f"unknown parameter; {todo}")
 
