@@ -9,7 +9,6 @@ int64, it drops the suffix of amounts beyond E and Ei, and it rounds some negati
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -163,6 +162,8 @@ def _float_text(value: float) -> str:
     """Digits without an exponent between 1e-6 and 1e21. Python switches to an exponent much earlier."""
     text = float.__repr__(value)
     if "e" in text and 1e-6 <= abs(value) < 1e21:
+        from decimal import Decimal  # noqa: PLC0415  few amounts are fractions with an exponent
+
         return f"{Decimal(text):f}"
     return text.removesuffix(".0").replace("e-0", "e-")
 

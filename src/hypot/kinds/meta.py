@@ -3,7 +3,6 @@
 In these types null means absent. Within lists and maps it becomes an empty string or an empty block.
 """
 
-from calendar import monthrange
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -28,6 +27,8 @@ def _is_time_text(text: str) -> bool:
     if match is None:
         return False
     year, month, day, hour, minute, second, zone_hour, zone_minute = (int(part) for part in match.groups("0"))
+    from calendar import monthrange  # noqa: PLC0415  manifests have no times
+
     in_calendar = 1 <= month <= 12 and 1 <= day <= monthrange(year or 4, month)[1]
     return in_calendar and hour < 24 and minute < 60 and second < 60 and zone_hour <= 24 and zone_minute <= 60
 
