@@ -175,7 +175,7 @@ class Judge:
             state = _without_plan(state, view.now)
         move, after = proposed(autoscaler, seen, state, settings)
         holds = self._holds(key, row, seen, state, move, around)
-        holds = (*holds, *measured_holds(autoscaler, seen, state, move)) if acting == "act" else holds
+        holds = (*holds, *measured_holds(autoscaler, seen, state, move))
         self._remember(key, after, seen, view.now, row)
         return Judged(key, autoscaler, seen, held(move, holds, seen), after, acting, state, holds)
 

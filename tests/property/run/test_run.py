@@ -284,7 +284,7 @@ def test_a_reconcile_decides_as_the_command_does_on_a_dump(data, one_of_any, roo
     outcome, dump, setup = asyncio.run(reconciled())
     command = _Run(setup, Snapshot(dump), NOW, "given")
     (one,) = command.snapshot.autoscalers()
-    assert outcome.holds == ()
+    assert {hold.reason for hold in outcome.holds} <= {"MissingMetrics", "StaleAnswer"}
     assert in_any_words(outcome.decision.to_dict()) == in_any_words(command._decision(one).to_dict())
 
 
