@@ -147,7 +147,9 @@ def check(old: Object, wanted: Mapping[str, Any], place: Place) -> None:
 
 def scale_of(thing: Object) -> Object:
     """The Scale of a workload, as autoscalers read and write it."""
-    spec, status, metadata = thing.get("spec") or {}, thing.get("status") or {}, thing["metadata"]
+    # A hostile object may have anything there.
+    spec, status = (inner if isinstance(inner := thing.get(key), dict) else {} for key in ("spec", "status"))
+    metadata = thing["metadata"]
     reported = status.get("selector", status.get("labelSelector"))
     labels = (spec.get("selector") or {}).get("matchLabels") or {}
     return {
