@@ -211,6 +211,7 @@ def sizes_pods(autoscaler: Kind) -> TypeGuard[Sizing]:
 
 def sets_replicas(autoscaler: Kind) -> bool:
     """Whether its kind, and its axes if it has any, say so."""
+    # Only a kind with axes has this attribute.
     return bool(getattr(autoscaler, "counts", info_of(autoscaler).counts))
 
 

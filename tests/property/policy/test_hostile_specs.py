@@ -75,7 +75,7 @@ def _attacked(data, places, chosen):
     return data
 
 
-def decided(autoscalers, seen, state=NOTHING, setup=None):
+def check_decisions(autoscalers, seen, state=NOTHING, setup=None):
     """Decide on each object as read, and on its readable part; each decision has steps or an error."""
     for autoscaler in autoscalers:
         for spec in (autoscaler, autoscaler.readable()):
@@ -108,21 +108,21 @@ STEADY = worlds.steady_world([500, 500])
 @example([hpa(resource(type="AverageValue", averageValue="0"))], STEADY, NOTHING, Settings())
 def test_a_horizontal_autoscaler(manifests, seen, state, setup):
     """Targets of zero, counts beyond any integer, and endless periods."""
-    decided(map(HPA.from_dict, manifests), seen, state, setup)
+    check_decisions(map(HPA.from_dict, manifests), seen, state, setup)
 
 
 @often
 @given(attacked(worlds.wpas().map(WPA.to_dict)), worlds.any_world, worlds.any_state)
 def test_a_watermark_autoscaler(manifests, seen, state):
     """Watermarks, factors and delays."""
-    decided(map(WPA.from_dict, manifests), seen, state)
+    check_decisions(map(WPA.from_dict, manifests), seen, state)
 
 
 @often
 @given(attacked(hvpa_worlds.written), hvpa_worlds.likely_worlds() | hvpa_worlds.odd_worlds())
 def test_both_axes(manifests, seen):
     """Intervals, changes and the templates of both sources."""
-    decided(map(Hvpa.from_dict, manifests), seen)
+    check_decisions(map(Hvpa.from_dict, manifests), seen)
 
 
 @often
@@ -132,7 +132,7 @@ def test_a_vertical_autoscaler(manifests):
     for data in manifests:
         snapshot = Snapshot([data, *[one for one in DUMP if one["kind"] != VPA.KIND]])
         vpa = VPA.from_dict(data)
-        decided([vpa], seen_by(snapshot, vpa, NOW, Settings()))
+        check_decisions([vpa], seen_by(snapshot, vpa, NOW, Settings()))
 
 
 @often

@@ -40,7 +40,7 @@ class _WrongValue(ValueError):  # noqa: N818  the name says what was written
 
 def near(name: str, known: Iterable[str]) -> str:
     """A suggestion, if a known name is similar."""
-    found = similar(name, list(known), 3, 0.6)
+    found = similar(name, known, 3, 0.6)
     return f"; did you mean {' or '.join(found)}?" if found else ""
 
 

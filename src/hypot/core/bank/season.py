@@ -56,6 +56,16 @@ def fill(season: Season, before: int, slot: int) -> None:
     season.means[slot % size] = UNKNOWN
 
 
+def add_earlier(season: Season, older: Season) -> None:
+    """Take the slots of an older season that this one does not know."""
+    size = len(season.means)
+    newest = season.slot[0] if season.slot[0] >= 0 else older.slot[0]
+    season.slot[0] = newest
+    for slot in range(max(0, newest - size + 1), newest + 1):
+        if season.means[slot % size] < 0.0 and older.slot[0] - size < slot <= older.slot[0]:
+            season.means[slot % size] = older.means[slot % size]
+
+
 def busiest_slot(season: Season) -> float:
     """The largest mean of all slots that are known."""
     most = 0.0

@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any, Final
 
 from hypot.core.regex import regex
@@ -58,6 +57,8 @@ def _fits_64_bits(whole: int, *, signed: bool) -> bool:
 def _as_json_prints(value: Any) -> Any:
     """1e3 and 10.0 become whole numbers when Kubernetes converts YAML to JSON; from 1e21 on JSON prints exponents."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        from decimal import Decimal  # noqa: PLC0415  few numbers have an exponent
+
         return int(Decimal(repr(value)))
     return value
 

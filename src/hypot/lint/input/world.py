@@ -311,7 +311,11 @@ class InputWorld:
             if one.target is not None:
                 least = None if placeholder_at(one.item.data, _MINIMUM) else one.spec.min_replicas or 1
                 found.append(Claim(one.item, one.target, least))
-        found += [Claim(one.item, one.target, _least_of(one)) for one in self.tortoises if one.target is not None]
+        if self.tortoises:
+            from hypot.kinds.tortoise.settings import TortoiseSettings  # noqa: PLC0415  only where there is one
+
+            least = TortoiseSettings().minimum_min_replicas
+            found += [Claim(one.item, one.target, least) for one in self.tortoises if one.target is not None]
         for item in self.scaled_objects:
             target = _keda_target(item)
             if target is not None:
@@ -418,12 +422,6 @@ def _is_scaled_or_scales(item: Item) -> bool:
     return whole(item.spec.get("replicas")) is not None or template_in(item.spec) is not None
 
 
-def _least_of(_tortoise: "Autoscaler[Tortoise]") -> int:
-    from hypot.kinds.tortoise.settings import TortoiseSettings  # noqa: PLC0415  where there is none, it is not needed
-
-    return TortoiseSettings().minimum_min_replicas
-
-
 def _template_of_hpa(hvpa: "Autoscaler[Hvpa]") -> Autoscaler[HPA]:
     from hypot.kinds.hvpa import hpa_of  # noqa: PLC0415  where there is none, these are not needed
     from hypot.kinds.hvpa.rules import IN_HPA  # noqa: PLC0415
@@ -461,7 +459,9 @@ def mode_of(vpa: "Autoscaler[VPA]") -> str:
 
 
 def changes_running_pods(vpa: "Autoscaler[VPA]") -> bool:
-    return mode_of(vpa) not in {OFF, "Initial"}
+    from hypot.kinds.vpa.fields import INITIAL  # noqa: PLC0415  only where there is one
+
+    return mode_of(vpa) not in {OFF, INITIAL}
 
 
 def writes(item: Item) -> bool:

@@ -37,7 +37,6 @@ _THROUGH_HVPA = (
     "let the HorizontalPodAutoscaler scale the Hvpa (scaleTargetRef of kind Hvpa), or move its metrics into the Hvpa's "
     "hpa block and delete it"
 )
-_DECIDES = "delete the HorizontalPodAutoscaler, or remove the annotation hypot.dev/decide of the Tortoise"
 
 
 @CONFLICTS.rule(
@@ -72,7 +71,7 @@ def _conflicts_of(claims: list[Claim], conflicts: dict[Key, Claim], target: Key)
         alike = one.kind in BY_HPA and horizontal > 1
         outcome = "such a pair stops with AmbiguousSelector" if alike else "they undo each other's writes"
         others = some((key for key in conflicts if key != one), len(conflicts) - 1)
-        hint = _THROUGH_HVPA if both_axes and horizontal else _DECIDES if decides and horizontal else ""
+        hint = _THROUGH_HVPA if both_axes and horizontal else _how_to_decide() if decides and horizontal else ""
         sides = first_of(other.item for key, other in conflicts.items() if key != one)
         yield Hit(claim.item, claim.reference, f"{target} is also scaled by {others}: {outcome}", hint, sides)
 
@@ -102,6 +101,12 @@ def _conflicts(claims: list[Claim]) -> dict[Key, Claim]:
 def _decides(item: Item) -> bool:
     """Whether this is a Tortoise that sets replicas itself, and so edits no HPA."""
     return item.kind == identity.TORTOISE.kind and _tortoise(item).decides
+
+
+def _how_to_decide() -> str:
+    from hypot.kinds.tortoise.fields import DECIDE  # noqa: PLC0415  only where there is a Tortoise
+
+    return f"delete the HorizontalPodAutoscaler, or remove the annotation {DECIDE} of the Tortoise"
 
 
 def _tortoise(item: Item) -> "Tortoise":

@@ -94,11 +94,18 @@ def _read_season(learned: LearnedLoad, data: bytes, at: int) -> None:
     week.means[:] = _amounts(codes, max(0.0, _finite(least)), SLOT_STEP, UNKNOWN)
     week.slot[0], week.total[0], week.count[0] = max(-1, slot), _finite(total), count
     learned.day.slot[0] = max(-1, minute)
-    for each in range(max(0, minute - DAY - MORE + 1), minute + 1):
-        learned.day.means[each % (DAY + MORE)] = minute_of_week(week, each)
+    fill_minutes(learned.day, week)
 
 
-def minute_of_week(week: Season, minute: int) -> float:
+def fill_minutes(day: Season, week: Season) -> None:
+    """The minutes that are not known follow from the slots of the week."""
+    newest = day.slot[0]
+    for minute in range(max(0, newest - DAY - MORE + 1), newest + 1):
+        if day.means[minute % (DAY + MORE)] < 0.0:
+            day.means[minute % (DAY + MORE)] = _minute(week, minute)
+
+
+def _minute(week: Season, minute: int) -> float:
     """The demand in a minute: between the middles of two slots; at the edge of what is known, that of its own slot."""
     between = demand_at(week, TEN_MINUTES, (minute + 0.5) * MINUTE)
     slot = floor((minute + 0.5) * MINUTE / TEN_MINUTES)

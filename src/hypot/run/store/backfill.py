@@ -118,15 +118,13 @@ class Backfill:
 
     def _may_ask(self, outcome: Outcome, now: float) -> bool:
         key, learner = outcome.key, LEARNERS[outcome.key[0]]
-        if not learner.is_new(outcome.state, now):
-            return False
         if key in self._waiting or key in self._under_way or key in self._found:
             return False
         subject, (known, attempts) = learner.subject(outcome.state), self._attempts.get(key, ((), _Attempts()))
         if subject != known:
             attempts = _Attempts()
             self._attempts[key] = subject, attempts
-        return attempts.next is not None and attempts.next <= self._boot()
+        return attempts.next is not None and attempts.next <= self._boot() and learner.is_new(outcome.state, now)
 
     def forget(self, keys: Iterable[Key]) -> None:
         for key in keys:

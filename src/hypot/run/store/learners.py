@@ -151,7 +151,7 @@ class AutoscalerLearner:
 
     def is_new(self, state: State, now: float) -> bool:
         past = state.autoscaler
-        return past is not None and 0.0 <= now - past.past.learned.first[0] < WEEK
+        return past is not None and 0.0 <= now - past.past.learned.first[0] < WEEK and known_slots(past) < SLOTS
 
     def asks(self, outcome: Outcome) -> tuple[tuple[PastQuery, ...], None]:
         past, autoscaler, seen = outcome.state.autoscaler, outcome.autoscaler, outcome.seen

@@ -425,3 +425,22 @@ async def test_a_target_whose_name_no_pod_can_have():
         await begun(world, source)
         await world.reconcile()
         assert phase(world) == "Working"
+
+
+async def test_an_autoscaler_that_knows_its_week_is_not_asked_for_again():
+    """A new leader has it from the saved state."""
+    async with World(*web(4), learner(), node()) as world:
+        looking_back(world, Recorded())
+        for _ in range(3):
+            world.uses("500m")
+            await world.reconcile()
+            await answers(world)
+        assert world.events("HistoryRead")
+        await world.restart()
+        source = Recorded()
+        looking_back(world, source)
+        world.uses("500m")
+        await world.reconcile()
+        await answers(world)
+        assert world.reconciler.judge.states[ASC].state.autoscaler is not None
+        assert source.asked == []
